@@ -17,7 +17,13 @@ import scipy
 import scipy.stats
 from timing import interleaved
 
-from surface_consistency.metrics import PAIRED_RATES, cluster_bootstrap, cluster_counts, paired_by
+from surface_consistency.metrics import (
+    PAIRED_RATES,
+    Intervals,
+    cluster_bootstrap,
+    cluster_counts,
+    paired_by,
+)
 
 N_PAIRS, N_FACTS, N_SUBJECTS = 15_888, 14_672, 11_453
 N_RESAMPLES = 10_000
@@ -75,7 +81,7 @@ def deal_categories(rng):
 def all_groups(frame, cluster):
     """Compute every rate of the 37 groups: overall, 3 types, 33 categories."""
     return [
-        paired_by(frame, by=by, cluster=cluster, n_resamples=N_RESAMPLES)
+        paired_by(frame, by=by, cluster=cluster, intervals=Intervals(n_resamples=N_RESAMPLES))
         for by in ((), "type", "category")
     ]
 
@@ -102,7 +108,9 @@ def main():
     counts = cluster_counts(
         frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
     )
-    ours = cluster_bootstrap(counts, PAIRED_RATES["consistency"], n_resamples=N_RESAMPLES)
+    ours = cluster_bootstrap(
+        counts, PAIRED_RATES["consistency"], intervals=Intervals(n_resamples=N_RESAMPLES)
+    )
     theirs = scipy_consistency(counts, SCIPY_BATCHES[0])
     width = ours.estimate_interval.high - ours.estimate_interval.low
     if (
@@ -122,7 +130,7 @@ def main():
             lambda: all_groups(frame, "subject_id")
         ),
         "cluster_bootstrap, overall, 1 rate": lambda: cluster_bootstrap(
-            counts, PAIRED_RATES["consistency"], n_resamples=N_RESAMPLES
+            counts, PAIRED_RATES["consistency"], intervals=Intervals(n_resamples=N_RESAMPLES)
         ),
     }
     for name, batch in zip(scipy_names, SCIPY_BATCHES, strict=True):

@@ -29,6 +29,7 @@ from surface_consistency.metrics import (
     LINKING_RATES,
     PAIRED_RATES,
     CountRatio,
+    Intervals,
     JudgeError,
     PairedTable,
     clustered_auc,
@@ -57,7 +58,7 @@ from surface_consistency.metrics.popularity.score_split import split_difference
 from surface_consistency.metrics.positions._momentum_null import streak_counts
 from surface_consistency.metrics.positions.momentum_curves import run_statistics
 from surface_consistency.metrics.positions.positions import slot_statistics
-from surface_consistency.metrics.uncertainty.intervals import (
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
     jackknife_bounds,
     share_sums,
     statistic_bounds,
@@ -500,7 +501,10 @@ def corrected(tally, n_datasets):
                 for truth in right
             ]
             result = corrected_alignment(
-                *seen, short_error=errors[0], long_error=errors[1], n_resamples=400
+                *seen,
+                short_error=errors[0],
+                long_error=errors[1],
+                intervals=Intervals(n_resamples=400),
             )
             for name in ("short_accuracy", "accuracy_difference", "alignment"):
                 interval = getattr(result, f"{name}_interval")

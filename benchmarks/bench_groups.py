@@ -6,6 +6,7 @@ and a time that grows no faster than the rows. Exits with an error where one is 
 """
 
 import argparse
+import functools
 import platform
 import statistics
 import time
@@ -18,6 +19,7 @@ from bench_bootstrap import synthetic_pairs
 
 from surface_consistency.metrics import (
     PAIRED_RATES,
+    Intervals,
     cluster_bootstrap,
     contrasts_by,
     forms_by,
@@ -76,12 +78,16 @@ def peaks():
     )
     rate = PAIRED_RATES["consistency"]
     calls = {
-        "cluster_bootstrap": lambda: cluster_bootstrap(counts, rate, n_resamples=N_RESAMPLES),
+        "cluster_bootstrap": lambda: cluster_bootstrap(
+            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES)
+        ),
         "cluster_bootstrap, BCa": lambda: cluster_bootstrap(
-            counts, rate, n_resamples=N_RESAMPLES, method="bca"
+            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES, method="bca")
         ),
         "paired_by": lambda: paired_by(
-            frame[frame["model"] == "a"], cluster="pair_id", n_resamples=N_RESAMPLES
+            frame[frame["model"] == "a"],
+            cluster="pair_id",
+            intervals=Intervals(n_resamples=N_RESAMPLES),
         ),
         "contrasts_by": lambda: contrasts_by(
             frame, between="model", pair_id="pair_id", cluster="pair_id"
@@ -112,7 +118,7 @@ def growth():
                 "second_correct": rng.random(n_rows) < 0.5,
             }
         )
-        call = lambda frame=frame: paired_by(frame, by="category", n_resamples=1000)  # noqa: E731
+        call = functools.partial(paired_by, frame, by="category")
         found.append(statistics.median(seconds(call, 3, time.process_time)))
     return found
 
@@ -125,20 +131,19 @@ def main():
     forms = forms_frame(frame)
     calls = {
         f"paired_by, 33 categories x {N_MODELS} models": lambda: paired_by(
-            frame, by=["model", "category"], n_resamples=N_RESAMPLES
+            frame, by=["model", "category"], intervals=Intervals(n_resamples=N_RESAMPLES)
         ),
         "the same with BCa intervals and Obuchowski's test": lambda: paired_by(
             frame,
             by=["model", "category"],
-            interval="bca",
+            intervals=Intervals(n_resamples=N_RESAMPLES, method="bca"),
             test="obuchowski",
-            n_resamples=N_RESAMPLES,
         ),
         f"contrasts_by, {N_MODELS} models, 78 pairs of them": lambda: contrasts_by(
             frame, between="model", pair_id="pair_id"
         ),
         f"forms_by, {N_MODELS} models": lambda: forms_by(
-            forms, by="model", fact="subject_id", n_resamples=N_RESAMPLES
+            forms, by="model", fact="subject_id", intervals=Intervals(n_resamples=N_RESAMPLES)
         ),
     }
     print(

@@ -22,6 +22,7 @@ from timing import interleaved
 
 from surface_consistency.metrics.correlation.correlation_resamples import correlation_bootstrap
 from surface_consistency.metrics.correlation.correlations import correlation
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 N_ROWS, N_FACTS, N_MODELS = 4_284, 2_112, 13
 N_RESAMPLES = 10_000
@@ -144,7 +145,13 @@ def scaling():
         entity, surface, accuracies, fact = data
         tracemalloc.start()
         start = time.perf_counter()
-        correlation_bootstrap(entity, accuracies, controls=surface, clusters=fact, n_resamples=1000)
+        correlation_bootstrap(
+            entity,
+            accuracies,
+            controls=surface,
+            clusters=fact,
+            intervals=Intervals(n_resamples=1000),
+        )
         seconds = time.perf_counter() - start
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
@@ -165,8 +172,10 @@ def coverage(n_studies):
         y = (0.4 * shared[0][:, None] + shared[1][:, None] + 0.5 * own[1]).ravel()
         truth = 0.4 / math.sqrt(1.25 * (0.16 + 1.25))
         fact = np.repeat(np.arange(300), 4)
-        (clustered,) = correlation_bootstrap(x, y, clusters=fact, n_resamples=999, rng=rng)
-        (by_row,) = correlation_bootstrap(x, y, n_resamples=999, rng=rng)
+        (clustered,) = correlation_bootstrap(
+            x, y, clusters=fact, intervals=Intervals(n_resamples=999, rng=rng)
+        )
+        (by_row,) = correlation_bootstrap(x, y, intervals=Intervals(n_resamples=999, rng=rng))
         intervals = (
             clustered.estimate_interval,
             by_row.estimate_interval,

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import (
+    Intervals,
     cluster_counts,
     clustered_mcnemar,
     contrast,
@@ -116,7 +117,9 @@ def band_size(kind, n_topics, n):
         ease = reorder_to_slots(np.repeat(ease[:, None], SLOTS, axis=1), orders)
         fade = 1 - 0.1 * np.arange(SLOTS) if kind == "fading" else 1.0
         slots = rng.random(orders.shape) < ease * fade
-        result = momentum(slots, orders=orders, n_resamples=1, n_null=1_000, rng=seed)
+        result = momentum(
+            slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
+        )
         left += any(
             point.probability < point.null_probability_interval.low - 1e-12
             or point.probability > point.null_probability_interval.high + 1e-12
@@ -153,7 +156,12 @@ def relation_coverage(n):
         )
         rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
         for cluster in held:
-            row = paired_by(frame, cluster=cluster, rates=rates, n_resamples=1_000, rng=seed)
+            row = paired_by(
+                frame,
+                cluster=cluster,
+                rates=rates,
+                intervals=Intervals(n_resamples=1_000, rng=seed),
+            )
             low, high = row.loc[0, ["flip_rate_low", "flip_rate_high"]]
             held[cluster] += low <= mean <= high
     return {cluster: count / n for cluster, count in held.items()}

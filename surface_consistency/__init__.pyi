@@ -4,6 +4,7 @@ from .matching.rules import match as match
 from .metrics.paired.mcnemar_tests import mcnemar as mcnemar
 from .metrics.paired.paired_groups import paired_by as paired_by
 from .metrics.paired.paired_tables import PairedTable as PairedTable, paired_table as paired_table
+from .metrics.uncertainty.intervals import Intervals as Intervals
 from .models.fake import FakeRunner as FakeRunner
 from .models.openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
 from .models.runner import Runner as Runner

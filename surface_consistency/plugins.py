@@ -6,12 +6,12 @@ its runners and rules are built in.
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from surface_consistency.errors import (
     MissingDependencyError,
@@ -20,10 +20,46 @@ from surface_consistency.errors import (
 )
 from surface_consistency.text import did_you_mean
 
-__all__ = ["ANALYSES", "COMMANDS", "STUDIES", "Plugins", "distribution_of", "load_maker"]
+__all__ = [
+    "ANALYSES",
+    "COMMANDS",
+    "MOVED",
+    "STUDIES",
+    "Plugins",
+    "distribution_of",
+    "load_maker",
+    "moved_to",
+]
+
+T = TypeVar("T")
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
+
+MOVED: Final[Mapping[str, str]] = MappingProxyType({})
+"""New name of each module or package of this one that stands elsewhere than it once did."""
+
+
+def moved_to(module: str) -> str:
+    """Say where a module of this package stands now, for messages.
+
+    Args:
+        module: Its name as someone's import has it.
+
+    Returns:
+        "; ... is now ...", by the longest name that `MOVED` has of it or of a package around it;
+        "" where it did not move.
+
+    Examples:
+        >>> moved_to("surface_consistency.nothing")
+        ''
+    """
+    parts = module.split(".")
+    for end in range(len(parts), 0, -1):
+        old = ".".join(parts[:end])
+        if old in MOVED:
+            return f"; {module} is now {'.'.join([MOVED[old], *parts[end:]])}"
+    return ""
 
 
 class Plugins:
@@ -33,8 +69,6 @@ class Plugins:
         group: Name of the group, such as "surface_consistency.studies".
         what: What stands in it, for messages, such as "study".
         built_in: Those of this package that no entry point registers, as "module:attribute".
-        unlisted: Names of this package that are found but stand in no list, since a user who chose
-            one could do nothing with it.
         error: What to raise when one cannot be found or loaded.
     """
 
@@ -44,13 +78,11 @@ class Plugins:
         what: str,
         *,
         built_in: Mapping[str, str] = MappingProxyType({}),
-        unlisted: Collection[str] = (),
         error: type[SurfaceConsistencyError] = PluginError,
     ) -> None:
         self.group = group
         self.what = what
         self._built_in = [EntryPoint(name, value, group) for name, value in built_in.items()]
-        self._unlisted = unlisted
         self._error = error
 
     def names(self) -> tuple[str, ...]:
@@ -60,7 +92,7 @@ class Plugins:
             Names of this package, then "package:name" of every other, each sorted.
         """
         own, others = set(), set()
-        for point in self._listed():
+        for point in self._registered():
             if self._is_own(point):
                 own.add(point.name)
             else:
@@ -77,7 +109,7 @@ class Plugins:
             By name, sorted: the first line of a docstring, or why it cannot be loaded.
         """
         lines = {}
-        for name in sorted({point.name for point in self._listed()}):
+        for name in sorted({point.name for point in self._registered()}):
             try:
                 point = self._named(name)
                 is_own = self._is_own(point)
@@ -135,14 +167,6 @@ class Plugins:
         """Gather what is built in and what any package registers."""
         return [*self._built_in, *entry_points(group=self.group)]
 
-    def _listed(self) -> list[EntryPoint]:
-        """Gather what a user can choose."""
-        return [
-            point
-            for point in self._registered()
-            if not (point.name in self._unlisted and self._is_own(point))
-        ]
-
     def _is_own(self, point: EntryPoint) -> bool:
         """Tell whether an entry point is of this package."""
         return point in self._built_in or _same(distribution_of(point), _OWN)
@@ -173,7 +197,7 @@ class Plugins:
             raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
         return (ours or points)[0]
 
-    def check(self, spec: str, found: Any, members: tuple[str, ...]) -> Any:  # noqa: ANN401
+    def check(self, spec: str, found: T, members: tuple[str, ...]) -> T:
         """Refuse what lacks a member.
 
         Args:
@@ -233,7 +257,8 @@ class Plugins:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
                 f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {error}; {self._remedy()}"
+                f"{type(error).__name__}: {' '.join(str(error).split())}{_hint(error)}; "
+                f"{self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(found, part):
@@ -252,10 +277,8 @@ class Plugins:
         )
 
 
-STUDIES: Final = Plugins(
-    "surface_consistency.studies", "study", unlisted=frozenset({"runs", "verdicts"})
-)
-"""Studies of all installed packages; those that `compare` makes are not for anyone to ask."""
+STUDIES: Final = Plugins("surface_consistency.studies", "study")
+"""Studies of all installed packages."""
 
 ANALYSES: Final = Plugins("surface_consistency.analyses", "analysis")
 """Analyses of all installed packages."""
@@ -283,7 +306,13 @@ def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of 
     return COMMANDS.load(name)
 
 
-def _doc(found: Any) -> str:  # noqa: ANN401
+def _hint(error: BaseException) -> str:
+    """Tell a plugin that was written for earlier names of modules the new one."""
+    name = error.name if isinstance(error, ImportError) else None
+    return moved_to(name) if name else ""
+
+
+def _doc(found: object) -> str:
     """Return the docstring of what is registered, or that of its module."""
     named = found if isinstance(found, type) else type(found)
     return found.__doc__ or sys.modules[named.__module__].__doc__ or ""

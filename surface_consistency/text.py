@@ -5,10 +5,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import compress
-from typing import Literal
 
 __all__ = [
-    "comparable",
+    "counted_name",
     "did_you_mean",
     "first_line",
     "first_text_line",
@@ -133,6 +132,22 @@ def surface_from_title(title: str) -> str:
         'Jesus Antunez'
     """
     return _TRAILING_PARENTHESIS.sub("", title.replace("_", " ")).strip()
+
+
+def counted_name(name: str) -> str:
+    """Spell a name as it is counted in a corpus: in NFC, with single spaces.
+
+    Args:
+        name: The name, as a question or a table spells it.
+
+    Returns:
+        The name; "" for white space alone.
+
+    Examples:
+        >>> counted_name(" New  York ")
+        'New York'
+    """
+    return unicodedata.normalize("NFC", " ".join(name.split()))
 
 
 def first_line(text: str) -> str:
@@ -487,17 +502,3 @@ def _escaped(found: "re.Match[str] | str") -> str:
     letter = found if isinstance(found, str) else found[0]
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
-
-
-def comparable(text: str, case: Literal["exact", "fold"]) -> str:
-    """Return the form in which names and texts are compared: NFC, and folded if asked.
-
-    Args:
-        text: A name or a text.
-        case: "exact" or "fold".
-
-    Returns:
-        The form.
-    """
-    composed = unicodedata.normalize("NFC", text)
-    return composed.casefold() if case == "fold" else composed

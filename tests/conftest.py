@@ -40,7 +40,7 @@ _RENDERED = figures._rendered
 def _drawn_figures():
     """Draw the figures of reports and leave it at that: setting them takes most of a report."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_rendered", lambda figure, kind, metadata: b"drawn")
+        patch.setattr(figures, "_rendered", lambda figure, kind: b"drawn")
         yield
 
 

@@ -29,25 +29,6 @@ class London:
         for prompt in prompts:
             yield Generation(prompt_id=prompt.id, text="London")
 """
-VERSION_1 = {
-    "schema_version": 1,
-    "study": "redirectqa",
-    "model": "london",
-    "data": {"id": "sample", "revision": None, "digest": "0" * 64, "n_questions": 65},
-    "prompts": {
-        "shots": 13,
-        "seed": 0,
-        "demonstrations": "per_relation",
-        "style": "completion",
-        "templates": ["original"],
-        "truncate": False,
-    },
-    "params": {"max_new_tokens": 15, "temperature": 0.0, "seed": None, "stop": ["\n"]},
-    "runner": {"runner": "london"},
-    "settings": {},
-    "package_version": "0.1.0.dev0",
-    "created_at": "2026-01-01T00:00:00Z",
-}
 
 
 @pytest.fixture(scope="module")
@@ -91,27 +72,6 @@ def refused(capsys, *words):
     assert printed.err.count("\n") == 1
     assert printed.out == ""
     return printed.err
-
-
-def test_run_of_version_1_is_reported_but_not_continued(folder, tmp_path, capsys):
-    """Its outcomes have the columns of today's; what it asked and judged stood in other files."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    version_1 = VERSION_1 | {"model": manifest["model"], "runner": manifest["runner"]}
-    (folder / "manifest.json").write_text(json.dumps(version_1))
-    (folder / "verdicts.jsonl").write_text('{"prompt_id": "a", "is_correct": true}\n')
-    for name in ("targets.parquet", "pairs.parquet", "scoring.json", "verdicts.parquet"):
-        (folder / name).unlink()
-
-    assert main(["report", str(folder), "--out", str(tmp_path / "page"), "--resamples", "50"]) == 0
-    page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
-    overall = pd.read_csv(tmp_path / "page" / "tables" / "overall.csv")
-    assert overall["n"].tolist() == [len(pd.read_parquet(folder / "outcomes.parquet"))]
-    assert "per_relation" in page
-    assert "not recorded" in page
-
-    said = refused(capsys, *RUN, "--out", folder)
-    assert "is of a run of format version 1, which can be reported but not continued" in said
-    assert "score its generations with --predictions" in refused(capsys, "score", folder)
 
 
 def test_run_of_a_newer_version_is_refused(folder, capsys):

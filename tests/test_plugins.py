@@ -12,7 +12,12 @@ from surface_consistency.plugins import Plugins
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
-from surface_consistency.engine import Study
+from surface_consistency.engine import Design, Study, StudySettings
+from surface_consistency.schemas.settings import Settings
+
+
+class FlaglessSettings(StudySettings):
+    sizes: dict[int, list[str]] = {}
 
 
 class Whole(Study):
@@ -21,8 +26,7 @@ class Whole(Study):
     More."""
 
     name = "toy"
-    title = "Toys"
-    question = "toys and games"
+    design = Design(title="Toys", question="toys and games")
 
     def load(self, source):
         return None
@@ -51,8 +55,7 @@ class Alike:
     """Has what a study has, and is none."""
 
     name = "alike"
-    title = question = "toys"
-    load = plan = outcomes = tables = page = None
+    design = load = plan = outcomes = report = None
 
 
 class Unset(Whole):
@@ -60,6 +63,34 @@ class Unset(Whole):
 
     name = "unset"
     settings = None
+
+
+class Flagless(Whole):
+    """A field of its settings is of a type that no flag can hold."""
+
+    name = "flagless"
+    settings = FlaglessSettings
+
+
+class Misgrouped(Whole):
+    """Its groupings are by a column that the outcomes do not have."""
+
+    name = "misgrouped"
+    design = Design(title="Toys", groupings={"by_model": ("modle",)})
+
+
+class Unjudged(Whole):
+    """Nobody can choose who judges."""
+
+    name = "unjudged"
+    scoring = Settings
+
+
+class Plain(Whole):
+    """Its design is none."""
+
+    name = "plain"
+    design = {"title": "Toys"}
 
 
 class Failing(Whole):
@@ -85,6 +116,11 @@ def install(folder, name, points, version="1.2"):
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
+    (tmp_path / "toy_old.py").write_text("import surface_consistency.attic.judges\n")
+    (tmp_path / "toy_misnamed.py").write_text(
+        "from surface_consistency.engine import Design\n"
+        "X = Design(title='Toys', groupings={'by_toy': 'toy'})\n"
+    )
     (tmp_path / "toy_crash.py").write_text("raise RuntimeError('boom')\n")
     (tmp_path / "toy_exit.py").write_text("import sys; sys.exit(3)\n")
     install(
@@ -101,6 +137,12 @@ def toys(tmp_path, monkeypatch):
             "crashing": "toy_studies:Failing",
             "alike": "toy_studies:Alike",
             "unset": "toy_studies:Unset",
+            "flagless": "toy_studies:Flagless",
+            "misgrouped": "toy_studies:Misgrouped",
+            "unjudged": "toy_studies:Unjudged",
+            "old": "toy_old:X",
+            "plain": "toy_studies:Plain",
+            "misnamed": "toy_misnamed:X",
             "exit": "toy_exit:X",
             "twice": "toy_studies:Whole",
             "slaq": "toy_studies:Renamed",
@@ -120,10 +162,15 @@ def toys(tmp_path, monkeypatch):
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
+        ("flagless", r"toy-dist: settings: FlaglessSettings.sizes: no option can hold .*use bool"),
+        ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
+        ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
+        ("plain", "study 'plain' of toy-dist: design must be a Design, got .*; write design = "),
+        ("misnamed", "study 'misnamed' of toy-dist cannot be loaded: .*groupings.by_toy"),
         ("crash", "study 'crash' of toy-dist cannot be loaded: .*RuntimeError: boom"),
         ("lost", "study 'lost' of toy-dist cannot be loaded: 'toy_studies' has no 'Nothing'"),
         ("half", "study 'half' of toy-dist lacks load, plan, which a subclass must define"),
-        ("bare", "study 'bare' of toy-dist lacks name, title, question, load, plan, outcomes"),
+        ("bare", "study 'bare' of toy-dist lacks name, design, load, plan, outcomes, report"),
         ("other", "study 'other' of toy-dist has the name 'slaq'; entry point and study must"),
         ("crashing", "study 'crashing' of toy-dist cannot be made: RuntimeError: no toys left"),
         ("twice", "several packages have a study 'twice'; name one of .*-dist:twice"),
@@ -140,8 +187,17 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_plugin_for_old_modules_is_told_the_new_name(toys, monkeypatch):
+    new = {"surface_consistency.attic": "surface_consistency.engine"}
+    monkeypatch.setattr(plugins, "MOVED", new)
+
+    told = "surface_consistency.attic is now surface_consistency.engine"
+    with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot be loaded: .*{told}"):
+        find_study("old")
+
+
 def test_working_study_stands_beside_broken_ones(toys, capsys):
-    assert find_study("toy").title == find_study("toy-dist:toy").title == "Toys"
+    assert find_study("toy").design.title == find_study("toy-dist:toy").design.title == "Toys"
     assert main(["run", "toy", "--source", "x", "--runner", "fake", "--out", "x"]) == 2
     assert "error: " in capsys.readouterr().err
 
@@ -171,14 +227,15 @@ def test_own_studies_are_described_without_import(monkeypatch):
 
 
 def test_studies_that_are_not_asked_stand_in_no_list(capsys):
-    """`compare` makes their runs; reports find them by name."""
+    """`compare` makes their folders, which are reported and no more."""
     assert main(["run", "--help"]) == 0
     listed = capsys.readouterr().out
     assert "slaq " in listed
     assert "verdicts" not in listed
     assert "Two runs" not in listed
     assert not {"runs", "verdicts"} & {*plugins.STUDIES.names()}
-    assert find_study("verdicts").name == "verdicts"
+    with pytest.raises(PluginError, match=r"verdicts from elsewhere.*judged already and compared"):
+        find_study("verdicts")
 
 
 @pytest.mark.parametrize(

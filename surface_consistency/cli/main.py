@@ -54,7 +54,6 @@ _PLUGINS = {
     "analyse": ("Analyses", "Read runs and something else; add to their page."),
 }
 _MAKERS = ("build", "count")
-_ALIASES = {"audit": ("run", "audit")}
 _HELP = ("--help", "-h")
 _HARNESS = "lm-eval"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -72,7 +71,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
-    words[:1] = _ALIASES.get(words[0], words[:1]) if words else []
     out, err = _Terminal(sys.stdout), _Terminal(sys.stderr, has_progress=True)
     if not words or any(word in _HELP for word in words):
         out.is_raw = True  # Lists of options are set in colours.

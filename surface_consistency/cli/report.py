@@ -9,8 +9,9 @@ from cyclopts import Parameter
 from surface_consistency.cli.options import RUNS, Json, run_folders
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
-from surface_consistency.engine.study import ReportSettings, find_analysis
+from surface_consistency.engine.study import find_analysis
 
 __all__ = ["make_analyse", "make_report"]
 

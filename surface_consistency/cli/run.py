@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from surface_consistency.cli.options import Json, ModelSettings, Out
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.revisions import run_revisions
-from surface_consistency.engine.study import ReportSettings, find_study
+from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.study import find_study
 from surface_consistency.engine.sweep import run_variants
 from surface_consistency.models.revisions import Revision, find_revisions
 from surface_consistency.runs.files import output_folder
@@ -52,27 +52,18 @@ def make_run(name: str) -> Callable[..., object]:
         revisions = _revisions(model, quiet=json)
         data = asked.load(source)
         if revisions:
-            swept = run_revisions(
-                asked,
-                data,
-                revisions,
-                out,
-                load=lambda one: model.load(asked, revision=one.name),
-                model=model.name(None),
-                settings=settings,
-                source=source,
-                scoring=scoring,
-                report=reporting,
-                progress=not json,
-            )
-            return finish(swept.reported, out, as_json=json)
-        runner = _runner(asked, data, settings, model, out, further.get("organism"))
+            label = model.name(None)
+            runner = lambda one: model.load(asked, revision=one.name)  # noqa: E731
+        else:
+            runner = _runner(asked, data, settings, model, out, further.get("organism"))
+            label = model.name(runner)
         swept = run_variants(
             asked,
             data,
             runner,
             out,
-            model=model.name(runner),
+            model=label,
+            revisions=revisions,
             settings=settings,
             source=source,
             scoring=scoring,
@@ -92,7 +83,7 @@ def make_run(name: str) -> Callable[..., object]:
         records["organism"] = study.organism
     return record_command(
         run,
-        help_text=f"{(type(study).__doc__ or study.title).strip().splitlines()[0]}\n\nAsk a model "
+        help_text=f"{(type(study).__doc__ or study.name).strip().splitlines()[0]}\n\nAsk a model "
         "every fact under both conditions, score, report. Started again with the same options, a "
         "stopped run goes on where it was.",
         **records,

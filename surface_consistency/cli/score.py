@@ -9,9 +9,10 @@ from cyclopts import Parameter
 from surface_consistency.cli.options import Json
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.score import score_files, score_run
-from surface_consistency.engine.study import Analysis, ReportSettings, find_study
+from surface_consistency.engine.study import find_study
 from surface_consistency.errors import PluginError
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES
@@ -21,7 +22,7 @@ from surface_consistency.schemas.settings import record_from_options, record_opt
 __all__ = ["foreign_option", "make_score"]
 
 _DEFAULT = "redirectqa"
-_NO_RUN_AFTER = ("--out", "--label", "--source", "--frequencies")
+_NO_RUN_AFTER = ("--out", "--label", "--source")
 """Options whose values may name a folder with a manifest that is not the run to score."""
 
 
@@ -59,22 +60,6 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         out: Annotated[
             Path | None, Parameter(help="Folder of the new run, with --predictions.")
         ] = None,
-        frequencies: Annotated[
-            tuple[Path, ...],
-            Parameter(
-                help="Folder of `count`: adds how accuracy goes with the frequency of names; see "
-                "`analyse frequency`. Twice for a second measurement.",
-                negative=(),
-            ),
-        ] = (),
-        measure: Annotated[
-            tuple[str, ...],
-            Parameter(
-                help="Which count of --frequencies: longest, bounded, linked, expected or lookup. "
-                "Twice where the second measurement is another one.",
-                negative=(),
-            ),
-        ] = (),
         json: Json = False,
         reading: PredictionSettings,
         source: Any,  # noqa: ANN401
@@ -107,20 +92,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
                 ),
                 out,
             )
-        analyses: dict[Analysis, Any] = {}
-        if measure and not frequencies:
-            raise ValueError("--measure says which count of --frequencies is taken; give both")
-        if frequencies:
-            from surface_consistency.studies.redirectqa.frequency import (
-                FrequencyAnalysis,
-                FrequencySettings,
-            )
-
-            chosen: dict[str, Any] = {"measure": measure} if measure else {}
-            analyses[FrequencyAnalysis()] = FrequencySettings(frequencies=frequencies, **chosen)
-        reported = report_runs(
-            [f.path for f in folders], home, study=study, settings=reporting, analyses=analyses
-        )
+        reported = report_runs([f.path for f in folders], home, study=study, settings=reporting)
         return finish(reported, home, as_json=json)
 
     return record_command(

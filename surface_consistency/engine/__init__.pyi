@@ -1,14 +1,33 @@
+from .design import (
+    Design as Design,
+    Report as Report,
+    ReportSettings as ReportSettings,
+)
 from .features import (
     make_features as make_features,
     read_parquet as read_parquet,
     to_parquet as to_parquet,
 )
+from .judging.chosen_judges import (
+    JudgeScoring as JudgeScoring,
+    make_chosen_judge as make_chosen_judge,
+)
 from .judging.judges import (
+    NO_ANSWER as NO_ANSWER,
     Judge as Judge,
+    LLMJudge as LLMJudge,
     RuleJudge as RuleJudge,
+    ask_logged as ask_logged,
+    facts_of as facts_of,
+    judge_targets as judge_targets,
 )
 from .paired import (
     PairedReport as PairedReport,
+)
+from .paired_tables import (
+    interval_value as interval_value,
+    model_dots as model_dots,
+    with_detectable as with_detectable,
 )
 from .report import (
     Reported as Reported,
@@ -18,32 +37,35 @@ from .run import (
     run_study as run_study,
 )
 from .score import (
+    answered_targets as answered_targets,
     import_predictions as import_predictions,
     retest_flip_rate as retest_flip_rate,
     score_files as score_files,
     score_run as score_run,
+)
+from .side_model import (
+    SideModel as SideModel,
 )
 from .sources import (
     open_source as open_source,
 )
 from .study import (
     Analysis as Analysis,
+    Answerer as Answerer,
     OptionSettings as OptionSettings,
     Plan as Plan,
     PromptGroup as PromptGroup,
-    Report as Report,
-    ReportSettings as ReportSettings,
     RuleScoring as RuleScoring,
     Scored as Scored,
     SourceSettings as SourceSettings,
     Study as Study,
     StudySettings as StudySettings,
+    check_rule as check_rule,
     find_study as find_study,
 )
 from .sweep import (
     run_variants as run_variants,
 )
 from .verdicts import (
-    VerdictsStudy as VerdictsStudy,
     import_verdicts as import_verdicts,
 )

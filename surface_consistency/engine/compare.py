@@ -2,18 +2,28 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
+from pydantic import Field
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics.paired.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
-from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod
+from surface_consistency.metrics.uncertainty.intervals import IntervalMethod, Intervals
 from surface_consistency.metrics.uncertainty.multiplicity import with_adjusted_p_values
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Flag, Settings
 from surface_consistency.text import one_line
 
-__all__ = ["RUN_RATES", "compare_verdicts", "comparison_text", "split_labels"]
+__all__ = [
+    "RUN_RATES",
+    "TableSettings",
+    "VerdictColumns",
+    "compare_verdicts",
+    "comparison_text",
+    "split_labels",
+]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
 RUN_RATES: Final = (
@@ -33,29 +43,74 @@ _CLUSTERED: Final = ("obuchowski", "durkalski")
 _OWN: Final = (*_COUNTS, *PAIRED_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
 
 
+class VerdictColumns(Settings):
+    """Which verdicts are compared."""
+
+    first: str | None = None
+    """Column or condition of the first verdict; what to call the first run."""
+
+    second: str | None = None
+    """Column or condition of the second one; what to call the second run."""
+
+    condition: str | None = None
+    """Column of the condition, with one row a verdict."""
+
+    correct: str | None = None
+    """Column of the verdict, with one row a verdict."""
+
+    fact: Items[str] = ("fact_id",)
+    """Column that tells which verdicts belong together."""
+
+    pair_id: str | None = None
+    """Column in which no value may stand twice in a group."""
+
+    cluster: str | None = None
+    """Column of what intervals take as a whole; fact_id if there by default, of runs what their
+    report takes."""
+
+    sample_filter: Annotated[str | None, Flag("--filter")] = None
+    """Filter of lm-evaluation-harness samples to read."""
+
+    blank: Literal["missing", "wrong"] = "missing"
+    """What a blank verdict counts as."""
+
+
+class TableSettings(Settings):
+    """How the table is computed."""
+
+    by: Items[str] = ()
+    """Column of groups; the page of two runs has all that they know by default."""
+
+    separator: str | None = None
+    """What separates several labels in a cell of --by, such as ";"."""
+
+    test: PairedTest = "auto"
+    """Form of McNemar's test; auto is Obuchowski's where clusters hold several pairs."""
+
+    interval: IntervalMethod = "auto"
+    """How intervals are made; auto also holds near 0 and 1 and takes no draws."""
+
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    """Coverage of the intervals."""
+
+    resamples: int = Field(default=10_000, ge=1)
+    """Bootstrap resamples of --interval percentile and bca."""
+
+    seed: int = 0
+    """Seed of these resamples."""
+
+
 def compare_verdicts(
     frame: pd.DataFrame,
+    settings: TableSettings | None = None,
     *,
-    by: str | Sequence[str] = (),
-    separator: str | None = None,
-    test: PairedTest = "auto",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: int = 0,
     rates: Sequence[str] = _RATES,
 ) -> list[dict[str, Any]]:
     """Compute the paired table of each group of an outcomes frame, ready for JSON.
 
     Args:
         frame: The outcomes frame, as from `read_verdicts`; clusters are its `fact_id`.
-        by: Columns that make the groups; none of them gives one row for all pairs.
-        separator: Text that parts several labels in a cell of these columns, such as ";".
-        test: Form of the test, as for `metrics.paired_by`.
-        interval: How intervals are made, as for `metrics.paired_by`.
-        confidence_level: Nominal coverage of the intervals.
-        n_resamples: Number of resamples of each group; interval "auto" takes none.
-        rng: Seed of the resampling.
+        settings: By what and how; None for one row of all pairs.
         rates: Names of `metrics.PAIRED_RATES`.
 
     Returns:
@@ -68,9 +123,10 @@ def compare_verdicts(
     Raises:
         ColumnNotFoundError: If a column of `by` is not there; the message lists those seen.
         ValueError: If a pair stands twice in a group, a column of `by` has the name of a key of the
-            result, or an option is out of range.
+            result, or the test is for clusters and there are none.
     """
-    keys = [by] if isinstance(by, str) else list(by)
+    settings = settings or TableSettings()
+    keys = list(settings.by)
     for key in keys:
         if key in _OWN:
             raise ValueError(f"by column {key!r} has the name of a key of the result; rename it")
@@ -78,21 +134,23 @@ def compare_verdicts(
             raise ColumnNotFoundError(
                 f"by={key!r} is not among the columns, which are {list(frame.columns)}"
             )
-    if test in _CLUSTERED and frame["fact_id"].is_unique:
+    if settings.test in _CLUSTERED and frame["fact_id"].is_unique:
         raise ValueError(
-            f"test={test!r} is for pairs that share clusters, but every pair is a cluster of its "
-            "own; name the column of clusters, or take a test for independent pairs"
+            f"test={settings.test!r} is for pairs that share clusters, but every pair is a cluster "
+            "of its own; name the column of clusters, or take a test for independent pairs"
         )
     rows = paired_by(
-        split_labels(frame, keys, separator),
+        split_labels(frame, keys, settings.separator),
         by=keys,
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in rates},
-        test=test,
-        interval=interval,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
+        test=settings.test,
+        intervals=Intervals(
+            level=settings.confidence,
+            method=settings.interval,
+            n_resamples=settings.resamples,
+            rng=settings.seed,
+        ),
     )
     rows = with_adjusted_p_values(rows)
     return [_as_object(row, keys, rates) for row in rows.to_dict(orient="records")]

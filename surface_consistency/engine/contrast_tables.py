@@ -2,20 +2,19 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from surface_consistency.engine.design import Report
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.frames import read_frame
-
-if TYPE_CHECKING:
-    from surface_consistency.engine.paired_tables import PairedTables
-    from surface_consistency.runs.loader import Run
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas._record import Record
 
 __all__ = ["COUNTS", "ContrastTables"]
 
@@ -51,20 +50,50 @@ def _contrast_note(frame: pd.DataFrame) -> str:
     )
 
 
+class _Correct(Record):
+    """What a verdict says, without its reasons."""
+
+    target_id: str
+    is_correct: bool | None
+
+
 class ContrastTables:
     """Compares rates within the same clusters, where two intervals side by side would not.
 
     Args:
-        paired: The tables and page to which these belong.
+        report: The runs.
     """
 
-    def __init__(self, paired: "PairedTables") -> None:
-        self.paired = paired
-        self.study = paired.study
-        self.report = paired.report
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.design = report.design
+        self.labels = [run.label for run in report.runs]
+        self.index = report.index
+        self.clusters = self.design.clusters[report.cluster]
+        self.facet = self.design.shown(self.design.facet) if self.design.facet else None
+        self.frame = report.frame
         self._noise: dict[str, dict[str, pd.DataFrame]] = {}
 
-    def tables(self) -> dict[str, Table]:
+    def label_columns(self, keys: Iterable[str]) -> list[Column]:
+        """Describe columns of labels.
+
+        Args:
+            keys: Columns of the outcomes, or their names in tables.
+
+        Returns:
+            Their specs, with the study's wording of the labels.
+        """
+        names = [self.design.shown(key) for key in keys]
+        return [
+            Column(
+                key=name,
+                title=name.replace("_", " ").capitalize(),
+                labels=self.design.labels.get(name, {}),
+            )
+            for name in names
+        ]
+
+    def contrasts(self) -> dict[str, Table]:
         """Compare flips with the noise floor, groups with each other, and models within groups.
 
         Returns:
@@ -75,9 +104,9 @@ class ContrastTables:
             clusters, as of `metrics.contrast`; a table without rows is left out.
         """
         tables = {"above_noise": self._above_noise()}
-        frame = self.paired.frame
-        for name, columns in self.study.groupings.items():
-            within = ["model", *filter(None, (self.study.panel,)), *columns[:-1]]
+        frame = self.frame
+        for name, columns in self.design.groupings.items():
+            within = ["model", *filter(None, (self.design.facet,)), *columns[:-1]]
             if frame[columns[-1]].explode().nunique() <= _MOST_GROUPS:
                 tables[f"contrasts_{name}"] = self._contrasts(
                     f"Groups against each other, {name.replace('_', ' ')}",
@@ -85,12 +114,12 @@ class ContrastTables:
                     within=within,
                     rates=["flip_rate"],
                 )
-        tables["contrasts"] = self.models()
-        for name, columns in self.study.groupings.items():
-            tables[f"models_{name}"] = self.models(name, columns)
+        tables["contrasts"] = self.compare_models()
+        for name, columns in self.design.groupings.items():
+            tables[f"models_{name}"] = self.compare_models(name, columns)
         return {name: table for name, table in tables.items() if table is not None}
 
-    def models(self, name: str = "", columns: Sequence[str] = ()) -> Table | None:
+    def compare_models(self, name: str = "", columns: Sequence[str] = ()) -> Table | None:
         """Compare every two models on the pairs that both answered.
 
         Args:
@@ -100,13 +129,13 @@ class ContrastTables:
         Returns:
             The table; None for a single model, or where no two share a pair.
         """
-        if len(self.paired.labels) < 2:
+        if len(self.labels) < 2:
             return None
         return self._contrasts(
             "Models on the pairs that both answered"
             + (f", {name.replace('_', ' ')}" if name else ""),
             between="model",
-            within=[*filter(None, (self.study.panel,)), *columns],
+            within=[*filter(None, (self.design.facet,)), *columns],
             rates=["flip_rate"] if name else ["flip_rate", "first_accuracy", "accuracy_difference"],
         )
 
@@ -116,21 +145,19 @@ class ContrastTables:
         """Compare every two groups of a column within those of others."""
         is_models = between == "model"
         wanted = [*within, between, self.report.cluster, *_VERDICTS, "pair_id"]
-        frame = self.paired.frame[list(dict.fromkeys(wanted))]
+        frame = self.frame[list(dict.fromkeys(wanted))]
         scored = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
         if scored.empty:
             return None
-        reference = (
-            self.paired.labels[0] if is_models and len(self.paired.labels) > _MOST_MODELS else None
-        )
+        reference = self.labels[0] if is_models and len(self.labels) > _MOST_MODELS else None
         if reference is not None and reference not in set(scored["model"]):
             return None
         table = contrasts_by(
             # Labels are sorted by `contrasts_by`; models are compared in the order given.
-            scored.assign(model=scored["model"].map(self.paired.index)) if is_models else scored,
+            scored.assign(model=scored["model"].map(self.index)) if is_models else scored,
             between=between,
             within=within,
-            reference=None if reference is None else self.paired.index[reference],
+            reference=None if reference is None else self.index[reference],
             rate=rates,
             cluster=self.report.cluster,
             pair_id="pair_id" if is_models else None,
@@ -139,18 +166,18 @@ class ContrastTables:
         if table.empty:
             return None
         if is_models:
-            names = dict(enumerate(self.paired.labels))
+            names = dict(enumerate(self.labels))
             table = table.assign(a=table["a"].map(names), b=table["b"].map(names))
-        table = table.rename(columns=dict(self.study.singular))
-        inner = [name for name in within if name in table or name in self.study.singular]
-        key = self.study.singular.get(between, between)
-        titles = {} if is_models else self.study.labels.get(key, {})
+        table = table.rename(columns=dict(self.design.exploded_names))
+        inner = [name for name in within if name in table or name in self.design.exploded_names]
+        key = self.design.shown(between)
+        titles = {} if is_models else self.design.labels.get(key, {})
         return Table(
             frame=table,
             caption=caption,
             model="model" if "model" in within else None,
             columns=[
-                *self.paired.label_columns(inner),
+                *self.label_columns(inner),
                 Column(key="a", title=key.replace("_", " ").capitalize(), labels=titles),
                 Column(key="b", title="Against", labels=titles),
                 *self._contrast_columns(),
@@ -167,7 +194,7 @@ class ContrastTables:
                 labels={name: name.replace("_", " ") for name in PAIRED_RATES},
             ),
             Column(key="n_a", title="Pairs", kind="count"),
-            Column(key="n_clusters", title=self.paired.clusters.capitalize(), kind="count"),
+            Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
             interval_column("difference", "Difference", "difference", "points"),
             Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
         ]
@@ -193,7 +220,7 @@ class ContrastTables:
             Holm's correction over the groups of a model and panel; indexed by model, panel where
             there is one, and labels as tables name them. Empty without a noise floor.
         """
-        keys = ["model", *filter(None, (self.study.panel,)), *columns]
+        keys = ["model", *filter(None, (self.design.facet,)), *columns]
         found: dict[tuple[str, ...], float] = {}
         for run in self.report.runs:
             noise = self.noise_counts(run)
@@ -203,7 +230,7 @@ class ContrastTables:
                     scored = scored.explode(name)
                 own: dict[tuple[str, ...], float] = {}
                 for labels, rows in scored.groupby(list(columns), sort=False, dropna=False):
-                    told = [self._one_sided(rows, flips) for flips in self._of(noise, panel)]
+                    told = [self._one_sided(rows, flips) for flips in self._strata(noise, panel)]
                     if not told:
                         continue
                     missing = [pd.isna(label) for label in labels]  # type: ignore[call-overload]
@@ -214,7 +241,7 @@ class ContrastTables:
                     own[run.label, *filter(None, (panel,)), *shown] = max(told)
                 adjusted = adjust_p_values(list(own.values()))
                 found |= dict(zip(own, adjusted.tolist(), strict=True))
-        names = [self.study.singular.get(key, key) for key in keys]
+        names = [self.design.shown(key) for key in keys]
         index = pd.MultiIndex.from_tuples(list(found), names=names) if found else None
         return pd.Series(list(found.values()), index=index, dtype=np.float64)
 
@@ -224,9 +251,9 @@ class ContrastTables:
         half = found["p_value"] / 2.0
         return float(half if found["difference"] > 0 else 1.0 - half)
 
-    def _of(self, noise: Mapping[str, pd.DataFrame], panel: str | None) -> list[pd.DataFrame]:
+    def _strata(self, noise: Mapping[str, pd.DataFrame], panel: str | None) -> list[pd.DataFrame]:
         """Choose the strata of the noise that pairs of a panel are held against."""
-        is_same = panel is not None and self.study.stratum == self.study.panel
+        is_same = panel is not None and self.design.stratum == self.design.facet
         return [flips for name, flips in noise.items() if not is_same or name == panel]
 
     def _above_noise(self) -> Table | None:
@@ -237,12 +264,12 @@ class ContrastTables:
             for panel, part in self._panels(run.outcomes):
                 scored = part[part["first_correct"].notna() & part["second_correct"].notna()]
                 for stratum, flips in noise.items():
-                    is_other = self.study.stratum == self.study.panel and stratum != panel
+                    is_other = self.design.stratum == self.design.facet and stratum != panel
                     if scored.empty or (panel is not None and is_other):
                         continue
                     rows.append(
                         {"model": run.label}
-                        | ({} if panel is None else {str(self.paired.panel): panel})
+                        | ({} if panel is None else {str(self.facet): panel})
                         | {"noise": stratum}
                         | self.against_noise(scored, flips)
                     )
@@ -250,12 +277,12 @@ class ContrastTables:
             return None
         frame = pd.DataFrame(rows)
         frame["p_value_holm"] = adjust_p_values(frame["p_value"].to_numpy(dtype=np.float64))
-        labels = ["model", *filter(None, (self.paired.panel,))]
+        labels = ["model", *filter(None, (self.facet,))]
         return Table(
             frame=frame,
             caption="Flips between conditions less flips of identical prompts",
             columns=[
-                *self.paired.label_columns(labels),
+                *self.label_columns(labels),
                 Column(key="noise", title="Asked twice"),
                 *self._contrast_columns(),
             ],
@@ -316,7 +343,7 @@ class ContrastTables:
             "n_clusters": found.n_clusters,
         }
 
-    def noise_counts(self, run: "Run") -> dict[str, pd.DataFrame]:
+    def noise_counts(self, run: Run) -> dict[str, pd.DataFrame]:
         """Count verdicts and flips of prompts asked twice.
 
         Args:
@@ -331,12 +358,12 @@ class ContrastTables:
             self._noise[run.label] = self._count_noise(run)
         return self._noise[run.label]
 
-    def _count_noise(self, run: "Run") -> dict[str, pd.DataFrame]:
+    def _count_noise(self, run: Run) -> dict[str, pd.DataFrame]:
         """Count what `noise_counts` keeps."""
         floor = run.checks.get("noise_floor")
         if floor is None or floor.empty:
             return {}
-        stratum = self.study.stratum if self.study.stratum in floor else None
+        stratum = self.design.stratum if self.design.stratum in floor else None
         found = self._repeated(run, stratum)
         if found is not None:
             return {str(name): part for name, part in found.groupby("stratum", sort=False)}
@@ -353,14 +380,14 @@ class ContrastTables:
             )
         return counts
 
-    def _repeated(self, run: "Run", stratum: str | None) -> pd.DataFrame | None:
+    def _repeated(self, run: Run, stratum: str | None) -> pd.DataFrame | None:
         """Read the prompts asked twice: stratum, cluster, n and n_flips, one row a target."""
         folder = run.folder
         if not (folder.repeat_verdicts.is_file() and folder.verdicts.is_file()):
             return None
         remedy = "judge the run again with `surface-consistency score`"
         first, second = (
-            read_frame(path, self.study.verdict, remedy=remedy)[["target_id", "is_correct"]]
+            read_frame(path, _Correct, remedy=remedy, only=True)
             for path in (folder.verdicts, folder.repeat_verdicts)
         )
         targets = folder.read_plan()[0]
@@ -388,8 +415,8 @@ class ContrastTables:
 
     def _panels(self, outcomes: pd.DataFrame) -> Iterator[tuple[str | None, pd.DataFrame]]:
         """Part outcomes by panel."""
-        if self.study.panel is None:
+        if self.design.facet is None:
             yield None, outcomes
             return
-        for value, part in outcomes.groupby(self.study.panel, sort=False):
+        for value, part in outcomes.groupby(self.design.facet, sort=False):
             yield str(value), part

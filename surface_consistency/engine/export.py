@@ -21,10 +21,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.sources import is_hub_id
-from surface_consistency.engine.study import Report, ReportSettings, Study
+from surface_consistency.engine.study import Study
+from surface_consistency.engine.verdicts import Verdicts
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.runs.files import atomic_path, output_folder, write_text
 from surface_consistency.runs.loader import Run, load_runs
@@ -97,20 +99,21 @@ def export_model_index(
 
     study, runs = _runs(folders)
     _refuse_samples(study, runs)
+    first, second = study.design.conditions
     written = []
     for run, rows in _overall(study, runs):
         results = [
             EvalResult(
                 task_type="text-generation",
-                task_name=study.title,
+                task_name=study.design.title,
                 dataset_type=run.manifest.data.id,
                 dataset_name=", ".join(
-                    filter(None, (study.title, run.manifest.data.id, _part_asked(run)))
+                    filter(None, (study.design.title, run.manifest.data.id, _part_asked(run)))
                 ),
                 dataset_config=_panel(study, row),
                 dataset_revision=run.manifest.data.revision,
                 metric_type=name,
-                metric_name=title.format(first=study.conditions[0], second=study.conditions[1]),
+                metric_name=title.format(first=first, second=second),
                 metric_value=round(float(row[name]), 6),
                 metric_args=_arguments(run, row, name),
             )
@@ -190,13 +193,13 @@ def export_eval_results(
     return written
 
 
-def _runs(folders: Sequence[str | os.PathLike[str]]) -> tuple[Study, list[Run]]:
+def _runs(folders: Sequence[str | os.PathLike[str]]) -> tuple[Study | Verdicts, list[Run]]:
     """Read runs with their study."""
     study = study_of_runs(folders)
     return study, load_runs(folders, outcome=study.outcome)
 
 
-def _refuse_samples(study: Study, runs: Sequence[Run]) -> None:
+def _refuse_samples(study: Study | Verdicts, runs: Sequence[Run]) -> None:
     """Keep results on a bundled sample from the hub, where they would pass for real ones."""
     for run in runs:
         if run.manifest.data.is_sample:
@@ -215,22 +218,26 @@ def _part_asked(run: Run) -> str:
     return f"a part ({', '.join(parts)})" if parts else ""
 
 
-def _overall(study: Study, runs: Sequence[Run]) -> Iterator[tuple[Run, list[dict[Any, Any]]]]:
+def _overall(
+    study: Study | Verdicts, runs: Sequence[Run]
+) -> Iterator[tuple[Run, list[dict[Any, Any]]]]:
     """Compute the rates of each run, a row a panel, as the page has them."""
     settings = ReportSettings()
-    report = Report(runs=runs, settings=settings, cluster=cluster_of(study, settings, runs=runs))
+    cluster = cluster_of(study, settings, runs=runs)
+    report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
     with warnings.catch_warnings():
         # What is missing or undefined stands beside the numbers, or is left out.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        frame = study.report(study, report).overall().frame
+        frame = study.report(report).overall().frame
     for run in runs:
         yield run, frame[frame["model"] == run.label].to_dict("records")
 
 
-def _panel(study: Study, row: Mapping[Any, Any]) -> str | None:
+def _panel(study: Study | Verdicts, row: Mapping[Any, Any]) -> str | None:
     """Name what is never pooled, such as the wording."""
-    return None if study.panel is None else str(row[study.singular.get(study.panel, study.panel)])
+    facet = study.design.facet
+    return None if facet is None else str(row[study.design.shown(facet)])
 
 
 def _arguments(run: Run, row: Mapping[Any, Any], name: str) -> dict[str, Any]:
@@ -256,13 +263,13 @@ def _note(run: Run, row: Mapping[Any, Any], name: str) -> str:
     )
 
 
-def _dataset_card(study: Study, runs: Sequence[Run]) -> str:
+def _dataset_card(study: Study | Verdicts, runs: Sequence[Run]) -> str:
     """Write the card of outcomes."""
     from huggingface_hub import DatasetCardData
 
     data = dict.fromkeys(run.manifest.data.id for run in runs)
     header = DatasetCardData(
-        pretty_name=f"Outcomes of {study.title}",
+        pretty_name=f"Outcomes of {study.design.title}",
         tags=["surface-consistency", study.name],
         source_datasets=[name for name in data if is_hub_id(name)] or None,
         configs=[
@@ -281,14 +288,14 @@ def _dataset_card(study: Study, runs: Sequence[Run]) -> str:
         f"- {one_line(run.label)}: {len(run.outcomes):,} pairs; `{_in_code(run.signature)}`"
         for run in runs
     )
-    first, second = study.conditions
+    first, second = study.design.conditions
     return f"""---
 {header}
 ---
 
-# Outcomes of {study.title}
+# Outcomes of {study.design.title}
 
-One row a pair and model: {study.question}. `first_correct` is the verdict under the {first},
+One row a pair and model: {study.design.question}. `first_correct` is the verdict under the {first},
 `second_correct` that under the {second}; a missing one could not be judged. Questions and names are
 those of {", ".join(map(one_line, data))}, whose licence holds for them.
 

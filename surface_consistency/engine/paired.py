@@ -1,9 +1,11 @@
 """Page of any paired study: the finding, the squares, flips by group, and answers to read."""
 
 import hashlib
+import json
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -13,7 +15,9 @@ from surface_consistency.engine.paired_tables import (
     TEST_NAMES,
     interval_value,
     is_hardly_right,
+    table_of_runs,
 )
+from surface_consistency.errors import DataError
 from surface_consistency.report.page import (
     Answer,
     Answers,
@@ -28,11 +32,10 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Table
+from surface_consistency.runs.loader import Run, load_runs
+from surface_consistency.schemas import PairedOutcome
 
-if TYPE_CHECKING:
-    from surface_consistency.runs.loader import Run
-
-__all__ = ["PairedReport", "cell_of"]
+__all__ = ["PairedReport", "cell_of", "fact_story"]
 
 _CELLS: Final = {
     (True, True): "both",
@@ -57,11 +60,41 @@ def cell_of(first: object, second: object) -> str:
     return _CELLS[bool(first), bool(second)]
 
 
+def fact_story(
+    folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
+) -> str:
+    """Tell what became of one fact in a run, for a terminal.
+
+    Args:
+        folder: The run.
+        fact_id: The fact, as the outcomes name it.
+        outcome: The record of a pair.
+
+    Returns:
+        Lines of plain text; what a model wrote stands in quotes, control characters escaped.
+
+    Raises:
+        DataError: If the run has no such fact.
+    """
+    run = load_runs([folder], outcome=outcome)[0]
+    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
+    if rows.empty:
+        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
+        raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
+    lines = []
+    for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
+        lines.append(f"{row['pair_id']}, by {run.label}")
+        for side in ("first", "second"):
+            said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
+            verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
+            lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
+    return "\n".join(lines)
+
+
 class PairedReport(PairedChecks):
     """Computes the tables of a study's runs and says what stands on their page.
 
     Args:
-        study: The study.
         report: The runs.
     """
 
@@ -75,16 +108,16 @@ class PairedReport(PairedChecks):
             The page.
         """
         return Page(
-            title=f"{self.study.title}: {self._named()}",
-            study=self.study.title,
-            question=self.study.question,
+            title=f"{self.design.title}: {self._named()}",
+            study=self.design.title,
+            question=self.design.question,
             models=self.labels,
             finding=self.finding(tables),
             sections=self.sections(tables),
             checks=self.checks(tables),
             made=self.made(),
             method=self.method(),
-            citation=self.study.citation,
+            citation=self.design.citation,
         )
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
@@ -96,7 +129,7 @@ class PairedReport(PairedChecks):
         Returns:
             Squares, highlights, flips by group, numbers, answers and the tables of checks.
         """
-        groups = [tables[name] for name in self.study.groupings if name in tables]
+        groups = [tables[name] for name in self.design.groupings if name in tables]
         sections = [self.squares_section(tables)]
         if highlights := self.highlight_blocks():
             sections.append(Section(anchor="highlights", title="Highlights", blocks=highlights))
@@ -142,7 +175,7 @@ class PairedReport(PairedChecks):
         Returns:
             The finding.
         """
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         rows = self._rows(tables)
         of_panel = self._of_panel(tables)
         sentence: list[Part] = []
@@ -174,15 +207,15 @@ class PairedReport(PairedChecks):
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
         """Name the panel that the finding is of, where there are several."""
         frame = tables["overall"].frame
-        if self.panel is None or frame.empty or frame[self.panel].nunique() < 2:
+        if self.facet is None or frame.empty or frame[self.facet].nunique() < 2:
             return ""
-        name = str(frame[self.panel].iloc[0])
-        label = self.study.labels.get(self.panel, {}).get(name, name)
-        return f" ({self.panel}: {label.replace('_', ' ')})"
+        name = str(frame[self.facet].iloc[0])
+        label = self.design.labels.get(self.facet, {}).get(name, name)
+        return f" ({self.facet}: {label.replace('_', ' ')})"
 
     def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
         """Lead with the accuracy of a model that is hardly ever right."""
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         return [
             f"{row['model']} is right on ",
             interval_value(row, "first_accuracy", tone="lost"),
@@ -198,8 +231,8 @@ class PairedReport(PairedChecks):
             return
         found = tables["same_answer"].frame
         found = found[(found["model"] == row["model"]) & (found["among"] == "both wrong")]
-        if self.panel is not None:
-            found = found[found[self.panel] == row[self.panel]]
+        if self.facet is not None:
+            found = found[found[self.facet] == row[self.facet]]
         for one in found.to_dict("records"):
             yield "Of the pairs that it gets wrong both times "
             yield interval_value(one, "same_answer", tone="strong")
@@ -214,7 +247,7 @@ class PairedReport(PairedChecks):
         Returns:
             The section.
         """
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         note: list[Part] = []
         if "contrasts" in tables:
             for row in tables["contrasts"].frame.to_dict("records"):
@@ -239,8 +272,8 @@ class PairedReport(PairedChecks):
                     squares=[
                         self.square(row) for row in tables["overall"].frame.to_dict("records")
                     ],
-                    conditions=self.study.conditions,
-                    cells=self.study.cells,
+                    conditions=self.design.conditions,
+                    cells=self.design.cells,
                     note=note,
                 )
             ],
@@ -257,9 +290,9 @@ class PairedReport(PairedChecks):
         """
         title = str(row["model"])
         filters = {"model": title}
-        if self.panel is not None:
-            title += f", {row[self.panel]}"
-            filters[self.panel] = str(row[self.panel])
+        if self.facet is not None:
+            title += f", {row[self.facet]}"
+            filters[self.facet] = str(row[self.facet])
         return Square(
             title=title,
             model=self.index[str(row["model"])],
@@ -277,7 +310,7 @@ class PairedReport(PairedChecks):
         Returns:
             Name, number and a remark, such as the test that was used.
         """
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         p_value = float(row.get("mcnemar_p_value", math.nan))
         method = TEST_NAMES.get(str(row.get("mcnemar_method")), "")
         return [
@@ -306,17 +339,13 @@ class PairedReport(PairedChecks):
         Returns:
             One table a title.
         """
-        from surface_consistency.engine.report import plain_columns, stacked
-
-        blocks = []
-        for title in dict.fromkeys(title for run in self.report.runs for title in run.highlights):
-            frame = stacked(
-                self.report.runs, {run.label: run.highlights.get(title) for run in self.report.runs}
+        runs = self.report.runs
+        return [
+            table_of_runs(
+                runs, title.capitalize(), {run.label: run.highlights.get(title) for run in runs}
             )
-            blocks.append(
-                Table(frame=frame, caption=title.capitalize(), columns=plain_columns(frame))
-            )
-        return blocks
+            for title in dict.fromkeys(title for run in runs for title in run.highlights)
+        ]
 
     def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
         """Show the flip rate by group over the noise floor.
@@ -328,14 +357,14 @@ class PairedReport(PairedChecks):
             One chart a grouping and panel.
         """
         noise = self._noise_bounds(tables)
-        for name, columns in self.study.groupings.items():
+        for name, columns in self.design.groupings.items():
             frame = tables[name].frame
-            key = self.study.singular.get(columns[-1], columns[-1])
-            titles = self.study.labels.get(key, {})
+            key = self.design.shown(columns[-1])
+            titles = self.design.labels.get(key, {})
             panels = (
                 [(None, frame)]
-                if self.panel is None
-                else list(frame.groupby(self.panel, sort=False))
+                if self.facet is None
+                else list(frame.groupby(self.facet, sort=False))
             )
             for shown, part in panels:
                 panel, rows = str(shown or ""), []
@@ -391,12 +420,12 @@ class PairedReport(PairedChecks):
         return Answers(
             answers=chosen,
             n_pairs=totals,
-            conditions=self.study.conditions,
-            cells=self.study.cells,
+            conditions=self.design.conditions,
+            cells=self.design.cells,
             filters=filters,
         )
 
-    def answer(self, run: "Run", row: Mapping[Any, Any], cell: str) -> Answer:
+    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
         """Show one pair.
 
         Args:
@@ -409,12 +438,12 @@ class PairedReport(PairedChecks):
             second_prediction where the study has them.
         """
         labels = {
-            self.study.singular.get(columns[-1], columns[-1]): self._texts(row, columns[-1])
-            for columns in self.study.groupings.values()
+            self.design.shown(columns[-1]): self._texts(row, columns[-1])
+            for columns in self.design.groupings.values()
         }
-        if self.panel is not None:
-            labels[self.panel] = [str(row[self.study.panel])]
-        first, second = self.study.conditions
+        if self.facet is not None:
+            labels[self.facet] = [str(row[self.design.facet])]
+        first, second = self.design.conditions
         return Answer(
             model=self.index[run.label],
             pair_id=str(row["pair_id"]),
@@ -431,11 +460,11 @@ class PairedReport(PairedChecks):
     def _texts(self, row: Mapping[Any, Any], column: str) -> list[str]:
         """Read the labels of a cell."""
         value = row[column]
-        titles = self.study.labels.get(self.study.singular.get(column, column), {})
+        titles = self.design.labels.get(self.design.shown(column), {})
         values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
         return [titles.get(str(item), str(item)) for item in values if not pd.isna(item)]
 
-    def _sampled(self, run: "Run", cells: Sequence[str]) -> list[int]:
+    def _sampled(self, run: Run, cells: Sequence[str]) -> list[int]:
         """Choose pairs by the hash of their ids: cells in turn, flips first."""
         limit = self.report.settings.answers
         ids = run.outcomes["pair_id"].tolist()
@@ -467,9 +496,9 @@ class PairedReport(PairedChecks):
         if table is None:
             return []
         found = table.frame[table.frame["model"] == row["model"]]
-        stratum = self.study.stratum if self.study.stratum in found else None
-        if stratum is not None and stratum == self.study.panel:
-            found, stratum = found[found[stratum] == row[self.panel]], None
+        stratum = self.design.stratum if self.design.stratum in found else None
+        if stratum is not None and stratum == self.design.facet:
+            found, stratum = found[found[stratum] == row[self.facet]], None
         parts: list[Part] = []
         for one in found[found["flip_rate"].notna()].to_dict("records"):
             parts.append(", " if parts else "Identical prompts asked twice flip ")
@@ -480,7 +509,7 @@ class PairedReport(PairedChecks):
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
-        return {"overall", "same_answer", "generalisation", *self.study.groupings}
+        return {"overall", "same_answer", "generalisation", *self.design.groupings}
 
     def _named(self) -> str:
         """Name the runs in a title."""

@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from surface_consistency.engine.answer_agreement import check_answers
 from surface_consistency.engine.paired_tables import PairedTables, interval_value, is_hardly_right
 from surface_consistency.report.page import Check, Made, Value
 from surface_consistency.report.table import Table
-
-if TYPE_CHECKING:
-    from surface_consistency.runs.loader import Run
+from surface_consistency.runs.loader import Run
 
 __all__ = ["PairedChecks"]
 
@@ -143,8 +141,8 @@ class PairedChecks(PairedTables):
             found = []
             if held is not None:
                 of_row = held["model"] == label
-                if self.panel is not None:
-                    of_row &= held[self.panel] == row[self.panel]
+                if self.facet is not None:
+                    of_row &= held[self.facet] == row[self.facet]
                 found = held[of_row].to_dict("records")
             if not found:
                 yield Check(
@@ -202,7 +200,7 @@ class PairedChecks(PairedTables):
         """
         return [self._made(run) for run in self.report.runs]
 
-    def _made(self, run: "Run") -> Made:
+    def _made(self, run: Run) -> Made:
         """Say how one run was made."""
         manifest = run.manifest
         scoring = {} if run.scoring is None else run.scoring.settings
@@ -226,7 +224,7 @@ class PairedChecks(PairedTables):
             signature=run.signature,
         )
 
-    def command(self, run: "Run") -> str:
+    def command(self, run: Run) -> str:
         """Say by what a run was made.
 
         Args:
@@ -245,7 +243,7 @@ class PairedChecks(PairedTables):
         Returns:
             Paragraphs.
         """
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         return [
             f"Every pair asks one fact twice, under the {first} and under the {second}. A pair is "
             "consistent when both answers are right or both are wrong; two different wrong answers "

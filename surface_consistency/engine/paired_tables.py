@@ -2,9 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +21,11 @@ from surface_consistency.metrics import (
     paired_by,
     pooled_rates,
 )
-from surface_consistency.report.page import Dot, Value
+from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.page import Dot
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
-
-if TYPE_CHECKING:
-    from surface_consistency.engine.study import Report, Study
-    from surface_consistency.runs.loader import Run
 
 __all__ = [
     "COUNTS",
@@ -38,6 +36,7 @@ __all__ = [
     "is_hardly_right",
     "model_dots",
     "paired_columns",
+    "table_of_runs",
     "with_detectable",
 ]
 
@@ -72,30 +71,6 @@ def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         found = pooled_rates(events, trials)
     return np.stack([found.rates, found.low, found.high])
-
-
-def interval_value(
-    row: Mapping[Any, Any],
-    name: str,
-    *,
-    kind: Literal["rate", "difference", "number"] = "rate",
-    tone: Literal["plain", "lost", "strong"] = "plain",
-) -> Value:
-    """Take a number with its interval from a row of a table.
-
-    Args:
-        row: The row: `<name>`, and `<name>_low` and `<name>_high` where there is an interval.
-        name: Name of the number.
-        kind: How it is set.
-        tone: How it stands out.
-
-    Returns:
-        The number.
-    """
-    bounds = [row.get(f"{name}_{end}") for end in ("low", "high")]
-    known = all(bound is not None and not math.isnan(bound) for bound in bounds)
-    low, high = (float(bound) if known else None for bound in bounds)  # type: ignore[arg-type]
-    return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
 
 
 def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
@@ -182,6 +157,40 @@ def paired_columns(
     ]
 
 
+def table_of_runs(
+    runs: Sequence[Run], caption: str, tables: Mapping[str, pd.DataFrame | None]
+) -> Table:
+    """Put one table of each run below each other, its columns described by their types alone.
+
+    Args:
+        runs: The runs.
+        caption: Heading of the table.
+        tables: A table by the run's label; None where there is none.
+
+    Returns:
+        The rows with the column `model` first. Those of a table that names models itself keep
+        theirs, save the run's own, which gets its label.
+    """
+    parts = []
+    for run in runs:
+        table = tables.get(run.label)
+        if table is None:
+            continue
+        labels = [run.label] * len(table)
+        if "model" in table:
+            labels = [run.label if m == run.manifest.model else m for m in table["model"]]
+        rest = table.drop(columns="model", errors="ignore")
+        rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
+        parts.append(rest)
+    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+    kinds: Mapping[str, Literal["count", "number"]] = {"i": "count", "u": "count", "f": "number"}
+    columns = [
+        Column(key=str(name), title=str(name).replace("_", " "), kind=kinds.get(kind, "label"))
+        for name, kind in ((name, frame[name].dtype.kind) for name in frame.columns)
+    ]
+    return Table(frame=frame, caption=caption, columns=columns)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Paired:
     """The pairs of one model, and how to compare their verdicts."""
@@ -258,23 +267,12 @@ def detectable_note(frame: pd.DataFrame) -> str:
     return " ".join(told)
 
 
-class PairedTables:
+class PairedTables(ContrastTables):
     """Computes the tables of a study's runs.
 
     Args:
-        study: The study.
         report: The runs.
     """
-
-    def __init__(self, study: "Study", report: "Report") -> None:
-        self.study = study
-        self.report = report
-        self.labels = [run.label for run in report.runs]
-        self.index = {label: place for place, label in enumerate(self.labels)}
-        self.clusters = study.clusters[report.cluster]
-        self.panel = study.singular.get(study.panel, study.panel) if study.panel else None
-        self.frame = report.frame
-        self.held = ContrastTables(self)
 
     def tables(self) -> dict[str, Table]:
         """Compute "overall", one table a grouping, "same_answer", and what is held against what.
@@ -289,10 +287,10 @@ class PairedTables:
         """
         tables = {"overall": self.overall()}
         tables |= {
-            name: self.grouped(name, columns) for name, columns in self.study.groupings.items()
+            name: self.grouped(name, columns) for name, columns in self.design.groupings.items()
         }
         tables |= self.generalisation()
-        return tables | self.held.tables() | self.same_answers()
+        return tables | self.contrasts() | self.same_answers()
 
     def overall(self) -> Table:
         """Compute the rates of all pairs, by model and panel.
@@ -300,7 +298,7 @@ class PairedTables:
         Returns:
             The table.
         """
-        keys = self._keys(())
+        keys = self.design.keys()
         frame = self._paired(keys, has_kappa=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
@@ -323,17 +321,17 @@ class PairedTables:
         Returns:
             The table.
         """
-        keys = self._keys(columns)
+        keys = self.design.keys(*columns)
         frame = self._paired(keys)
-        labels = [self.study.singular.get(key, key) for key in keys]
+        labels = [self.design.shown(key) for key in keys]
         adjusted = np.full(len(frame), np.nan)
         pooled = np.full((3, len(frame)), np.nan)
-        heads = [key for key in labels if key in ("model", self.panel)]
+        heads = [key for key in labels if key in ("model", self.facet)]
         for _, places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.items():
             adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
             pooled[:, places] = _pooled(frame.iloc[places])
         frame = frame.assign(adjusted_p_value=adjusted)
-        above = self.held.above_noise_by(columns)
+        above = self.above_noise_by(columns)
         if len(above):
             places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))
             frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
@@ -368,11 +366,11 @@ class PairedTables:
             "generalisation", one row a model, panel and cluster of the study; nothing where the
             study knows a single one, or the outcomes hold no other.
         """
-        held = [name for name in self.study.clusters if self.frame[name].notna().all()]
+        held = [name for name in self.design.clusters if self.frame[name].notna().all()]
         is_scored = self.frame["first_correct"].notna() & self.frame["second_correct"].notna()
         if len(held) < 2 or not is_scored.any():
             return {}
-        keys = self._keys(())
+        keys = self.design.keys()
         parts = []
         for name in held:
             with warnings.catch_warnings():
@@ -384,9 +382,9 @@ class PairedTables:
                     cluster=name,
                     rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
                 )
-            table = table.rename(columns=dict(self.study.singular))
+            table = table.rename(columns=dict(self.design.exploded_names))
             table = self._sorted(table, keys)
-            table.insert(len(keys), "cluster", self.study.clusters[name])
+            table.insert(len(keys), "cluster", self.design.clusters[name])
             parts.append(table)
         return {
             "generalisation": Table(
@@ -413,7 +411,7 @@ class PairedTables:
             "same_answer", with the columns of `answer_agreement`; nothing for outcomes that do not
             hold the answers.
         """
-        keys = self._keys(())
+        keys = self.design.keys()
         parts = [
             answer_agreement(
                 run.outcomes.assign(
@@ -436,7 +434,7 @@ class PairedTables:
         among = {"all": "all", "both wrong": "wrong both times"}
         return {
             "same_answer": Table(
-                frame=self._sorted(frame.rename(columns=dict(self.study.singular)), keys),
+                frame=self._sorted(frame.rename(columns=dict(self.design.exploded_names)), keys),
                 caption="Pairs with the same answer",
                 note="The same verdict is not the same answer: two wrong answers may differ. Words "
                 "are compared after normalisation, without order or wording forgiven; the rule "
@@ -457,7 +455,7 @@ class PairedTables:
             )
         }
 
-    def answer_texts(self, run: "Run") -> tuple[list[str | None], list[str | None]]:
+    def answer_texts(self, run: Run) -> tuple[list[str | None], list[str | None]]:
         """Give the answers of each pair that are compared with each other.
 
         Args:
@@ -472,7 +470,7 @@ class PairedTables:
             for name in ("first_prediction", "second_prediction")
         )
 
-    def answer_rule(self, run: "Run") -> str:
+    def answer_rule(self, run: Run) -> str:
         """Name the rule by which two answers are the same.
 
         Args:
@@ -495,31 +493,8 @@ class PairedTables:
             The columns that people see.
         """
         return paired_columns(
-            self.study.conditions, labels, cluster=self.clusters, adjusted=adjusted
+            self.design.conditions, labels, cluster=self.clusters, adjusted=adjusted
         )
-
-    def label_columns(self, keys: Iterable[str]) -> list[Column]:
-        """Describe columns of labels.
-
-        Args:
-            keys: Columns of the outcomes, or their names in tables.
-
-        Returns:
-            Their specs, with the study's wording of the labels.
-        """
-        names = [self.study.singular.get(key, key) for key in keys]
-        return [
-            Column(
-                key=name,
-                title=name.replace("_", " ").capitalize(),
-                labels=self.study.labels.get(name, {}),
-            )
-            for name in names
-        ]
-
-    def _keys(self, columns: tuple[str, ...]) -> list[str]:
-        """Name the columns of groups: model, panel, and these."""
-        return ["model", *filter(None, (self.study.panel,)), *columns]
 
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the metrics by some columns; sort the rows for reading."""
@@ -537,18 +512,18 @@ class PairedTables:
         n_rows = sum(len(task.frame) for task in tasks)
         parts = map_processes(_paired_table, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
         table = pd.concat(parts, ignore_index=True)
-        return self._sorted(table.rename(columns=dict(self.study.singular)), keys)
+        return self._sorted(table.rename(columns=dict(self.design.exploded_names)), keys)
 
     def _cluster_within(self, keys: Sequence[str]) -> str:
         """Name what intervals take whole in groups: within one relation, not relations."""
         if self.report.cluster not in keys:
             return self.report.cluster
-        others = [name for name in self.study.clusters if name not in keys]
+        others = [name for name in self.design.clusters if name not in keys]
         return next((name for name in others if self.frame[name].notna().all()), "fact_id")
 
     def _sorted(self, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
         """Sort the rows of a table for reading: the models of a group side by side."""
-        names = [self.study.singular.get(key, key) for key in keys]
+        names = [self.design.shown(key) for key in keys]
         ordered = [*names[1:], names[0]]
         places = [
             tuple(self._rank(name, value) for name, value in zip(ordered, values, strict=True))
@@ -559,13 +534,13 @@ class PairedTables:
 
     def _rank(self, name: str, value: Any) -> tuple[int, str]:  # noqa: ANN401
         """Order labels as the study does; those that it does not list follow by name."""
-        order = self.index if name == "model" else self.study.labels.get(name, {})
+        order = self.index if name == "model" else self.design.labels.get(name, {})
         places = list(order)
         return (places.index(value) if value in order else len(places), str(value))
 
     def _rows(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
         """Give the rows of "overall" of the first panel, one a model, where there is a pair."""
         frame = tables["overall"].frame
-        if self.panel is not None:
-            frame = frame[frame[self.panel] == frame[self.panel].iloc[0]]
+        if self.facet is not None:
+            frame = frame[frame[self.facet] == frame[self.facet].iloc[0]]
         return frame.drop_duplicates("model").to_dict("records")

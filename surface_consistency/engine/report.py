@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import pandas as pd
-
+from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
+from surface_consistency.engine.paired_tables import table_of_runs
 from surface_consistency.engine.selection import pause_gc
-from surface_consistency.engine.study import Analysis, Report, ReportSettings, Study, find_study
+from surface_consistency.engine.study import Analysis, Study, find_study
+from surface_consistency.engine.verdicts import Verdicts
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -22,7 +23,7 @@ from surface_consistency.report.figures import write_figures
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Page
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Table
 from surface_consistency.runs.files import (
     file_digest,
     output_folder,
@@ -37,9 +38,7 @@ __all__ = [
     "Reported",
     "build_page",
     "cluster_of",
-    "plain_columns",
     "report_runs",
-    "stacked",
     "study_of_runs",
     "write_tables",
 ]
@@ -75,7 +74,7 @@ def report_runs(
     folders: Sequence[str | os.PathLike[str]],
     out: str | os.PathLike[str],
     *,
-    study: Study | None = None,
+    study: Study | Verdicts | None = None,
     settings: ReportSettings | None = None,
     analyses: Mapping[Analysis, Any] | None = None,
 ) -> Reported:
@@ -106,7 +105,7 @@ def report_runs(
     with staged(home, first=sources, last="report.html") as beside:
         write_tables(tables, beside / "tables", runs=runs)
         try:
-            write_figures(page, beside / "figures")
+            _write_figures(page, beside / "figures", (settings or ReportSettings()).figures)
         except MissingDependencyError as error:
             told.append(str(error))
         write_page(page, beside / "report.html")
@@ -124,10 +123,20 @@ def report_runs(
     )
 
 
+def _write_figures(
+    page: Page, folder: Path, form: Literal["pdf", "png", "svg", "all", "none"]
+) -> None:
+    """Draw the figures of a page in a form, in all of them, or not at all."""
+    if form == "all":
+        write_figures(page, folder, formats=("pdf", "png", "svg"))
+    elif form != "none":
+        write_figures(page, folder, formats=(form,))
+
+
 def build_page(
     folders: Sequence[str | os.PathLike[str]],
     *,
-    study: Study | None = None,
+    study: Study | Verdicts | None = None,
     settings: ReportSettings | None = None,
     analyses: Mapping[Analysis, Any] | None = None,
 ) -> tuple[Page, dict[str, Table], list[Run]]:
@@ -151,14 +160,15 @@ def build_page(
     runs = load_runs(folders, outcome=study.outcome)
     cluster = cluster_of(study, settings, runs=runs)
     _check_clusters(runs, cluster)
-    report = Report(runs=runs, settings=settings, cluster=cluster)
+    report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
     with pause_gc(), warnings.catch_warnings():
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        tables = _with_unanswered(study.tables(report), runs)
+        reported = study.report(report)
+        tables = _with_unanswered(reported.tables(), runs)
         tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
-        page = study.page(report, tables)
+        page = reported.page(tables)
         page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
         for analysis, chosen in (analyses or {}).items():
             added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
@@ -171,32 +181,37 @@ def build_page(
     return page, tables, runs
 
 
-def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study:
-    """Find the study of runs, configured as they are.
+def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts:
+    """Find the study of runs, or how verdicts from elsewhere are reported.
 
     Args:
         folders: The run folders.
 
     Returns:
-        The study.
+        The study; for folders of `import_verdicts` what stands in its place.
 
     Raises:
         ValueError: As `runs.loader.study_name`; or if runs compare other conditions or groups.
         PluginError: As `find_study`.
     """
-    found = find_study(study_name(folders))
-    made = [found.configured(RunFolder.open(one).read_manifest().settings) for one in folders]
-    for folder, other in zip(folders, made, strict=True):
-        if (other.conditions, other.groupings) != (made[0].conditions, made[0].groupings):
+    name = study_name(folders)
+    if name not in VERDICTS:
+        return find_study(name)
+    found = [Verdicts.of(name, RunFolder.open(one).read_manifest().settings) for one in folders]
+    first = found[0].design
+    for folder, other in zip(folders, found, strict=True):
+        if (other.design.conditions, other.design.groupings) != (first.conditions, first.groupings):
             raise ValueError(
                 f"one report compares one pair of conditions by the same groups, but {folders[0]} "
-                f"holds {_compared(made[0])} and {folder} holds {_compared(other)}; report them "
-                "apart"
+                f"holds {_compared(first)} and {folder} holds {_compared(other.design)}; report "
+                "them apart"
             )
-    return made[0]
+    return found[0]
 
 
-def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = ()) -> str:
+def cluster_of(
+    study: Study | Verdicts, settings: ReportSettings, *, runs: Sequence[Run] = ()
+) -> str:
     """Say what intervals and tests take as a whole.
 
     Args:
@@ -211,22 +226,21 @@ def cluster_of(study: Study, settings: ReportSettings, *, runs: Sequence[Run] = 
     Raises:
         ValueError: If the study has no such cluster.
     """
-    if settings.cluster is None:
-        known = (name for name in study.clusters if not any(_unknown(run, name) for run in runs))
+    clusters, cluster = study.design.clusters, settings.cluster
+    if cluster is None:
+        known = (name for name in clusters if not any(_unknown(run, name) for run in runs))
         return next(known, "fact_id")
-    cluster = settings.cluster
-    if cluster not in study.clusters:
+    if cluster not in clusters:
         raise ValueError(
-            f"--cluster must be one of {', '.join(study.clusters)} for {study.name}; got "
-            f"{cluster!r}"
+            f"--cluster must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
         )
     return cluster
 
 
-def _compared(study: Study) -> str:
-    """Name the conditions and groups of a study."""
-    groups = ", ".join("/".join(columns) for columns in study.groupings.values())
-    return " and ".join(map(repr, study.conditions)) + (f" by {groups}" if groups else "")
+def _compared(design: Design) -> str:
+    """Name the conditions and groups of a design."""
+    groups = ", ".join("/".join(columns) for columns in design.groupings.values())
+    return " and ".join(map(repr, design.conditions)) + (f" by {groups}" if groups else "")
 
 
 def write_tables(
@@ -283,7 +297,7 @@ def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
 def _analysed(
     analysis: Analysis,
     settings: Any,  # noqa: ANN401 - the analysis's settings record
-    study: Study,
+    study: Study | Verdicts,
     report: Report,
     tables: Mapping[str, Table],
 ) -> dict[str, Table]:
@@ -375,55 +389,11 @@ def _unknown(run: Run, cluster: str) -> int:
 
 def _check_tables(runs: Sequence[Run]) -> dict[str, Table]:
     """Put the checks of all runs one below the other."""
-    tables = {}
-    for name in dict.fromkeys(name for run in runs for name in run.checks):
-        frame = stacked(runs, {run.label: run.checks.get(name) for run in runs})
-        tables[name] = Table(
-            frame=frame, caption=name.replace("_", " ").capitalize(), columns=plain_columns(frame)
+    return {
+        name: table_of_runs(
+            runs,
+            name.replace("_", " ").capitalize(),
+            {run.label: run.checks.get(name) for run in runs},
         )
-    return tables
-
-
-def plain_columns(frame: pd.DataFrame) -> list[Column]:
-    """Describe the columns of a frame that nobody described: text, counts and numbers as they are.
-
-    Args:
-        frame: The frame.
-
-    Returns:
-        One column each, told apart by the types of their values alone.
-    """
-    kinds = {"i": "count", "u": "count", "f": "number"}
-    return [
-        Column(
-            key=str(name),
-            title=str(name).replace("_", " "),
-            kind=kinds.get(frame[name].dtype.kind, "label"),  # type: ignore[arg-type]
-        )
-        for name in frame.columns
-    ]
-
-
-def stacked(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame | None]) -> pd.DataFrame:
-    """Put one table of each run below each other with the column `model` first.
-
-    Args:
-        runs: The runs.
-        tables: A table by the run's label; None where there is none.
-
-    Returns:
-        The rows. Those of a table that names models itself keep theirs, save the run's own, which
-        gets its label.
-    """
-    parts = []
-    for run in runs:
-        table = tables.get(run.label)
-        if table is None:
-            continue
-        labels = [run.label] * len(table)
-        if "model" in table:
-            labels = [run.label if m == run.manifest.model else m for m in table["model"]]
-        rest = table.drop(columns="model", errors="ignore")
-        rest.insert(0, "model", pd.Series(labels, index=rest.index, dtype="object"))
-        parts.append(rest)
-    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+        for name in dict.fromkeys(name for run in runs for name in run.checks)
+    }

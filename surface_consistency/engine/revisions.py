@@ -1,34 +1,23 @@
-"""One study over revisions of a model: how its answers come about while it learns.
+"""How the answers of a model come about while it learns: the tables of its revisions."""
 
-The weights of all revisions are held against each other before any is loaded, since names do not
-say what they hold (see `models.revisions`); those that are the same are asked once.
-"""
-
-import gc
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.run import SWEEP_FILE, ProgressOption
-from surface_consistency.engine.study import Analysis, Report, ReportSettings, Study
-from surface_consistency.engine.sweep import Swept, ask_variants
+from surface_consistency.engine.study import Analysis
 from surface_consistency.engine.two_runs import read_two_runs
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.metrics import paired_by, paired_table
-from surface_consistency.models.revisions import Revision, step_of
+from surface_consistency.models.revisions import step_of
 from surface_consistency.report.page import Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.runs.files import output_folder, write_json
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["RevisionsAnalysis", "RevisionsSettings", "revision_label", "run_revisions"]
+__all__ = ["RevisionsAnalysis", "RevisionsSettings"]
 
 _RATES: Final = ("first_accuracy", "second_accuracy", "consistency")
 _SEPARATOR: Final = "@"
@@ -129,102 +118,6 @@ class RevisionsAnalysis(Analysis):
             x_title="step" if by_step else "revision, in their order",
             series=series,
         )
-
-
-def run_revisions(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
-    revisions: Sequence[Revision],
-    out: str | os.PathLike[str],
-    *,
-    load: Callable[[Revision], Any],
-    model: str,
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
-    source: Settings | None = None,
-    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
-    report: ReportSettings | None = None,
-    progress: ProgressOption = True,
-) -> Swept:
-    """Run a study on revisions of a model, one after the other, and report them together.
-
-    Each revision has a folder of its own in `out`, named after it, and is loaded when the one
-    before it has been let go. Started again it goes on where it was stopped.
-
-    Args:
-        study: The study.
-        data: What its `load` returned.
-        revisions: The revisions, as `find_revisions` found them.
-        out: Folder of the sweep; page and tables over all revisions go there.
-        load: Loads who answers for a revision.
-        model: Label of the model; a revision is called `<model>@<revision>` in tables.
-        settings: How to ask; None for the study's defaults.
-        source: Where the data came from, for the manifests.
-        scoring: How to judge; None for the study's defaults.
-        report: How to compute tables and page; None for the defaults.
-        progress: Whether to show a progress bar on a terminal, or a function that is told.
-
-    Returns:
-        The runs and what was reported of them, with the table "revisions".
-
-    Raises:
-        RunMismatchError: If the folder holds a single run, or a run with other settings.
-        DataError: If nothing is left to ask.
-    """
-    home = output_folder(out)
-    if (home / "manifest.json").is_file():
-        raise RunMismatchError(
-            f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-            "another --out"
-        )
-    told = [
-        {"revision": one.name, "commit": one.source.revision, "same_weights_as": one.same_as}
-        for one in revisions
-    ]
-    asked = [one for one in revisions if one.same_as is None]
-    write_json(home / SWEEP_FILE, {"runs": [_folder(one) for one in asked], "revisions": told})
-    folders: list[RunFolder] = []
-    for revision in asked:
-        runner = load(revision)
-        folders += ask_variants(
-            study,
-            data,
-            runner,
-            home / _folder(revision),
-            model=revision_label(model, revision),
-            settings=settings,
-            source=source,
-            scoring=scoring,
-            progress=progress,
-        )
-        # Two models at once may not fit where one does.
-        del runner
-        gc.collect()
-    twins = {one.name: one.same_as for one in revisions if one.same_as is not None}
-    analyses: dict[Analysis, Any] = {}
-    if len(folders) == len(asked):
-        analyses[RevisionsAnalysis()] = RevisionsSettings(same_weights=twins)
-    reported = report_runs(
-        [one.path for one in folders], home, study=study, settings=report, analyses=analyses
-    )
-    return Swept(folders=folders, reported=reported)
-
-
-def revision_label(model: str, revision: Revision) -> str:
-    """Name a revision in tables.
-
-    Args:
-        model: Label of the model.
-        revision: The revision.
-
-    Returns:
-        `<model>@<revision>`.
-    """
-    return f"{model}{_SEPARATOR}{revision.name}"
-
-
-def _folder(revision: Revision) -> str:
-    """Name the folder of a revision; branches may have slashes."""
-    return re.sub(r"[^\w.-]", "-", revision.name)
 
 
 def _changes(before: Run | None, run: Run) -> dict[str, int | None]:

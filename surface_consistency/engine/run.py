@@ -15,12 +15,22 @@ import pandas as pd
 
 import surface_consistency
 from surface_consistency.engine.choices import offer_options
-from surface_consistency.engine.study import OptionSettings, Plan, Study, StudySettings
+from surface_consistency.engine.study import (
+    Answerer,
+    DataT,
+    OptionSettings,
+    Plan,
+    SettingsT,
+    Study,
+    StudySettings,
+    make_plan,
+)
 from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.options import OptionRunner
 from surface_consistency.models.runner import Rebatchable, Runner
 from surface_consistency.models.stored import StoredRunner
+from surface_consistency.runs.answers import count_replies
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_json, write_text
 from surface_consistency.runs.folder import RunFolder, read_tables
@@ -35,7 +45,6 @@ __all__ = [
     "WHOLE",
     "ProgressOption",
     "Shard",
-    "count_replies",
     "make_manifest",
     "merge_shards",
     "run_study",
@@ -57,13 +66,13 @@ WHOLE: Final[Shard] = (0, 1)
 
 
 def run_study(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
-    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    study: Study[Any, SettingsT, DataT],
+    data: DataT,
+    runner: Answerer,
     out: str | os.PathLike[str],
     *,
     model: str,
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    settings: SettingsT | None = None,
     source: Settings | None = None,
     progress: ProgressOption = True,
     shared: RunFolder | None = None,
@@ -99,9 +108,9 @@ def run_study(
         RunLogLockedError: If another process writes to this run.
         PromptTooLongError: If a prompt does not fit the model.
     """
-    settings = study.settings() if settings is None else settings
     _refuse_sweep(Path(out))
-    plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
+    settings = settings or study.settings()
+    plan = make_plan(study, data, settings, runner)
     if plan.pairs.empty:
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
@@ -120,9 +129,9 @@ def run_study(
         if isinstance(settings, OptionSettings):
             how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
         runner = OptionRunner(runner, **how)
-    asked = study.prepare_runner(runner, plan, settings)
+    asked = _prepared(runner, plan)
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         settings=settings.model_dump(mode="json"),
@@ -179,6 +188,17 @@ def run_study(
         else:
             write_json(folder.path / SHARD_FILE, {"shard": shard[0], "of": shard[1]})
     return folder
+
+
+def _prepared(runner: Answerer, plan: Plan) -> Runner:
+    """Put what the study brings between the engine and the runner."""
+    asked = runner if plan.prepare is None else plan.prepare(runner)
+    if not isinstance(asked, Runner):
+        raise TypeError(
+            f"{asked.name!r} is no runner (`fingerprint` and `generate`), and the study's plan "
+            "makes none of it"
+        )
+    return asked
 
 
 def merge_shards(
@@ -255,7 +275,7 @@ def _missing_shards(parts: Sequence[RunFolder]) -> str:
 
 
 def make_manifest(
-    study: Study,
+    study: str,
     data: DataSource,
     *,
     model: str,
@@ -267,7 +287,7 @@ def make_manifest(
     """Write down what makes a run.
 
     Args:
-        study: The study.
+        study: Name of the study.
         data: Which rows were used.
         model: Label of the model.
         runner: The runner's fingerprint.
@@ -279,7 +299,7 @@ def make_manifest(
         The manifest.
     """
     return RunManifest(
-        study=study.name,
+        study=study,
         model=model,
         data=data,
         settings=dict(settings or {}),
@@ -290,21 +310,6 @@ def make_manifest(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         command=COMMAND.get(),
     )
-
-
-def count_replies(answers: pd.DataFrame) -> dict[str, int]:
-    """Count replies by how they ended, and thoughts by what told them from the answers.
-
-    Args:
-        answers: With the columns finish_reason, missing where nobody was asked, and thought_source.
-
-    Returns:
-        The counts: kinds such as "stop" and "unclosed_thought", then "thought: <think>" and others.
-    """
-    kinds = answers["finish_reason"].value_counts().sort_index()
-    sources = answers["thought_source"].value_counts().sort_index()
-    counts = {str(kind): int(n) for kind, n in kinds.items()}
-    return counts | {f"thought: {source}": int(n) for source, n in sources.items()}
 
 
 def _record_replies(folder: RunFolder, groups: Iterable[str]) -> None:

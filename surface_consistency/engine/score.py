@@ -9,14 +9,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, cast
 
-import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.choices import reference_log_odds
+from surface_consistency.engine.judging.chosen_judges import export_labels
+from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
 from surface_consistency.engine.judging.judges import judge_targets
-from surface_consistency.engine.run import count_replies, make_manifest, write_targets
+from surface_consistency.engine.run import make_manifest, write_targets
 from surface_consistency.engine.selection import pause_gc
-from surface_consistency.engine.study import Plan, RuleScoring, Scored, Study, find_study
+from surface_consistency.engine.study import (
+    DataT,
+    Plan,
+    RuleScoring,
+    Scored,
+    ScoringT,
+    SettingsT,
+    Study,
+    find_study,
+    make_judge,
+    make_plan,
+)
 from surface_consistency.errors import (
     DataError,
     RunLogError,
@@ -35,6 +47,7 @@ from surface_consistency.models.predictions import (
     read_predictions,
 )
 from surface_consistency.models.thoughts import separate_stored
+from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -54,6 +67,7 @@ __all__ = [
     "retest_flip_rate",
     "score_files",
     "score_run",
+    "with_kinds",
 ]
 
 _MANY_UNSPACED: Final = 0.02
@@ -64,14 +78,14 @@ _ROWS_AT_ONCE = 8_192
 
 
 def import_predictions(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
+    study: Study[Any, SettingsT, DataT],
+    data: DataT | None,
     predictions: Mapping[str, str] | Sequence[str | None] | Predictions,
     out: str | os.PathLike[str],
     *,
     model: str,
     origin: str,
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    settings: SettingsT | None = None,
     source: Settings | None = None,
     plan: Plan | None = None,
     reading: PredictionSettings | None = None,
@@ -100,15 +114,15 @@ def import_predictions(
             nobody says whether replies without a tag are answers; see `split_replies`.
         RunMismatchError: If the folder holds other predictions.
     """
-    settings = study.settings() if settings is None else settings
-    plan = plan or study.plan(data, settings)
+    settings = settings or study.settings()
+    plan = plan or make_plan(study, cast("DataT", data), settings)
     texts = align_predictions(plan.targets, predictions, reading=reading)
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
         raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
     manifest = make_manifest(
-        study,
+        study.name,
         plan.data,
         model=model,
         runner={
@@ -140,16 +154,16 @@ def import_predictions(
 
 
 def score_files(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
+    study: Study[Any, SettingsT, DataT, ScoringT],
+    data: DataT,
     predictions: Sequence[Path],
     out: str | os.PathLike[str],
     *,
     label: str | None = None,
     reading: PredictionSettings | None = None,
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    settings: SettingsT | None = None,
     source: Settings | None = None,
-    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    scoring: ScoringT | None = None,
 ) -> list[RunFolder]:
     """Score files of predictions, one a model; the data are loaded once, all cores are used.
 
@@ -177,9 +191,9 @@ def score_files(
         raise ValueError("two files of --predictions have one name; rename one of them")
     if label is not None and len(names) > 1:
         raise ValueError("--label names one model; leave it out where there are several files")
-    settings = study.settings() if settings is None else settings
+    settings = settings or study.settings()
     with pause_gc():
-        plan = study.plan(data, settings)
+        plan = make_plan(study, data, settings)
     del data
     home = Path(out)
     tasks = [
@@ -237,8 +251,8 @@ def _score_file(task: _FileTask) -> RunFolder:
 def score_run(
     folder: RunFolder,
     *,
-    study: Study | None = None,
-    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    study: Study[Any, Any, Any, ScoringT] | None = None,
+    scoring: ScoringT | None = None,
 ) -> pd.DataFrame:
     """Judge the answers of a run and write verdicts, outcomes and checks beside them.
 
@@ -264,16 +278,21 @@ def score_run(
     """
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
-    scoring = study.scoring() if scoring is None else scoring
-    scoring = study.settle_scoring(scoring, manifest.settings)
+    scoring = study.settle_scoring(scoring or study.scoring(), manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 
 
-def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any) -> pd.DataFrame:  # noqa: ANN401
+def _score(
+    folder: RunFolder,
+    manifest: RunManifest,
+    study: Study[Any, Any, Any, ScoringT],
+    scoring: ScoringT,
+) -> pd.DataFrame:
     """Judge, pair, check, write."""
-    judge = study.judge(scoring, folder)
+    judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
+    targets = with_kinds(study, targets, pairs)
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
@@ -300,9 +319,14 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
     }
     if repeated is not None:
         checks["noise_floor"] = retest_flip_rate(
-            targets, verdicts, repeated, stratum=study.stratum, cluster=_cluster(study, targets)
+            targets,
+            verdicts,
+            repeated,
+            stratum=study.design.stratum,
+            cluster=_cluster(study, targets),
         ).assign(model=manifest.model)
     checks |= _log_odds(scored, pairs, manifest, study)
+    checks |= _judge_checks(scored, study)
     checks |= study.checks(scored)
     prompts = answered["finish_reason"][~answered["prompt_id"].duplicated()]
     made = Scoring(
@@ -318,10 +342,52 @@ def _score(folder: RunFolder, manifest: RunManifest, study: Study, scoring: Any)
         if repeated is not None:
             write_frame(beside.repeat_verdicts, repeated, study.verdict)
         beside.write_checks(checks)
+        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=_label_columns(study))
         study.export(replace(scored, folder=beside))
         write_frame(beside.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes
+
+
+def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+    """Tell the kinds of answers apart on each of which a judge errs in its own way.
+
+    Args:
+        study: The study.
+        targets: What is judged.
+        pairs: What is compared.
+
+    Returns:
+        The targets with the column `Study.kind`: where the study has none of its own, the condition
+        of each target, the first that a pair gives it, or the name of a third one.
+    """
+    if study.kind in targets:
+        return targets
+    kinds: dict[str, str] = {}
+    conditions = dict(zip(("first", "second"), study.design.conditions, strict=True))
+    columns = [str(name) for name in pairs.columns]
+    for side in [name.removesuffix("_target") for name in columns if name.endswith("_target")]:
+        name = pairs.get(f"{side}_condition", conditions.get(side, side))
+        names = pd.Series(name, index=pairs.index)
+        kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
+    return targets.assign(**{study.kind: targets["target_id"].map(kinds)})
+
+
+def _label_columns(study: Study) -> tuple[str, ...]:
+    """Name the columns that people fill besides is_correct."""
+    return ("is_recalled",) if "is_recalled" in study.verdict.model_fields else ()
+
+
+def _judge_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
+    """Hold a judge against the study's own rule and against people, and correct its scores."""
+    checks: dict[str, pd.DataFrame] = {}
+    kinds, ruled = scored.targets[study.kind], scored.verdicts["rule_correct"]
+    if ruled.notna().any():
+        checks["judge_against_rule"] = agreement_by_kind(kinds, scored.verdicts, ruled)
+    labels = scored.scoring.labels or scored.folder.labels
+    if labels.is_file() and scored.scoring.judge != "human":
+        checks |= study.label_checks(scored, labels)
+    return checks
 
 
 def retest_flip_rate(
@@ -488,35 +554,18 @@ def answered_targets(folder: RunFolder, targets: pd.DataFrame, *, repeat: bool) 
         repeat: Whether the answers of the second time.
 
     Returns:
-        The targets with text, finish_reason, error, lookups, scores, thought and thought_source;
-        None where there is none.
+        The targets with the columns `ANSWER_FIELDS`; see `join_answers`.
     """
-    answers = folder.read_answers(targets["group"].unique(), repeat=repeat)
-    key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
-    rows = np.full(len(targets), -1)
-    for group, places in targets.groupby("group", sort=False).indices.items():
-        of_group = np.flatnonzero(answers["group"] == group)
-        wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
-        at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
-        rows[places[at >= 0]] = of_group[at[at >= 0]]
-    known = rows >= 0
-    found = targets.copy(deep=False)
-    wanted = ("text", "finish_reason", "error", "lookups", "scores", "thought", "thought_source")
-    for name in wanted:
-        values = np.full(len(targets), None, dtype=object)
-        column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
-        values[known] = column[rows[known]]
-        found[name] = pd.Series(values, index=targets.index, dtype=object)
-    return found
+    return join_answers(targets, folder.read_answers(targets["group"].unique(), repeat=repeat))
 
 
 def _cluster(study: Study, targets: pd.DataFrame) -> str:
     """Name the column of clusters of the targets: the study's cluster where it is known."""
-    first = next(iter(study.clusters))
+    first = next(iter(study.design.clusters))
     return first if first in targets and targets[first].notna().all() else "fact_id"
 
 
-def _agreement(answered: pd.DataFrame, scoring: Any) -> dict[str, pd.DataFrame]:  # noqa: ANN401
+def _agreement(answered: pd.DataFrame, scoring: Settings) -> dict[str, pd.DataFrame]:
     """Compare the verdicts of all rules, where the scoring is by a rule and asks for it."""
     if not isinstance(scoring, RuleScoring) or not scoring.agreement:
         return {}
@@ -543,7 +592,7 @@ def _log_odds(
         scored.targets,
         pairs,
         read_jsonl(scored.folder.prompts, Prompt),
-        conditions=study.conditions,
+        conditions=study.design.conditions,
         cluster=_cluster(study, scored.targets),
         option_score=cast("OptionScore", settings["option_score"]),
     )

@@ -6,20 +6,33 @@ what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
 """
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import AfterValidator, BaseModel, Field, model_validator
+from typing_extensions import TypeVar
 
-from surface_consistency.engine.judging.judges import Judge, RuleJudge
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
+from surface_consistency.engine.design import VERDICTS, Design, Report
+from surface_consistency.engine.judging.chosen_judges import (
+    JudgeScoring,
+    OverrulingJudge,
+    check_labelling,
+    make_chosen_judge,
+    shown_answers,
+)
+from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
+from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
+from surface_consistency.engine.judging.labels import labels_by_target
+from surface_consistency.engine.paired import PairedReport, fact_story
+from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
+from surface_consistency.errors import PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import Region
 from surface_consistency.models.options import OptionScore
@@ -27,22 +40,20 @@ from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import thought_tags as known_tags
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
-from surface_consistency.report.page import Block, Check, Page, Prose, Section
+from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.runs.loader import Run, load_runs
-from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt, Verdict
+from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Settings, record_options
 
 __all__ = [
     "Analysis",
+    "Answerer",
     "OptionSettings",
     "Plan",
     "PromptGroup",
-    "Report",
-    "ReportSettings",
     "RuleScoring",
     "Scored",
     "SourceSettings",
@@ -51,7 +62,16 @@ __all__ = [
     "check_rule",
     "find_analysis",
     "find_study",
+    "make_judge",
+    "make_plan",
 ]
+
+SourceT = TypeVar("SourceT", bound=Settings, default=Any)
+SettingsT = TypeVar("SettingsT", bound="StudySettings", default=Any)
+AnalysisT = TypeVar("AnalysisT", bound=Settings, default=Any)
+DataT = TypeVar("DataT", default=Any)
+ScoringT = TypeVar("ScoringT", bound=JudgeScoring, default=Any)
+T = TypeVar("T")
 
 
 _CONDITIONS: Final = ("first_condition", "second_condition")
@@ -150,8 +170,8 @@ def check_rule(name: str) -> str:
     return name
 
 
-class RuleScoring(Settings):
-    """How answers are judged: by a matching rule."""
+class RuleScoring(JudgeScoring):
+    """How answers are judged: by a matching rule, a model, or people."""
 
     rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
     """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
@@ -162,104 +182,6 @@ class RuleScoring(Settings):
 
     agreement: bool = True
     """Whether the verdicts of all rules, and on both parts of the output, are compared."""
-
-
-class ReportSettings(Settings):
-    """How tables and page are computed."""
-
-    cluster: str | None = None
-    """What intervals take as a whole: a column of the outcomes; the study's by default."""
-
-    resamples: int = Field(default=10_000, ge=1)
-    """Draws of intervals that need draws, such as those of corrected scores."""
-
-    bootstrap_seed: int = 0
-    """Seed of these draws."""
-
-    margin: float | None = Field(default=None, gt=0, lt=1)
-    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
-
-    answers: int = Field(default=500, ge=0)
-    """Pairs of each model whose answers stand on the page."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PromptGroup:
-    """Prompts that are decoded alike."""
-
-    prompts: Sequence[Prompt]
-    """The prompts; ids are unique in the run."""
-
-    params: GenerationParams
-    """How to decode."""
-
-    is_shared: bool = False
-    """Whether the answers depend on the model alone, so that the runs of a sweep share them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """What is asked, what is judged and what is compared.
-
-    Raises:
-        ColumnNotFoundError: If a column is missing.
-        DataError: If an id stands twice, or a pair compares what is not judged.
-    """
-
-    data: DataSource
-    """Which rows were used."""
-
-    groups: Mapping[str, PromptGroup]
-    """Prompts by group; one group is named ""."""
-
-    targets: pd.DataFrame
-    """What is judged, one row a target: target_id; prompt_id, whose answer is judged; answers, the
-    accepted ones, the reference first; fact_id; and whatever the judge and the noise floor read
-    besides, such as question. The engine adds group and prompt_key."""
-
-    pairs: pd.DataFrame
-    """What is compared, one row a pair: first_target and second_target, and the columns of the
-    outcome record that are known before anyone is asked. A further `<name>_target` gives the
-    verdict of a third condition."""
-
-    settings: Any = None
-    """The study's settings with what depends on the data settled, such as the number of
-    demonstrations; None where nothing does."""
-
-    checks: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Tables on what goes in, which a reader must see beside the numbers."""
-
-    context: Any = None
-    """Whatever the study's runner needs, such as a store; it is not written to the folder."""
-
-    def __post_init__(self) -> None:
-        """Refuse a plan that does not hold together."""
-        for name, frame, wanted in (
-            ("targets", self.targets, ("target_id", "prompt_id", "answers", "fact_id")),
-            ("pairs", self.pairs, ("pair_id", "fact_id", "first_target", "second_target")),
-        ):
-            missing = [column for column in wanted if column not in frame]
-            if missing:
-                raise ColumnNotFoundError(
-                    f"the {name} of a plan need the column {', '.join(missing)}; there are "
-                    f"{', '.join(map(str, frame.columns))}"
-                )
-            repeated = frame[wanted[0]].duplicated()
-            if repeated.any():
-                raise DataError(
-                    f"the {name} of a plan hold {frame.loc[repeated, wanted[0]].iloc[0]!r} twice "
-                    f"in column {wanted[0]}; each needs an id of its own"
-                )
-        known = pd.Index(self.targets["target_id"])
-        for column in self.pairs.columns:
-            if not str(column).endswith("_target"):
-                continue
-            strange = self.pairs.loc[self.pairs[column].notna(), column]
-            strange = strange[known.get_indexer(pd.Index(strange)) < 0]
-            if len(strange):
-                raise DataError(
-                    f"pair column {column!r} names {strange.iloc[0]!r}, which is no target_id"
-                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -273,8 +195,7 @@ class Scored:
     """Label of the model."""
 
     targets: pd.DataFrame
-    """What was judged: `Plan.targets` with group, prompt_key, text, finish_reason, error, lookups,
-    scores, thought and thought_source of the answers."""
+    """What was judged: `Plan.targets` with group, prompt_key and the answers' `ANSWER_FIELDS`."""
 
     verdicts: pd.DataFrame
     """Verdicts, row by row those of `targets`."""
@@ -288,61 +209,45 @@ class Scored:
     scoring: Any
     """How it was judged: an instance of `Study.scoring`."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Report:
-    """Scored runs and how to report them."""
-
-    runs: Sequence[Run]
-    """The runs, labels distinct."""
-
-    settings: ReportSettings
-    """How tables and page are computed."""
-
-    cluster: str
-    """The column of what intervals and tests take as a whole."""
-
     @property
-    def frame(self) -> pd.DataFrame:
-        """The outcomes of all runs, one below the other; `model` holds their labels."""
-        return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
-
-    @property
-    def index(self) -> dict[str, int]:
-        """Place of each run by its label, which gives it its marker and its hue."""
-        return {run.label: place for place, run in enumerate(self.runs)}
+    def shown(self) -> pd.DataFrame:
+        """The targets with the judged part of each answer as text, as people and models see it."""
+        return shown_answers(self.targets, self.verdicts["prediction"])
 
 
-class Study(ABC):
+class Answerer(Protocol):
+    """Who answers: a runner, or what `Plan.prepare` makes one of."""
+
+    name: str
+    """Short name, such as "transformers"."""
+
+
+class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     """The same fact under two conditions.
 
-    A subclass sets the class attributes and defines `load` and `plan`; everything else has a
-    default that serves studies with one group of prompts, a matching rule and a paired table.
+    A subclass sets `name` and `design` and defines `load` and `plan`; everything else has a
+    default that serves studies with one group of prompts, a matching rule and a paired table. The
+    types that it may name are those of where the data come from, how it asks, its data, and how it
+    judges: `Study[MySource, MySettings, MyData, MyScoring]`.
     """
 
     name: ClassVar[str]
     """Name of the study, which is that of its entry point and its command."""
 
-    title: ClassVar[str]
-    """Name for people."""
-
-    question: ClassVar[str]
-    """What it asks, in half a sentence, for pages and lists."""
-
-    citation: ClassVar[str] = ""
-    """What to cite, as BibTeX."""
+    design: ClassVar[Design]
+    """How its two conditions are compared, and what tables and page call them."""
 
     printed_prompts: ClassVar[str] = ""
     """Where the words are that the study's paper prints, for who asks for a preset of them by
     --prompts and the study has none; "" where no paper prints any."""
 
-    source: ClassVar[type[Settings]] = SourceSettings
+    source: type[SourceT] = SourceSettings  # type: ignore[assignment]
     """Where the data come from: the argument of `load`."""
 
-    settings: ClassVar[type[StudySettings]] = StudySettings
+    settings: type[SettingsT] = StudySettings  # type: ignore[assignment]
     """How the study asks: its fields are options, manifest entries and documentation."""
 
-    scoring: ClassVar[type[Settings]] = RuleScoring
+    scoring: type[ScoringT] = RuleScoring  # type: ignore[assignment]
     """How answers are judged; may be chosen anew for a finished run."""
 
     runner: ClassVar[str] = "transformers"
@@ -351,53 +256,18 @@ class Study(ABC):
     organism: ClassVar[type[Settings] | None] = None
     """What a model organism of the study is taught; None where there is no organism."""
 
+    kind: ClassVar[str] = "condition"
+    """Column of the targets whose values a judge is held against people apart on, and answers are
+    drawn for labelling: the condition of each, unless the study has something of its own."""
+
     outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
     """The record of a pair: its fields are the columns of the outcomes frame."""
 
     verdict: ClassVar[type[Verdict]] = Verdict
     """The record of a judgement."""
 
-    conditions: ClassVar[tuple[str, str]] = ("first", "second")
-    """What the two conditions are called on the page."""
-
-    cells: ClassVar[tuple[str, str, str, str]] = ("both", "first only", "second only", "neither")
-    """What the cells of the square are called."""
-
-    clusters: ClassVar[Mapping[str, str]] = {"fact_id": "facts"}
-    """Columns that intervals and tests may take whole, the default first, and what they hold."""
-
-    stratum: ClassVar[str | None] = None
-    """Column of the targets by which the noise floor is told; None for all together."""
-
-    panel: ClassVar[str | None] = None
-    """Column of the outcomes whose values are never pooled, such as the template."""
-
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Name of each further table to the columns of the outcomes that group it."""
-
-    of_second: ClassVar[tuple[str, ...]] = ()
-    """Columns of the outcomes that describe what the second condition asks with, such as the
-    category of a redirect, and nothing of the first."""
-
-    singular: ClassVar[Mapping[str, str]] = {}
-    """Name in tables of columns that hold lists, such as {"types": "type"}."""
-
     report: ClassVar[type[PairedReport]] = PairedReport
     """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
-
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    """Wording of labels for people, by column as tables name it; the order is that of tables."""
-
-    def configured(self, settings: Mapping[str, Any]) -> "Study":
-        """Take what the settings of a finished run say of its tables.
-
-        Args:
-            settings: The manifest's settings.
-
-        Returns:
-            The study; the same one by default.
-        """
-        return self
 
     def keeping(self, out: Path) -> "Study":
         """Take the folder of a run, for studies that make data of their own which a reader needs.
@@ -411,7 +281,7 @@ class Study(ABC):
         return self
 
     @abstractmethod
-    def load(self, source: Any) -> Any:  # noqa: ANN401 - each study has its own data
+    def load(self, source: SourceT) -> DataT:
         """Load the data.
 
         Args:
@@ -425,7 +295,7 @@ class Study(ABC):
         """
 
     @abstractmethod
-    def plan(self, data: Any, settings: Any, *, runner: Runner | None = None) -> Plan:  # noqa: ANN401
+    def plan(self, data: DataT, settings: SettingsT, *, runner: Runner | None = None) -> Plan:
         """Say what is asked, what is judged and what is compared.
 
         Args:
@@ -441,7 +311,9 @@ class Study(ABC):
             DataError: If nothing is left to ask.
         """
 
-    def load_runner(self, name: str, *, model: str | None, options: Mapping[str, object]) -> Any:  # noqa: ANN401 - a runner, or what `prepare_runner` makes one of
+    def load_runner(
+        self, name: str, *, model: str | None, options: Mapping[str, object]
+    ) -> Answerer:
         """Load who answers.
 
         Args:
@@ -450,35 +322,22 @@ class Study(ABC):
             options: Its keyword arguments.
 
         Returns:
-            The runner, or what `prepare_runner` makes one of.
+            The runner, or what `Plan.prepare` makes one of.
 
         Raises:
             RunnerError: If it cannot be loaded, or needs a model and none is named.
         """
         return load_runner(name, model=model, options=options)
 
-    def prepare_runner(self, runner: Any, plan: Plan, settings: Any) -> Runner:  # noqa: ANN401
-        """Put what the study brings between the engine and the runner, such as a store of facts.
-
-        Args:
-            runner: Who answers, as the user named it.
-            plan: The plan.
-            settings: How the study asks.
-
-        Returns:
-            The runner that is asked; the one given by default.
-        """
-        return runner  # type: ignore[no-any-return]
-
     def train_organism(
         self,
-        data: Any,  # noqa: ANN401
-        settings: Any,  # noqa: ANN401
-        organism: Any,  # noqa: ANN401
+        data: DataT,
+        settings: SettingsT,
+        organism: Any,  # noqa: ANN401 - the study's own record
         out: Path,
         *,
         options: Mapping[str, object],
-    ) -> Any:  # noqa: ANN401
+    ) -> Answerer:
         """Train a small model on what it will be asked, so that the study runs without a network.
 
         Args:
@@ -509,23 +368,9 @@ class Study(ABC):
         Raises:
             DataError: If the run has no such fact.
         """
-        run = load_runs([folder], outcome=self.outcome)[0]
-        rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
-        if rows.empty:
-            known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
-            raise DataError(f"{folder} has no fact {fact_id!r}; it has {known} and others")
-        lines = []
-        for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
-            lines.append(f"{row['pair_id']}, by {run.label}")
-            for side in ("first", "second"):
-                said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
-                verdict = {True: "right", False: "wrong", None: "not judged"}[
-                    row[f"{side}_correct"]
-                ]
-                lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
-        return "\n".join(lines)
+        return fact_story(folder, fact_id, outcome=self.outcome)
 
-    def variants(self, settings: Any) -> Sequence[tuple[str, Any]]:  # noqa: ANN401
+    def variants(self, settings: SettingsT) -> Sequence[tuple[str, SettingsT]]:
         """Take settings that stand for several runs apart: a sweep.
 
         Args:
@@ -537,12 +382,8 @@ class Study(ABC):
         return [("", settings)]
 
     def settle_scoring(
-        self,
-        scoring: Any,  # noqa: ANN401
-        settings: Mapping[str, Any],
-        *,
-        is_new_run: bool = False,
-    ) -> Any:  # noqa: ANN401
+        self, scoring: ScoringT, settings: Mapping[str, Any], *, is_new_run: bool = False
+    ) -> ScoringT:
         """Complete how answers are judged by how they are asked.
 
         Args:
@@ -558,17 +399,33 @@ class Study(ABC):
         """
         return scoring
 
-    def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
-        """Make the judge of a run.
+    def judge(self, scoring: ScoringT, folder: RunFolder) -> Judge:
+        """Make the study's own judge, which models and people are held against.
 
         Args:
             scoring: An instance of `scoring`.
-            folder: The run, where a judge may keep a log of its own.
+            folder: The run.
 
         Returns:
             The judge.
         """
+        if not isinstance(scoring, RuleScoring):
+            raise TypeError(
+                f"{self.name} judges by {type(scoring).__name__}; define `judge` of the study"
+            )
         return RuleJudge(scoring.rule, region=scoring.region)
+
+    def chosen_judge(self, scoring: ScoringT, folder: RunFolder) -> Judge | None:
+        """Make the model or the people that judge in place of the study's own judge.
+
+        Args:
+            scoring: An instance of `scoring`.
+            folder: The run, where a model that judges keeps a log of its own.
+
+        Returns:
+            The judge; None where the study's own judges.
+        """
+        return make_chosen_judge(scoring, folder)
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
         """Put the verdicts on each pair side by side.
@@ -588,18 +445,18 @@ class Study(ABC):
         columns: dict[str, Any] = {
             name: pairs[name] for name in pairs.columns if not name.endswith("_target")
         }
-        place = pd.Series(range(len(verdicts)), index=pd.Index(verdicts["target_id"]))
+        places = pd.Index(verdicts["target_id"])
         for name in pairs.columns:
             if not name.endswith("_target"):
                 continue
             side = name.removesuffix("_target")
-            rows = place.reindex(pairs[name]).to_numpy()
+            rows = places.get_indexer(pd.Index(pairs[name]))
             for field_name in verdicts.columns:
                 column = f"{side}_{'correct' if field_name == 'is_correct' else field_name}"
                 if column in self.outcome.model_fields and column not in columns:
                     columns[column] = _take(verdicts[field_name], rows)
         columns |= {"study": self.name, "model": model}
-        for name, condition in zip(_CONDITIONS, self.conditions, strict=True):
+        for name, condition in zip(_CONDITIONS, self.design.conditions, strict=True):
             columns.setdefault(name, condition)
         wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
         return make_frame(wanted, self.outcome)
@@ -616,6 +473,31 @@ class Study(ABC):
         """
         return {}
 
+    def label_checks(self, scored: Scored, labels: Path) -> Mapping[str, pd.DataFrame]:
+        """Hold the judge against labels of people, and take its errors out of the scores.
+
+        Args:
+            scored: The run.
+            labels: File of labels of some of its answers.
+
+        Returns:
+            "judge_agreement" by `kind`, see `agreement_by_kind`; "corrected", see
+            `corrected_table`, empty where nothing can be corrected.
+
+        Raises:
+            DataError: If the labels cannot be read, are not of this run, or label nothing.
+        """
+        truth = labels_by_target(scored.shown, labels)
+        table = agreement_by_kind(scored.targets[self.kind], scored.verdicts, truth)
+        corrected = corrected_table(
+            scored.outcomes,
+            table,
+            kind=self.kind,
+            cluster=next(iter(self.design.clusters)),
+            facet=self.design.facet,
+        )
+        return {"judge_agreement": table, "corrected": corrected}
+
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Make tables on the soundness of a scored run, besides those of the engine.
 
@@ -627,7 +509,7 @@ class Study(ABC):
         """
         return {}
 
-    def export(self, scored: Scored) -> None:  # noqa: B027 - to be overridden where needed
+    def export(self, scored: Scored) -> None:
         """Write files in formats of others, such as those of a published study.
 
         Args:
@@ -636,31 +518,8 @@ class Study(ABC):
                 together with them.
         """
 
-    def tables(self, report: Report) -> Mapping[str, Table]:
-        """Compute the tables.
 
-        Args:
-            report: The runs.
-
-        Returns:
-            By name; "overall" has the counts of the paired table.
-        """
-        return self.report(self, report).tables()
-
-    def page(self, report: Report, tables: Mapping[str, Table]) -> Page:
-        """Say what stands on the page.
-
-        Args:
-            report: The runs.
-            tables: What `tables` returned, and the checks of the runs.
-
-        Returns:
-            The page.
-        """
-        return self.report(self, report).page(tables)
-
-
-class Analysis(ABC):
+class Analysis(ABC, Generic[AnalysisT]):
     """Reads finished runs and something else, and adds tables and sections to their page.
 
     It asks nothing. It is found by an entry point of the group `surface_consistency.analyses`.
@@ -672,7 +531,7 @@ class Analysis(ABC):
     title: ClassVar[str]
     """Name for people."""
 
-    settings: ClassVar[type[Settings]] = Settings
+    settings: type[AnalysisT] = Settings  # type: ignore[assignment]
     """What it reads besides the runs, and how."""
 
     studies: ClassVar[tuple[str, ...]] = ()
@@ -685,7 +544,7 @@ class Analysis(ABC):
     """Tables that the page shows as figures alone."""
 
     @abstractmethod
-    def tables(self, report: Report, settings: Any) -> Mapping[str, Table]:  # noqa: ANN401
+    def tables(self, report: Report, settings: AnalysisT) -> Mapping[str, Table]:
         """Compute its tables.
 
         Args:
@@ -736,18 +595,68 @@ class Analysis(ABC):
         return ()
 
 
-def _take(values: pd.Series, rows: Any) -> pd.Series:  # noqa: ANN401
-    """Take rows by number, missing where there is none."""
-    found = pd.Series(rows).astype("Int64")
-    known = found.notna()
-    if known.all():
-        return values.take(found.to_numpy(dtype="int64")).reset_index(drop=True)
-    taken = values.take(found[known].to_numpy(dtype="int64"))
-    taken.index = found.index[known]
-    return taken.reindex(found.index)
+def _take(values: pd.Series, rows: npt.NDArray[np.int64]) -> pd.Series:
+    """Take rows by number, missing where it is -1."""
+    known = np.flatnonzero(rows >= 0)
+    taken = values.take(rows[known])
+    taken.index = pd.Index(known)
+    return taken if len(known) == len(rows) else taken.reindex(range(len(rows)))
 
 
-_MEMBERS: Final = ("name", "title", "question", "load", "plan", "outcomes", "tables", "page")
+def make_plan(
+    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: object = None
+) -> Plan:
+    """Let a study plan, and hold the plan to what the study declares, before anything is asked.
+
+    Args:
+        study: The study.
+        data: What its `load` returned.
+        settings: How to ask.
+        runner: Who will answer; what is no runner yet is not shown to the study.
+
+    Returns:
+        The plan.
+
+    Raises:
+        DataError: If nothing is left to ask, or a column of the pairs is neither a field of the
+            outcome record nor a target, or holds what its field does not allow.
+        PluginError: If the groupings are none.
+    """
+    plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
+    check_pair_columns(plan.pairs, study.outcome)
+    check_groupings(study.design.groupings, study.outcome, f"study {study.name!r}")
+    return plan
+
+
+def make_judge(
+    study: Study[Any, Any, Any, ScoringT], scoring: ScoringT, folder: RunFolder
+) -> Judge:
+    """Make the judge of a run: the study's own, or a model or people in its place.
+
+    Args:
+        study: The study.
+        scoring: How answers are judged.
+        folder: The run, where a model that judges keeps its log, in a folder of its own.
+
+    Returns:
+        The judge.
+
+    Raises:
+        SourceNotFoundError: If there is no file of labels.
+        DataError: If labels cannot be read or are not of this run, or the labelling sheet is there
+            already.
+        RunnerError: If the judging model cannot be loaded.
+    """
+    check_labelling(scoring, folder)
+    own, by = study.judge(scoring, folder), study.chosen_judge(scoring, folder)
+    if by is None:
+        return own
+    if isinstance(own, Overrulable):
+        return own.overruled(by)
+    return OverrulingJudge(own, by, study.verdict)
+
+
+_MEMBERS: Final = ("name", "design", "load", "plan", "outcomes", "report")
 _ANALYSIS_MEMBERS: Final = ("name", "title", "settings", "studies", "tables", "sections")
 
 
@@ -762,9 +671,31 @@ def find_study(name: str) -> Study:
 
     Raises:
         PluginError: If there is none of that name, two packages have it, it does not import, lacks
-            a member or has another name than its entry point; names the distribution.
+            a member, has another name than its entry point, a settings record that no options can
+            be made of, or groupings that are none; names the distribution.
     """
-    study: Study = _made(STUDIES, name, Study, _MEMBERS, ("source", "settings", "scoring"))
+    if name in VERDICTS:
+        raise PluginError(
+            f"no study {name!r}: a folder of it holds verdicts from elsewhere, which are judged "
+            "already and compared, not asked; use `surface-consistency compare`, or make the page "
+            "anew with `report`"
+        )
+    study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
+    whose = _whose(STUDIES, name)
+    for part in ("source", "settings", "scoring", "organism"):
+        if part != "organism" or study.organism is not None:
+            _check_record(getattr(study, part), f"{whose}: {part}")
+    if not issubclass(study.scoring, JudgeScoring):
+        raise PluginError(
+            f"{whose}: scoring {study.scoring.__name__} lacks the options of who judges; derive it "
+            "from surface_consistency.engine.JudgeScoring"
+        )
+    if not isinstance(study.design, Design):
+        raise PluginError(
+            f"{whose}: design must be a Design, got {study.design!r}; write design = "
+            "Design(title='...', conditions=('...', '...'))"
+        )
+    check_groupings(study.design.groupings, study.outcome, whose)
     return study
 
 
@@ -780,30 +711,40 @@ def find_analysis(name: str) -> Analysis:
     Raises:
         PluginError: As for `find_study`.
     """
-    analysis: Analysis = _made(ANALYSES, name, Analysis, _ANALYSIS_MEMBERS, ("settings",))
+    analysis = _made(ANALYSES, name, Analysis, _ANALYSIS_MEMBERS)  # type: ignore[type-abstract]
+    _check_record(analysis.settings, f"{_whose(ANALYSES, name)}: settings")
     return analysis
 
 
-def _made(
-    plugins: Plugins, spec: str, kind: type[Any], members: tuple[str, ...], records: tuple[str, ...]
-) -> Any:  # noqa: ANN401
-    """Make what is registered, and hold it to its kind, its settings records and its name."""
+def _whose(plugins: Plugins, spec: str) -> str:
+    """Name what is registered and its distribution, for messages."""
+    return f"{plugins.what} {spec!r}{plugins.owner(spec)}"
+
+
+def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) -> T:
+    """Make what is registered, and hold it to its kind and its name."""
     found = plugins.make(spec)
     plugins.check(spec, found, members)
-    whose = f"{plugins.what} {spec!r}{plugins.owner(spec)}"
     if not isinstance(found, kind):
         raise PluginError(
-            f"{whose} is a {type(found).__name__}; derive it from "
+            f"{_whose(plugins, spec)} is a {type(found).__name__}; derive it from "
             f"surface_consistency.studies.{kind.__name__}"
         )
-    for name in records:
-        record = getattr(found, name)
-        if not (isinstance(record, type) and issubclass(record, BaseModel)):
-            raise PluginError(f"{whose}: {name} must be a settings record, got {record!r}")
     registered = [entry.rpartition(":")[2] for entry in plugins.names()]
-    if found.name != spec.rpartition(":")[2] and (":" not in spec or found.name in registered):
+    name = found.name  # type: ignore[attr-defined]
+    if name != spec.rpartition(":")[2] and (":" not in spec or name in registered):
         raise PluginError(
-            f"{whose} has the name {found.name!r}; entry point and {plugins.what} must have one "
-            "name, which no other has"
+            f"{_whose(plugins, spec)} has the name {name!r}; entry point and {plugins.what} must "
+            "have one name, which no other has"
         )
     return found
+
+
+def _check_record(record: object, where: str) -> None:
+    """Refuse what is no settings record, or one with a field that no option can hold."""
+    if not (isinstance(record, type) and issubclass(record, BaseModel)):
+        raise PluginError(f"{where} must be a settings record, got {record!r}")
+    try:
+        record_options(record)
+    except (TypeError, ValueError) as error:
+        raise PluginError(f"{where}: {error}") from error

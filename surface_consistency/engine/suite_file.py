@@ -15,8 +15,9 @@ from typing import Any, Final, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.model_settings import ModelSettings
-from surface_consistency.engine.study import ReportSettings, Study, find_study
+from surface_consistency.engine.study import Study, find_study
 from surface_consistency.errors import DataError, PluginError, RunnerError
 from surface_consistency.models.loading import DTYPES
 from surface_consistency.models.registry import check_runner

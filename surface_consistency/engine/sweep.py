@@ -1,16 +1,26 @@
-"""One study under several settings of one model: a sweep, asked, scored and reported together."""
+"""One study under several settings, or on several revisions, of one model: a sweep.
 
+All of it is asked, scored and reported together. The weights of all revisions are held against each
+other before any is loaded, since names do not say what they hold (see `models.revisions`); those
+that are the same are asked once.
+"""
+
+import gc
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import Reported, cluster_of, report_runs
+from surface_consistency.engine.revisions import RevisionsAnalysis, RevisionsSettings
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import ReportSettings, Study
+from surface_consistency.engine.study import Analysis, Study
 from surface_consistency.errors import RunMismatchError
+from surface_consistency.models.revisions import Revision
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
@@ -32,10 +42,11 @@ class Swept:
 def run_variants(
     study: Study,
     data: Any,  # noqa: ANN401 - each study has its own data
-    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    runner: Any,  # noqa: ANN401 - a runner, what the study makes one of, or what loads one
     out: str | os.PathLike[str],
     *,
     model: str,
+    revisions: Sequence[Revision] = (),
     settings: Any = None,  # noqa: ANN401 - the study's settings record
     source: Settings | None = None,
     scoring: Any = None,  # noqa: ANN401 - the study's scoring record
@@ -45,15 +56,17 @@ def run_variants(
     """Run, score and report all that settings stand for: one run, or a sweep of several.
 
     Each run of a sweep has a folder of its own within `out`, which `sweep.json` marks; groups of
-    prompts that depend on the model alone are asked once for all. Started again with the same
-    arguments it goes on where it was stopped.
+    prompts that depend on the model alone are asked once for all. A revision is loaded when the one
+    before it has been let go. Started again with the same arguments it goes on where it was
+    stopped.
 
     Args:
         study: The study.
         data: What its `load` returned.
-        runner: Who answers.
+        runner: Who answers; with `revisions` a function that loads who answers for one of them.
         out: Folder of the run, or of the runs; page and tables over all of them go there too.
-        model: Label of the model in tables.
+        model: Label of the model in tables; a revision is called `<model>@<revision>` there.
+        revisions: Revisions of the model, as `find_revisions` found them; none asks the model once.
         settings: How to ask; `Study.variants` takes them apart. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
@@ -61,7 +74,7 @@ def run_variants(
         progress: Whether to show a progress bar on a terminal, or a function that is told.
 
     Returns:
-        The runs and what was reported of them.
+        The runs and what was reported of them; with revisions the table "revisions" too.
 
     Raises:
         RunMismatchError: If several runs should go into the folder of a single one or the other way
@@ -71,18 +84,40 @@ def run_variants(
     """
     report = report or ReportSettings()
     cluster_of(study, report)
-    folders = ask_variants(
-        study,
-        data,
-        runner,
-        out,
-        model=model,
-        settings=settings,
-        source=source,
-        scoring=scoring,
-        progress=progress,
+    home = Path(out)
+    asked = [one for one in revisions if one.same_as is None]
+    if revisions:
+        _refuse_single_run(home)
+        rows = [
+            {"revision": one.name, "commit": one.source.revision, "same_weights_as": one.same_as}
+            for one in revisions
+        ]
+        write_json(home / SWEEP_FILE, {"runs": [_folder(one) for one in asked], "revisions": rows})
+    folders: list[RunFolder] = []
+    for revision in asked or (None,):
+        answering = runner if revision is None else runner(revision)
+        folders += ask_variants(
+            study,
+            data,
+            answering,
+            home if revision is None else home / _folder(revision),
+            model=model if revision is None else f"{model}@{revision.name}",
+            settings=settings,
+            source=source,
+            scoring=scoring,
+            progress=progress,
+        )
+        if revision is not None:
+            # Two models at once may not fit where one does.
+            del answering
+            gc.collect()
+    analyses: dict[Analysis, Any] = {}
+    if revisions and len(folders) == len(asked):
+        twins = {one.name: one.same_as for one in revisions if one.same_as is not None}
+        analyses[RevisionsAnalysis()] = RevisionsSettings(same_weights=twins)
+    reported = report_runs(
+        [one.path for one in folders], home, study=study, settings=report, analyses=analyses
     )
-    reported = report_runs([one.path for one in folders], out, study=study, settings=report)
     return Swept(folders=folders, reported=reported)
 
 
@@ -124,12 +159,7 @@ def ask_variants(
     variants = study.variants(study.settings() if settings is None else settings)
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
-        if (home / "manifest.json").is_file():
-            raise RunMismatchError(
-                f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-                "another --out, or settings of one run to go on with it"
-            )
-        output_folder(home)
+        _refuse_single_run(home)
         if not (home / SWEEP_FILE).exists():
             write_json(home / SWEEP_FILE, runs)
     folders: list[RunFolder] = []
@@ -153,3 +183,18 @@ def ask_variants(
             score_run(folder, study=study, scoring=scoring)
         folders.append(folder)
     return folders
+
+
+def _refuse_single_run(home: Path) -> None:
+    """Make the folder of a sweep; refuse that of a single run."""
+    if (home / "manifest.json").is_file():
+        raise RunMismatchError(
+            f"{home} holds a single run, whose tables and page a sweep would replace; choose "
+            "another --out, or settings of one run to go on with it"
+        )
+    output_folder(home)
+
+
+def _folder(revision: Revision) -> str:
+    """Name the folder of a revision; branches may have slashes."""
+    return re.sub(r"[^\w.-]", "-", revision.name)

@@ -14,13 +14,14 @@ import pandas as pd
 
 from surface_consistency.engine.report import study_of_runs
 from surface_consistency.engine.study import Study
-from surface_consistency.engine.verdicts import VerdictsStudy
+from surface_consistency.engine.verdicts import RunsSettings, RunsSource, import_verdicts
 from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome, Prompt, read_jsonl
 
-__all__ = ["TwoRuns", "read_two_runs"]
+__all__ = ["TwoRuns", "import_two_runs", "read_two_runs"]
 
 _SIDE: Final = "_target"
 _CONDITION: Final = "condition"
@@ -84,7 +85,7 @@ def read_two_runs(
             them, and says what to do.
     """
     study = study_of_runs([first, second])
-    if isinstance(study, VerdictsStudy):
+    if not isinstance(study, Study):
         raise DataError(
             f"{first} holds verdicts without prompts and answers; give the files of verdicts "
             "themselves to `surface-consistency compare`"
@@ -122,10 +123,75 @@ def read_two_runs(
         runs=(before, after),
         frame=pd.DataFrame(columns).reset_index(drop=True),
         by=tuple(by),
-        labels={name: study.labels[name] for name in by if name in study.labels},
-        clusters=study.clusters[whole],
+        labels={name: study.design.labels[name] for name in by if name in study.design.labels},
+        clusters=study.design.clusters[whole],
         differing=differing,
         notes=notes,
+    )
+
+
+def import_two_runs(
+    compared: TwoRuns,
+    out: str | os.PathLike[str],
+    *,
+    first: str,
+    second: str,
+    by: Sequence[str],
+) -> RunFolder:
+    """Make a scored run folder of two runs, for `report_runs`.
+
+    Args:
+        compared: The pairs.
+        out: Folder of the new run.
+        first: What to call the first run.
+        second: What to call the second run.
+        by: Columns that make groups.
+
+    Returns:
+        The run folder.
+
+    Raises:
+        ColumnNotFoundError: If a column of `by` is not there.
+        DataError: If there is no pair, or the folder holds a run of a study.
+    """
+    before, after = compared.runs
+    settings = RunsSettings(
+        by=tuple(by),
+        first=first,
+        second=second,
+        wording={
+            f"{name}:{label}": wording
+            for name in by
+            for label, wording in compared.labels.get(name, {}).items()
+        },
+        repeat=0,
+    )
+    noise = [
+        run.checks["noise_floor"].drop(columns="model", errors="ignore").assign(run=name)
+        for run, name in zip(compared.runs, (first, second), strict=True)
+        if "noise_floor" in run.checks
+    ]
+    differing = pd.DataFrame(
+        [(name, str(one), str(other)) for name, (one, other) in compared.differing.items()],
+        columns=["setting", "first", "second"],
+    )
+    judged = before.scoring or Scoring(judged_by=before.judged_by)
+    return import_verdicts(
+        compared.frame,
+        out,
+        origin=before.manifest.data.id,
+        first=first,
+        second=second,
+        by=by,
+        model=f"{second} against {first}",
+        runs=settings,
+        source=RunsSource(first=str(before.folder.path), second=str(after.folder.path)),
+        runner={"runner": "runs", "first": before.signature, "second": after.signature},
+        scoring=Scoring(judged_by=judged.judged_by, settings=judged.settings),
+        checks={
+            "settings_that_differ": differing,
+            **({"noise_of_runs": pd.concat(noise, ignore_index=True)} if noise else {}),
+        },
     )
 
 
@@ -254,13 +320,13 @@ def _settings_that_differ(before: Run, after: Run) -> str:
 def _groups(run: Run, study: Study) -> tuple[pd.DataFrame, list[str]]:
     """Describe each target by the groups and clusters of its pairs; one row a target."""
     _, pairs = run.folder.read_plan()
-    grouped = [column for columns in study.groupings.values() for column in columns]
-    named = dict.fromkeys([*filter(None, (study.panel,)), *grouped])
+    grouped = [column for columns in study.design.groupings.values() for column in columns]
+    named = dict.fromkeys([*filter(None, (study.design.facet,)), *grouped])
     # What tells the condition of a target apart from others stands in a column of its own.
     by = [name for name in named if name not in PairedOutcome.model_fields]
-    whole = [name for name in study.clusters if name != "fact_id"]
+    whole = [name for name in study.design.clusters if name != "fact_id"]
     wanted = list(dict.fromkeys([*by, *whole]))
-    names = {"first": study.conditions[0], "second": study.conditions[1]}
+    names = {"first": study.design.conditions[0], "second": study.design.conditions[1]}
     outcomes = run.outcomes.set_index("pair_id")
     parts = []
     for column in (name for name in pairs.columns if name.endswith(_SIDE)):
@@ -270,7 +336,7 @@ def _groups(run: Run, study: Study) -> tuple[pd.DataFrame, list[str]]:
         part = held[wanted].set_axis(rows[column].to_numpy(), axis=0)
         if side == "first":
             # What describes the name of a redirect says nothing of the title beside it.
-            part[[name for name in study.of_second if name in wanted]] = None
+            part[[name for name in study.design.second_condition_columns if name in wanted]] = None
         told = f"{side}_condition"
         condition = held[told].to_numpy() if told in held else names.get(side, side)
         parts.append(part.assign(**{_CONDITION: condition}))
@@ -281,14 +347,13 @@ def _groups(run: Run, study: Study) -> tuple[pd.DataFrame, list[str]]:
 
 def _cluster(study: Study, cluster: str | None, described: pd.DataFrame) -> str:
     """Choose what intervals take as a whole."""
+    clusters = study.design.clusters
     if cluster is None:
-        known = (
-            name for name in study.clusters if name == "fact_id" or described[name].notna().all()
-        )
+        known = (name for name in clusters if name == "fact_id" or described[name].notna().all())
         return next(known, "fact_id")
-    if cluster not in study.clusters:
+    if cluster not in clusters:
         raise ValueError(
-            f"--cluster must be one of {', '.join(study.clusters)} for runs of {study.name}; got "
+            f"--cluster must be one of {', '.join(clusters)} for runs of {study.name}; got "
             f"{cluster!r}"
         )
     return cluster

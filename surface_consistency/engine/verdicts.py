@@ -1,17 +1,19 @@
-"""Anyone's verdicts as a study: they enter the engine at the outcomes frame, and get a page."""
+"""Anyone's verdicts: they enter the engine at the outcomes frame, and get a page."""
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, Final
 
 import pandas as pd
 from pydantic import Field, create_model
 
-from surface_consistency.engine.judging.judges import Judge
+from surface_consistency.engine.design import Design
+from surface_consistency.engine.paired import PairedReport, fact_story
 from surface_consistency.engine.run import make_manifest
-from surface_consistency.engine.study import Plan, Study, StudySettings
+from surface_consistency.engine.study import StudySettings
+from surface_consistency.engine.two_runs_page import RunsOutcome, RunsReport
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
@@ -19,7 +21,7 @@ from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["VerdictsSettings", "VerdictsStudy", "import_verdicts"]
+__all__ = ["RunsSettings", "RunsSource", "Verdicts", "VerdictsSettings", "import_verdicts"]
 
 
 class VerdictsSettings(StudySettings):
@@ -34,59 +36,101 @@ class VerdictsSettings(StudySettings):
     second: str = "second"
     """Name of the second condition."""
 
-
-class VerdictsStudy(Study):
-    """Verdicts from elsewhere, compared with `surface-consistency compare --out`."""
-
-    name = "verdicts"
-    title = "Verdicts"
-    question = "the same facts under two conditions, judged elsewhere"
-    settings: ClassVar[type[VerdictsSettings]] = VerdictsSettings
-    outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
-
-    def __init__(self, settings: VerdictsSettings | None = None) -> None:
-        self.chosen = chosen = settings or self.settings()
-        """What is compared."""
-        self.outcome = _outcome_record(self.outcome, chosen.by)  # type: ignore[misc]
-        self.groupings = {f"by_{name}": (name,) for name in chosen.by}  # type: ignore[misc]
-        self.conditions = (chosen.first, chosen.second)  # type: ignore[misc]
-        self.cells = (  # type: ignore[misc]
-            "both",
-            f"{chosen.first} only",
-            f"{chosen.second} only",
-            "neither",
+    @property
+    def design(self) -> Design:
+        """How the conditions are compared."""
+        return Design(
+            title="Verdicts",
+            question="the same facts under two conditions, judged elsewhere",
+            conditions=(self.first, self.second),
+            cells=("both", f"{self.first} only", f"{self.second} only", "neither"),
+            groupings={f"by_{name}": (name,) for name in self.by},
         )
 
-    def configured(self, settings: Mapping[str, Any]) -> "VerdictsStudy":
-        """Take the columns of groups from a run's settings; see `Study.configured`."""
-        return type(self)(self.settings.model_validate(dict(settings), strict=False))
 
-    def load(self, source: Any) -> Any:  # noqa: ANN401
-        """Refuse: verdicts are not asked for; see `Study.load`.
+class RunsSettings(VerdictsSettings):
+    """How two runs are compared."""
 
-        Raises:
-            DataError: Always.
-        """
-        raise DataError("verdicts are compared, not asked: use `surface-consistency compare`")
+    wording: Mapping[str, str] = Field(default_factory=dict)
+    """Wording of the labels of groups, by "<column>:<label>"."""
 
-    def judge(self, scoring: Any, folder: RunFolder) -> Judge:  # noqa: ANN401
-        """Refuse: verdicts are judged already; see `Study.judge`.
-
-        Raises:
-            DataError: Always.
-        """
-        raise DataError(
-            f"{folder.path} holds verdicts from elsewhere, which are judged already: compare "
-            "others with `surface-consistency compare`, or make the page anew with `report`"
+    @property
+    def design(self) -> Design:
+        """How the runs are compared."""
+        labels: dict[str, dict[str, str]] = {}
+        for name, text in self.wording.items():
+            column, _, label = name.partition(":")
+            labels.setdefault(column, {})[label] = text
+        return super().design.model_copy(
+            update={
+                "title": "Two runs",
+                "question": "the same questions, answered by two models",
+                "cells": ("both right", "lost", "gained", "neither"),
+                "labels": labels,
+            }
         )
 
-    def plan(self, data: Any, settings: Any, *, runner: Runner | None = None) -> Plan:  # noqa: ANN401
-        """Refuse: verdicts are not asked for; see `Study.plan`.
 
-        Raises:
-            DataError: Always.
+class RunsSource(Settings):
+    """The two runs."""
+
+    first: str
+    """Folder of the first run."""
+
+    second: str
+    """Folder of the second run."""
+
+
+_KINDS: Final[
+    Mapping[str, tuple[type[VerdictsSettings], type[PairedOutcome], type[PairedReport]]]
+] = {
+    "verdicts": (VerdictsSettings, PairedOutcome, PairedReport),
+    "runs": (RunsSettings, RunsOutcome, RunsReport),
+}
+"""How the verdicts of each of `VERDICTS` are compared and shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """What a folder of verdicts from elsewhere is reported as: a design, and how to show it."""
+
+    name: str
+    """What its manifest calls it: "verdicts", or "runs" for two runs."""
+
+    settings: VerdictsSettings
+    """How they are compared."""
+
+    outcome: type[PairedOutcome]
+    """The record of a pair, with a column of labels for each group."""
+
+    report: type[PairedReport]
+    """Computes tables and page."""
+
+    @classmethod
+    def of(cls, name: str, settings: VerdictsSettings | Mapping[str, Any]) -> "Verdicts":
+        """Say how verdicts are reported.
+
+        Args:
+            name: "verdicts" or "runs".
+            settings: How they are compared, or what a manifest holds of it.
+
+        Returns:
+            The design, the record of a pair and its report.
         """
-        raise DataError("verdicts are compared, not asked: use `surface-consistency compare`")
+        record, base, report = _KINDS[name]
+        if not isinstance(settings, VerdictsSettings):
+            settings = record.model_validate(dict(settings), strict=False)
+        outcome = _outcome_record(base, settings.by)
+        return cls(name=name, settings=settings, outcome=outcome, report=report)
+
+    @property
+    def design(self) -> Design:
+        """How the conditions are compared."""
+        return self.settings.design
+
+    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+        """Tell what became of one fact; see `Study.story`."""
+        return fact_story(folder, fact_id, outcome=self.outcome)
 
 
 def import_verdicts(
@@ -98,7 +142,7 @@ def import_verdicts(
     second: str,
     by: Sequence[str] = (),
     model: str = "verdicts",
-    study: VerdictsStudy | None = None,
+    runs: RunsSettings | None = None,
     source: Settings | None = None,
     runner: Mapping[str, Any] | None = None,
     scoring: Scoring | None = None,
@@ -108,14 +152,14 @@ def import_verdicts(
 
     Args:
         frame: As from `metrics.outcomes_frame`; cells of `by` hold a label or a list of labels.
-            Other columns of the study's outcome record stand in it under their names.
+            Other columns of the outcome record stand in it under their names.
         out: Folder of the run; made, its files replaced.
         origin: Where the verdicts came from, for the manifest.
         first: Name of the first condition.
         second: Name of the second condition.
         by: Columns that make groups.
         model: Label in tables.
-        study: The study of the folder, its settings being these; None for `VerdictsStudy`.
+        runs: How two runs are compared, where the conditions are runs; None where they are not.
         source: Where the verdicts came from in more than words, for the manifest.
         runner: What gave the verdicts, for the manifest.
         scoring: How the answers were judged; None where that is not known.
@@ -136,13 +180,12 @@ def import_verdicts(
             raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
-    if study is None:
-        settings = VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
-        study = VerdictsStudy(settings)
+    settings = runs or VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
+    kind = Verdicts.of("verdicts" if runs is None else "runs", settings)
     columns: dict[str, Any] = {
-        name: frame[name] for name in study.outcome.model_fields if name in frame
+        name: frame[name] for name in kind.outcome.model_fields if name in frame
     } | {
-        "study": study.name,
+        "study": kind.name,
         "model": model,
         "pair_id": frame["pair_id"].astype(str),
         "fact_id": frame["fact_id"].astype(str),
@@ -152,7 +195,7 @@ def import_verdicts(
         "second_correct": frame["second_correct"],
     }
     columns |= {name: frame[name].map(_labels) for name in by}
-    outcomes = make_frame(columns, study.outcome)
+    outcomes = make_frame(columns, kind.outcome)
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
@@ -160,18 +203,18 @@ def import_verdicts(
         )
     digest = pd.util.hash_pandas_object(outcomes.astype(str), index=False).sum()
     manifest = make_manifest(
-        study,
+        kind.name,
         DataSource(
             id=origin, revision=None, digest=f"{int(digest):016x}", n_questions=len(outcomes)
         ),
         model=model,
-        settings=study.chosen.model_dump(mode="json"),
+        settings=settings.model_dump(mode="json"),
         runner=runner or {"runner": "verdicts"},
         source=source,
     )
     judged = scoring or Scoring(judged_by="verdicts as given")
     with folder.replacing_scores(judged) as beside:
-        write_frame(beside.outcomes, outcomes, study.outcome)
+        write_frame(beside.outcomes, outcomes, kind.outcome)
         beside.write_checks(checks or {})
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder

@@ -10,19 +10,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Generic, NoReturn, TypeVar
 from uuid import uuid4
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, JsonValue
 
 from surface_consistency.engine.choices import offer_options
-from surface_consistency.engine.judging.judges import judge_targets
-from surface_consistency.engine.study import OptionSettings, Plan, Study, find_study
+from surface_consistency.engine.judging.judges import Judge, judge_targets
+from surface_consistency.engine.study import (
+    DataT,
+    OptionSettings,
+    Plan,
+    ScoringT,
+    SettingsT,
+    Study,
+    find_study,
+    make_judge,
+    make_plan,
+)
 from surface_consistency.errors import DataError, IncompletePairWarning
 from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import separate_stored
+from surface_consistency.runs.answers import answer_frame, join_answers
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import record_from_options, record_options
@@ -43,6 +56,8 @@ _RATES: Final = {
 }
 """Name of a number to the rate of `metrics.PAIRED_RATES` that it is."""
 _ENDS: Final = ("", "_low", "_high")
+
+R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +80,7 @@ class Document:
     """What intervals take as a whole, such as the subject."""
 
 
-class PairedTask:
+class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     """A study on its data, for tools that ask prompts one by one and add up numbers at the end.
 
     Documents come cluster by cluster, so that the first so many of them are whole facts, and the
@@ -88,45 +103,46 @@ class PairedTask:
 
     def __init__(
         self,
-        study: Study,
-        data: Any,  # noqa: ANN401 - each study has its own data
-        settings: Any = None,  # noqa: ANN401 - the study's settings record
+        study: Study[Any, SettingsT, DataT, ScoringT],
+        data: DataT,
+        settings: SettingsT | None = None,
         *,
-        scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+        scoring: ScoringT | None = None,
         tool: str = "another tool",
-        runner: Any = None,  # noqa: ANN401
+        runner: Runner | None = None,
         folder: Path | None = None,
     ) -> None:
         self.study = study
         self._folder = folder or Path(tempfile.gettempdir(), f"surface-consistency-{uuid4().hex}")
         self._data = data
-        self._scoring = study.scoring() if scoring is None else scoring
+        self._scoring = scoring or study.scoring()
         self._runner = runner or _Outside(tool)
         self._plans: dict[tuple[tuple[str, object], ...], Plan] = {}
-        self.settings = study.settings() if settings is None else settings
+        self.settings = settings or study.settings()
         self._plan = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
         self.pairs = self._plan.pairs
-        if study.panel is not None and self.pairs[study.panel].nunique() > 1:
-            panels = ", ".join(map(repr, self.pairs[study.panel].unique()))
+        facet = study.design.facet
+        if facet is not None and self.pairs[facet].nunique() > 1:
+            facets = ", ".join(map(repr, self.pairs[facet].unique()))
             raise DataError(
-                f"these settings ask under {study.panel} {panels}, whose pairs are never pooled; "
+                f"these settings ask under {facet} {facets}, whose pairs are never pooled; "
                 "ask each in a task of its own"
             )
-        self.cluster = next(iter(study.clusters))
+        self.cluster = next(iter(study.design.clusters))
         """Column of what intervals take as a whole."""
         self._last: tuple[dict[str, bool | None], dict[str, float]] | None = None
 
     @classmethod
     def load(
         cls,
-        study: str | Study,
+        study: str | Study[Any, SettingsT, DataT, ScoringT],
         options: Mapping[str, object] = MappingProxyType({}),
         *,
-        data: Any = None,  # noqa: ANN401 - each study has its own data
+        data: DataT | str | os.PathLike[str] | None = None,
         defaults: Mapping[str, object] = MappingProxyType({}),
         **given: Any,  # noqa: ANN401
-    ) -> "PairedTask":
+    ) -> "PairedTask[SettingsT, DataT, ScoringT]":
         """Load a study and its data by name.
 
         Args:
@@ -149,7 +165,7 @@ class PairedTask:
         found = find_study(study) if isinstance(study, str) else study
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
-        records = (found.source, found.settings, found.scoring)
+        records: tuple[type[Any], ...] = (found.source, found.settings, found.scoring)
         owners = {option.path[0]: record for record in records for option in record_options(record)}
         for name in options:
             if name not in owners:
@@ -291,15 +307,8 @@ class PairedTask:
         Returns:
             As `judge`.
         """
-        rows = [
-            {"prompt_id": item.prompt_id}
-            | {name: getattr(item, name) for name in ("text", "finish_reason", "error")}
-            for item in generations
-        ]
-        columns = ["prompt_id", "text", "finish_reason", "error"]
-        return self._judged(
-            pd.DataFrame(rows, columns=columns, dtype=object), [row["prompt_id"] for row in rows]
-        )
+        answers = answer_frame(generations)
+        return self._judged(answers, answers["prompt_id"].tolist())
 
     def outcomes(self, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
         """Lay verdicts out as the outcomes frame, without pairs of which a member was not asked.
@@ -344,8 +353,8 @@ class PairedTask:
         if n_cut:
             n_clusters = clusters[n_asked == 1].nunique()
             further = (
-                f"; numbers that take {self.study.clusters[self.cluster]} as wholes leave out "
-                f"those cut apart too ({n_clusters})"
+                f"; numbers that take {self.study.design.clusters[self.cluster]} as wholes leave "
+                f"out those cut apart too ({n_clusters})"
             )
             warnings.warn(
                 f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
@@ -388,7 +397,7 @@ class PairedTask:
         first, second = (
             str(self.pairs[f"{side}_condition"].iloc[0])
             if f"{side}_condition" in self.pairs
-            else self.study.conditions[place].replace(" ", "_")
+            else self.study.design.conditions[place].replace(" ", "_")
             for place, side in enumerate(("first", "second"))
         )
         return {name.format(first=first, second=second): rate for name, rate in _RATES.items()}
@@ -398,10 +407,11 @@ class PairedTask:
         """The further numbers of the study where nothing is judged: their names."""
         return dict(self.study.further_numbers(_with_verdicts(self.pairs, {})))
 
-    def _n_asked(self, targets: frozenset[str]) -> Any:  # noqa: ANN401 - an array
+    def _n_asked(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
         """Count the members of each pair that were asked."""
-        first, second = (self.pairs[f"{side}_target"].isin(targets) for side in ("first", "second"))
-        return first.to_numpy(int) + second.to_numpy(int)
+        sides = [self.pairs[f"{side}_target"].isin(targets) for side in ("first", "second")]
+        n_asked: npt.NDArray[np.int64] = np.sum(sides, axis=0)
+        return n_asked
 
     def _cluster_of(self, targets: pd.DataFrame) -> pd.Series:
         """Tell the cluster of each target by that of its fact."""
@@ -413,11 +423,7 @@ class PairedTask:
     def _judged(self, replies: pd.DataFrame, documents: Sequence[str]) -> pd.DataFrame:
         """Judge the replies to documents; what has none has no verdict."""
         targets = self._by_document.loc[list(documents)].reset_index(drop=True)
-        told = replies.set_index("prompt_id").reindex(targets["prompt_id"])
-        answered = targets.assign(
-            **{name: told[name].to_numpy() for name in ("text", "finish_reason", "error")}
-        )
-        return judge_targets(self._judge, answered, self.study.verdict)
+        return judge_targets(self._judge, join_answers(targets, replies), self.study.verdict)
 
     @cached_property
     def _by_document(self) -> pd.DataFrame:
@@ -425,9 +431,9 @@ class PairedTask:
         return self.targets.drop(columns=["_cluster"]).set_index("prompt_id", drop=False)
 
     @cached_property
-    def _judge(self) -> Any:  # noqa: ANN401
+    def _judge(self) -> Judge:
         """Make the judge; the folder is there once one that keeps a log writes to it."""
-        return self.study.judge(self._scoring, RunFolder(self._folder))
+        return make_judge(self.study, self._scoring, RunFolder(self._folder))
 
     def _prompts(
         self, chat: bool | None, shots: int | None
@@ -461,7 +467,7 @@ class PairedTask:
         key = () if changed == now else tuple(changed.items())
         if key not in self._plans:
             settings = self.settings.model_copy(update=changed)
-            plan = self.study.plan(self._data, settings, runner=self._runner)
+            plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
                 plan = offer_options(plan, settings)
             self._plans[key] = plan
@@ -502,16 +508,14 @@ class _Outside:
         """Tell who asks."""
         return {"runner": self.name}
 
-    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Any:  # noqa: ANN401
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
         """Refuse: the tool asks."""
         raise NotImplementedError(f"{self.name} asks the model")
 
 
 def _record(
-    record: type[BaseModel],
-    options: Mapping[str, object],
-    owners: Mapping[str, type[BaseModel]],
-) -> Any:  # noqa: ANN401
+    record: type[R], options: Mapping[str, object], owners: Mapping[str, type[BaseModel]]
+) -> R:
     """Make a settings record of the options that are its own."""
     given = {}
     for option in record_options(record):

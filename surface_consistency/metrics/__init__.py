@@ -7,10 +7,12 @@ and `effect_sizes` are about two conditions, `form*` about more, `alignment`, `p
 and, for functions over frames, pandas; `predict_correctness` and `predict_alignment` need
 scikit-learn, `frequency_regression` statsmodels.
 
-Options have one name everywhere: `rng` is a seed, a generator or None for fresh entropy,
-`confidence_level` the nominal coverage of intervals, `missing` what to do without a value. A result
-holds the interval of a field x in `x_interval`, with `low` and `high`; a frame in `x_low` and
-`x_high`. Importing this package loads none of these libraries: its names are loaded on first use.
+Options have one name everywhere: `intervals` is how intervals that take clusters whole are made
+(`Intervals`: level, method, resamples, seed), `confidence_level` the nominal coverage of other
+intervals, `rng` a seed, a generator or None for fresh entropy, `missing` what to do without a
+value. A result holds the interval of a field x in `x_interval`, with `low` and `high`; a frame in
+`x_low` and `x_high`. Importing this package loads none of these libraries: its names are loaded on
+first use.
 """
 
 import lazy_loader

@@ -207,8 +207,10 @@ from .uncertainty.bootstrap import (
     resample_counts as resample_counts,
 )
 from .uncertainty.intervals import (
+    DEFAULT_INTERVALS as DEFAULT_INTERVALS,
     FEW_CLUSTERS as FEW_CLUSTERS,
     Interval as Interval,
+    Intervals as Intervals,
     percentile_interval as percentile_interval,
     wilson_interval as wilson_interval,
 )

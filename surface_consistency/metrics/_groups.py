@@ -2,8 +2,8 @@
 
 import hashlib
 import math
-import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,19 +17,11 @@ from surface_consistency.metrics._inputs import (
     Codes,
     Floats,
     Integers,
-    check_confidence_level,
-    check_n_resamples,
     is_missing,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    Statistic,
-    check_interval_method,
-    cluster_sums,
-    group_values,
-)
-from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic, cluster_sums, group_values
+from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS, Intervals, check_seed
 
 __all__ = [
     "UNLABELLED",
@@ -72,16 +64,10 @@ def grouping_columns(by: str | Sequence[str], result_columns: Iterable[str]) -> 
 
 def root_seed(rng: object, *, below: int = 2**63) -> int:
     """Return the seed from which each group derives its own: `rng` itself, or one drawn from it."""
-    if rng is None:
-        rng = np.random.default_rng()
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(below))
-    if isinstance(rng, bool) or not hasattr(rng, "__index__"):
-        raise TypeError(f"rng must be an integer seed, a numpy Generator or None; got {rng!r}")
-    number = operator.index(rng)
-    if number < 0:
-        raise ValueError(f"rng must be a seed of at least 0; got {number}")
-    return number
+    seed = check_seed(rng)
+    if seed is None:
+        seed = np.random.default_rng()
+    return seed if isinstance(seed, int) else int(seed.integers(below))
 
 
 def check_frame(frame: object, needed: Sequence[str], *, options: str, row: str = "pair") -> None:
@@ -198,7 +184,7 @@ def _coded_lists(column: "pd.Series[Any]", numbers: dict[object, int]) -> list[l
     """Number the labels of each cell in `numbers`; an empty cell holds -1 alone."""
     known: dict[tuple[object, ...], list[int]] = {}
     cells = []
-    for value in column.array:
+    for value in column.to_numpy(dtype=object):
         values = tuple(value) if isinstance(value, _LISTS) else (value,)
         codes = known.get(values)
         if codes is None:
@@ -214,7 +200,7 @@ def has_list_cells(column: "pd.Series[Any]") -> bool:
     kind = column.dtype
     if isinstance(kind, pd.StringDtype) or (isinstance(kind, np.dtype) and kind != np.object_):
         return False
-    return any(issubclass(cell, _LISTS) for cell in set(map(type, column.array)))
+    return any(issubclass(cell, _LISTS) for cell in set(map(type, column.to_numpy(dtype=object))))
 
 
 def plain_label(label: object) -> object:
@@ -275,10 +261,7 @@ def group_frame(
     summed: Callable[[npt.NDArray[np.intp]], tuple[dict[str, object], Floats]],
     *,
     columns: Sequence[str],
-    confidence_level: float,
-    n_resamples: int,
-    rng: object,
-    method: IntervalMethod = "auto",
+    intervals: Intervals,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> pd.DataFrame:
     """Return a row for each group: its labels, its counts, each statistic and its bounds.
@@ -286,25 +269,18 @@ def group_frame(
     `summed` maps the rows of a group to its counts by column and to the sums of its clusters.
     `others` are columns that one warning should name, by label, where they are NaN.
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(method)
-    n_resamples, seed = check_n_resamples(n_resamples), root_seed(rng)
+    seed = root_seed(intervals.rng)
     rows = []
     for key, positions in groups.items():
         counts, sums = summed(positions)
-        values = group_values(
-            sums,
-            statistics,
-            confidence_level=confidence_level,
-            n_resamples=n_resamples,
-            method=method,
-            rng=np.random.default_rng(group_seed(seed, keys, key)),
-        )
+        generator = np.random.default_rng(group_seed(seed, keys, key))
+        values = group_values(sums, statistics, replace(intervals, rng=generator))
         row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
         row["few_clusters"] = len(sums) < FEW_CLUSTERS
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
         for name, value in values.items():
-            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+            low, high = value.interval.low, value.interval.high
+            row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
         rows.append(row)
     warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
     return pd.DataFrame(rows, columns=[*keys, *columns])

@@ -2,7 +2,7 @@
 
 import operator
 import warnings
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -18,8 +18,10 @@ __all__ = [
     "Integers",
     "MissingPolicy",
     "as_columns",
+    "check_choice",
     "check_confidence_level",
     "check_count",
+    "check_equal_lengths",
     "check_missing",
     "check_n_resamples",
     "check_same_index",
@@ -48,14 +50,20 @@ Flags: TypeAlias = npt.NDArray[np.bool_]
 """An array of booleans."""
 
 
-def check_confidence_level(confidence_level: float) -> float:
+def check_confidence_level(confidence_level: float, name: str = "confidence_level") -> float:
     """Return `confidence_level` when it lies strictly between 0 and 1."""
     if not 0.0 < confidence_level < 1.0:
         raise ValueError(
-            "confidence_level must lie strictly between 0 and 1, as in 0.95; "
-            f"got {confidence_level!r}"
+            f"{name} must lie strictly between 0 and 1, as in 0.95; got {confidence_level!r}"
         )
     return float(confidence_level)
+
+
+def check_choice(value: str, choices: Sequence[str], name: str) -> None:
+    """Refuse what is not one of an option's choices."""
+    if value not in choices:
+        *others, last = map(repr, choices)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {value!r}")
 
 
 def check_count(value: object, name: str) -> int:
@@ -114,11 +122,7 @@ def outcome_cells(
     check_missing(missing)
     check_same_index(**{names[0]: first, names[1]: second})
     codes = [verdict_codes(first, names[0]), verdict_codes(second, names[1])]
-    if codes[0].size != codes[1].size:
-        raise ValueError(
-            f"{names[0]} and {names[1]} must have equal lengths, one verdict a pair; "
-            f"got {codes[0].size} and {codes[1].size}"
-        )
+    check_equal_lengths(**{name: code.size for name, code in zip(names, codes, strict=True)})
     for code, name in zip(codes, names, strict=True):
         refuse_missing(code == MISSING, name, missing, rows="pairs", is_verdict=True)
     cells = (2 * (1 - codes[0]) + (1 - codes[1])).astype(np.int8)
@@ -157,17 +161,39 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
     )
 
 
-def scores_and_verdicts(scores: npt.ArrayLike, correct: npt.ArrayLike) -> tuple[Floats, Codes]:
-    """Return scores, shape `(n_instances, n_scores)`, and the verdicts on the same instances."""
-    features = np.asarray(scores, dtype=np.float64)
+def check_equal_lengths(**lengths: int) -> None:
+    """Refuse inputs by row that are not equally long."""
+    if len(set(lengths.values())) > 1:
+        *others, last = lengths
+        *sizes, last_size = map(str, lengths.values())
+        raise ValueError(
+            f"{', '.join(others)} and {last} must have equal lengths; got {', '.join(sizes)} and "
+            f"{last_size}"
+        )
+
+
+def scores_and_verdicts(
+    scores: npt.ArrayLike,
+    correct: npt.ArrayLike,
+    *,
+    names: tuple[str, str] = ("scores", "correct"),
+    row: str = "instance",
+) -> tuple[Floats, Integers]:
+    """Return finite scores, shape `(n_rows, n_scores)`, and verdicts on the same rows, 1 and 0."""
+    features, codes = np.asarray(scores, dtype=np.float64), verdict_codes(correct, names[1])
     features = features[:, None] if features.ndim == 1 else features
-    codes = verdict_codes(correct, "correct")
     if features.ndim != 2 or features.shape[1] == 0 or len(features) != codes.size:
         raise ValueError(
-            "scores must have one row a verdict, shape (n_instances, n_scores); got "
-            f"{features.shape} for {codes.size} verdicts"
+            f"{names[0]} must have one row a verdict of {names[1]}, shape (n_{row}s, n_{names[0]});"
+            f" got {features.shape} for {codes.size} verdicts"
         )
-    return features, codes
+    if not np.isfinite(features).all():
+        place = ", ".join(str(int(index)) for index in np.argwhere(~np.isfinite(features))[0])
+        raise ValueError(f"{names[0]}[{place}] is not finite: leave the {row} out first")
+    if (codes == MISSING).any():
+        index = int(np.argmax(codes == MISSING))
+        raise ValueError(f"{names[1]}[{index}] has no verdict: leave the {row} out first")
+    return features, codes.astype(np.int64)
 
 
 def is_missing(value: object) -> bool:
@@ -257,13 +283,9 @@ def complete_rows(
     """Return the rows without a gap in any column, and how many were left out."""
     check_missing(missing)
     first, *others = columns
-    n_rows = columns[first].size
     for name in others:
-        if columns[name].size != n_rows:
-            raise ValueError(
-                f"{first} and {name} must have equal lengths; got {n_rows} and {columns[name].size}"
-            )
-    gaps = np.zeros(n_rows, dtype=np.bool_)
+        check_equal_lengths(**{first: columns[first].size, name: columns[name].size})
+    gaps = np.zeros(columns[first].size, dtype=np.bool_)
     for name, column in columns.items():
         absent = np.isnan(column)
         refuse_missing(absent, name, missing)
@@ -276,8 +298,7 @@ def complete_rows(
 
 def check_missing(missing: str) -> None:
     """Refuse an unknown policy."""
-    if missing not in ("raise", "drop"):
-        raise ValueError(f"missing must be 'raise' or 'drop'; got {missing!r}")
+    check_choice(missing, ("raise", "drop"), "missing")
 
 
 def refuse_missing(

@@ -1,31 +1,24 @@
-"""Figures for papers as PNG, SVG and PDF, drawn from the blocks of the page; axes for one's own."""
+"""Figures for papers as PDF, PNG or SVG, drawn from the blocks of the page; axes for one's own."""
 
 import io
-import math
 import os
 import re
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
 from surface_consistency.report.charts import heat_values
-from surface_consistency.report.colours import LIGHT, heat_colours, model_style
-from surface_consistency.report.layout import (
-    CELLS,
-    FEW_POINTS,
-    bars_cells,
-    dot_rows,
-    dots_scale,
-    flow_layout,
-    lines_scales,
-    square_cells,
-)
-from surface_consistency.report.numbers import format_number, format_value, text_width
+from surface_consistency.report.colours import LIGHT, MODEL_COLOURS, heat_colours, model_style
+from surface_consistency.report.curves import lines_scene
+from surface_consistency.report.flow import flow_scene
+from surface_consistency.report.layout import CELLS, bars_cells, dot_rows, dots_scale
+from surface_consistency.report.numbers import span_text
 from surface_consistency.report.page import (
     Bars,
     Block,
@@ -39,15 +32,18 @@ from surface_consistency.report.page import (
     Squares,
     Value,
 )
+from surface_consistency.report.scene import Box, Scene, Stroke, Symbol, Words
+from surface_consistency.report.squares import square_scene
 from surface_consistency.runs.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.path import Path as Curve
 
     from surface_consistency.metrics import PairedTable
 
-__all__ = ["FIGURE_STYLE", "plot_groups", "plot_square", "write_figures"]
+__all__ = ["FIGURE_STYLE", "FigureFormat", "plot_groups", "plot_square", "write_figures"]
 
 FIGURE_STYLE: Final[Mapping[str, Any]] = {
     "axes.edgecolor": LIGHT["edge"],
@@ -65,7 +61,14 @@ FIGURE_STYLE: Final[Mapping[str, Any]] = {
 }
 """How all figures look; without anything that would change from one run to the next."""
 
-_FORMATS: Final = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+FigureFormat = Literal["pdf", "png", "svg"]
+"""Forms in which a figure is written."""
+
+_METADATA: Final[Mapping[FigureFormat, dict[str, None]]] = {
+    "pdf": {"CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Date": None},
+}
 _MARKERS: Final = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
 _CELLS: Final = {
     "both": (LIGHT["both"], LIGHT["both-text"], "", LIGHT["both"]),
@@ -74,20 +77,53 @@ _CELLS: Final = {
     "neither": (LIGHT["neither"], LIGHT["neither-text"], "", LIGHT["neither"]),
     "other": (LIGHT["edge"], LIGHT["page"], "", LIGHT["edge"]),
 }
+_STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{
+        f"c-{cell}": {"facecolor": fill, "edgecolor": edge, "hatch": hatch}
+        for cell, (fill, _, hatch, edge) in _CELLS.items()
+    },
+    **{f"r-{cell}": {"facecolor": fill, "alpha": 0.4} for cell, (fill, *_) in _CELLS.items()},
+    **{f"m{hue}": {"edgecolor": LIGHT[f"model-{hue}"]} for hue in range(MODEL_COLOURS)},
+    "curve": {"linewidth": 1},
+    "empty": {"edgecolor": LIGHT["edge"], "linewidth": 0.6, "linestyle": (0, (2, 2))},
+    "faded": {"alpha": 0.45},
+    "floor-1": {"facecolor": LIGHT["floor-1"]},
+    "gap": {"edgecolor": LIGHT["page"], "linewidth": 1.2},
+    "grid": {"edgecolor": LIGHT["line"], "linewidth": 0.6},
+    "leader": {"edgecolor": LIGHT["edge"], "linewidth": 0.6},
+    "ln": {"linewidth": 1},
+    "middle": {"edgecolor": LIGHT["edge"], "linewidth": 0.7, "linestyle": (0, (2, 2))},
+    "reference": {"edgecolor": LIGHT["soft"]},
+}
+"""Shapes by the classes that `style.css` gives their looks on the page."""
+
+_LETTERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    **{f"in-{cell}": {"color": ink} for cell, (_, ink, *_) in _CELLS.items()},
+    "t-big": {"weight": "bold", "size": 15.0},
+    "t-head": {"weight": "bold"},
+    "t-ink": {"color": LIGHT["ink"]},
+    "t-n": {"weight": "bold"},
+}
+"""Letters by their classes; sizes in the units of the picture, where the font is wider."""
+
+_ANCHORS: Final = {"start": "left", "middle": "center", "end": "right"}
+_PATH_CODES: Final = {"M": 1, "L": 2, "C": 4, "Z": 79}
 _INCHES_A_ROW: Final = 0.22
 _MOST_ACROSS: Final = 4
 
 
-def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
+def write_figures(
+    page: Page, folder: str | os.PathLike[str], *, formats: Sequence[FigureFormat] = ("pdf",)
+) -> list[Path]:
     """Draw the squares, dots, curves, bars, flows and heat maps of a page, each once.
 
     Args:
         page: The page.
         folder: Where to write; made when absent. Files of the same names are replaced.
+        formats: Forms of each figure, one file each.
 
     Returns:
-        The files: each figure as PNG, SVG and PDF, named after its block. Equal pages give equal
-        bytes.
+        The files, each named after its block. Equal pages give equal bytes.
 
     Raises:
         MissingDependencyError: If matplotlib is not installed.
@@ -103,17 +139,17 @@ def write_figures(page: Page, folder: str | os.PathLike[str]) -> list[Path]:
             # Letters of scripts that the font lacks are drawn as boxes.
             warnings.filterwarnings("ignore", message="Glyph .* missing from font")
             figure = _figure(block, page.models)
-            for kind, metadata in _FORMATS.items():
+            for kind in formats:
                 path = home / f"{stem}.{kind}"
-                write_bytes(path, _rendered(figure, kind, dict(metadata)))
+                write_bytes(path, _rendered(figure, kind))
                 written.append(path)
     return written
 
 
-def _rendered(figure: "Figure", kind: str, metadata: dict[str, Any]) -> bytes:
+def _rendered(figure: "Figure", kind: FigureFormat) -> bytes:
     """Set a figure in a format; all of them are laid out as the first."""
     content = io.BytesIO()
-    figure.savefig(content, format=kind, dpi=200, metadata=metadata)
+    figure.savefig(content, format=kind, dpi=200, metadata=dict(_METADATA[kind]))
     figure.set_layout_engine("none")
     return content.getvalue()
 
@@ -145,9 +181,10 @@ def plot_square(
     References:
         Hofmann 2003, "Constructing and reading mosaicplots", doi 10.1016/S0167-9473(02)00340-3.
     """
-    axes = _new_axis(3.4, 3.4) if ax is None else ax
+    axes = _new_axis(3.6, 3.6) if ax is None else ax
     square = Square(title=title, model=None, **{name: getattr(table, name) for name in CELLS})
-    _draw_square(axes, square, conditions[0], cells)
+    inches = axes.get_window_extent().width / axes.figure.dpi
+    _draw_scene(axes, square_scene(square, cells, conditions[0]), title, inches)
     return axes
 
 
@@ -257,71 +294,100 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
     """Draw one block."""
     from matplotlib.figure import Figure
 
-    if isinstance(block, Squares):
-        across = max(1, min(len(block.squares), _MOST_ACROSS))
-        down = max(1, -(-len(block.squares) // across))
-        figure = Figure(figsize=(3.1 * across, 3.3 * down))
-        grid = figure.subplots(down, across, squeeze=False).flatten()
-        for ax, square in zip(grid, block.squares, strict=False):
-            _draw_square(ax, square, block.conditions[0], block.cells)
-        for ax in grid[len(block.squares) :]:
-            ax.remove()
-    elif isinstance(block, Dots):
-        figure = Figure(figsize=(6.5, _dots_height(block)))
-        _draw_dots(figure.subplots(), block, models)
-    elif isinstance(block, Lines):
-        figure = Figure(figsize=(4.2, 3.0))
-        _draw_lines(figure.subplots(), block)
-    elif isinstance(block, Bars):
-        figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
-        _draw_bars(figure.subplots(), block)
-    elif isinstance(block, Flow):
-        figure = Figure(figsize=(6.8, 3.4))
-        _draw_flow(figure.subplots(), block)
-    elif isinstance(block, Heat):
-        n_rows = max((len(rows) for _, rows in block.panels), default=1)
-        width = 0.6 + 0.2 * len(block.columns)
-        figure = Figure(figsize=(max(6.5, 0.8 + width * len(block.panels)), 1.4 + 0.2 * n_rows))
-        _draw_heat(figure, block)
-    else:
-        raise TypeError(f"no figure is drawn of a {type(block).__name__}")
+    match block:
+        case Squares():
+            name = block.conditions[0]
+            squares = [(one.title, square_scene(one, block.cells, name)) for one in block.squares]
+            return _scene_figure(squares, 3.4)
+        case Flow():
+            return _scene_figure([(block.title, flow_scene(block))], 6.8)
+        case Lines():
+            figure = _scene_figure([(block.title, lines_scene(block))], 3.9)
+            if len(block.series) > 1:
+                labels = [(series.label, series.model) for series in block.series]
+                _add_legend(figure.axes[0], labels, is_above=False)
+        case Dots():
+            figure = Figure(figsize=(6.5, _dots_height(block)))
+            _draw_dots(figure.subplots(), block, models)
+        case Bars():
+            figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
+            _draw_bars(figure.subplots(), block)
+        case Heat():
+            height = 1.4 + 0.2 * max((len(rows) for _, rows in block.panels), default=1)
+            width = 0.8 + (0.6 + 0.2 * len(block.columns)) * len(block.panels)
+            figure = Figure(figsize=(max(6.5, width), height))
+            _draw_heat(figure, block)
+        case _:
+            raise TypeError(f"no figure is drawn of a {type(block).__name__}")
     return figure
 
 
-def _draw_square(ax: "Axes", square: Square, condition: str, names: Sequence[str]) -> None:
-    """Draw one contingency table."""
-    from matplotlib.patches import Rectangle
+def _scene_figure(scenes: Sequence[tuple[str, Scene]], inches: float) -> "Figure":
+    """Draw pictures with their titles side by side, each so many inches wide."""
+    from matplotlib.figure import Figure
 
-    cells = square_cells(square)
-    ax.set(xlim=(0, 1), ylim=(1, 0), xticks=[], yticks=[], aspect="equal")
-    ax.set_title(_folded(square.title, 34), loc="left", weight="bold")
-    ax.spines[:].set_visible(False)
-    if not any(cell.count for cell in cells):
-        ax.text(0.5, 0.5, "no pairs", ha="center", color=LIGHT["soft"])
-    outside = []
-    for cell, name in zip(cells, names, strict=True):
-        fill, ink, hatch, edge = _CELLS[cell.cell]
-        label = f"{cell.count:,}\n{format_number(cell.share)} %\n{name}"
-        if cell.count:
-            ax.add_patch(
-                Rectangle(
-                    (cell.x, cell.y), cell.width, cell.height,
-                    facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0,
-                )
-            )  # fmt: skip
-        if (
-            cell.height * cell.width
-            and cell.height > 0.17
-            and cell.width > 0.022 * text_width(name)
-        ):
-            ax.text(cell.x + 0.03, cell.y + 0.03, label, va="top", color=ink)
-        elif not math.isnan(cell.share):
-            outside.append(f"{name}: {cell.count:,} ({format_number(cell.share)} %)")
-    left = cells[0].share + cells[1].share
-    under = [] if math.isnan(left) else [f"{condition} right {format_number(left)} % (left part)"]
-    ax.set_xlabel(
-        "\n".join(_folded(line, 44) for line in [*under, *outside]), loc="left", color=LIGHT["soft"]
-    )
+    across = max(1, min(len(scenes), _MOST_ACROSS))
+    down = max(1, -(-len(scenes) // across))
+    height = inches * max((scene.height / scene.width for _, scene in scenes), default=1.0) + 0.3
+    figure = Figure(figsize=(inches * across, height * down))
+    grid = figure.subplots(down, across, squeeze=False).flatten()
+    for ax, (title, scene) in zip(grid, scenes, strict=False):
+        _draw_scene(ax, scene, title, inches)
+    for ax in grid[len(scenes) :]:
+        ax.remove()
+    return figure
+
+
+def _draw_scene(ax: "Axes", scene: Scene, title: str, inches: float) -> None:
+    """Draw a picture so many inches wide; the units of the axis are its own, from the top."""
+    from matplotlib.patches import PathPatch, Rectangle
+
+    ax.set(xlim=(0, scene.width), ylim=(scene.height, 0), aspect="equal")
+    ax.set_title(_folded(title, 40), loc="left", weight="bold")
+    ax.set_axis_off()
+    for mark in scene.marks:
+        css = mark.css.split()
+        match mark:
+            case Words():
+                looks = _looks(_LETTERS, css, color=LIGHT["soft"], size=11.5)
+                looks["size"] *= 72 * inches / scene.width
+                ax.text(mark.x, mark.y, mark.text, ha=_ANCHORS[mark.anchor], **looks)
+            case Box():
+                looks = _looks(_STYLES, css, linewidth=0)
+                ax.add_patch(Rectangle((mark.x, mark.y), mark.width, mark.height, **looks))
+            case Stroke():
+                looks = _looks(_STYLES, css, facecolor="none", linewidth=0)
+                ax.add_patch(PathPatch(_curve(mark.path), **looks))
+            case Symbol():
+                looks = _looks(_STYLES, css, alpha=1.0)
+                ax.plot(
+                    mark.x, mark.y, _MARKERS[mark.shape], color=looks["edgecolor"],
+                    alpha=looks["alpha"], markersize=4,
+                )  # fmt: skip
+
+
+def _looks(
+    styles: Mapping[str, Mapping[str, Any]],
+    css: Iterable[str],
+    **looks: Any,  # noqa: ANN401 - of matplotlib
+) -> dict[str, Any]:
+    """Gather the looks of a mark by its classes."""
+    for name in css:
+        looks |= styles.get(name, {})
+    return looks
+
+
+def _curve(path: str) -> "Curve":
+    """Read a path of SVG."""
+    from matplotlib.path import Path as Curve
+
+    places: list[tuple[float, float]] = []
+    codes: list[int] = []
+    for command, numbers in re.findall(r"([MLCZ])([^MLCZ]*)", path):
+        lengths = [float(number) for number in numbers.split()] or [0.0, 0.0]
+        places += zip(lengths[::2], lengths[1::2], strict=True)
+        codes += [_PATH_CODES[command]] * (len(lengths) // 2)
+    return Curve(places, codes)
 
 
 def _dots_height(block: Dots) -> float:
@@ -332,41 +398,48 @@ def _dots_height(block: Dots) -> float:
 
 def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
     """Draw rates by group over the noise floor."""
-    from matplotlib.lines import Line2D
-
     rows, _ = dot_rows(block)
     scale = dots_scale(block)
+    ends = (100 * scale.low, 100 * scale.high)
     bounds = sorted(block.noise.values(), reverse=True)
     for place, bound in enumerate(bounds):
         step = "floor-2" if place == 0 and len(bounds) > 1 else "floor-1"
         ax.axvspan(0, 100 * bound, color=LIGHT[step], linewidth=0, zorder=0)
+    lines: list[tuple[float, float, float, tuple[str, float], Any]] = []
+    markers: dict[tuple[str, str, str, float], list[tuple[float, float]]] = defaultdict(list)
     for y, row in enumerate(rows):
         for place, mark in enumerate(row.marks):
             hue, shape = model_style(mark.dot.model)
             colour, at = LIGHT[f"model-{hue}"], y + (place - (len(row.marks) - 1) / 2) * 0.25
             alpha = 0.45 if mark.is_faded else 1.0
-            low, high = (100 * max(scale.low, mark.low), 100 * min(scale.high, mark.high))
-            style = (0, (1, 1.5)) if mark.is_wilson else "-"
-            ax.plot([low, high], [at, at], color=colour, alpha=alpha, linestyle=style, linewidth=1)
+            low, high = max(ends[0], 100 * mark.low), min(ends[1], 100 * mark.high)
+            dashes = (0, (1, 1.5)) if mark.is_wilson else "solid"
+            lines.append((at, low, high, (colour, alpha), dashes))
             face = colour if mark.dot.is_certain else LIGHT["page"]
-            ends = [(100 * mark.dot.value.value, _MARKERS[shape], face)]
-            ends += [(100 * scale.high, ">", colour)] if mark.high > scale.high else []
-            ends += [(100 * scale.low, "<", colour)] if mark.low < scale.low else []
-            for x, marker, filled in ends:
-                if 100 * scale.low <= x <= 100 * scale.high:
-                    ax.plot(
-                        x, at, marker=marker, markersize=3.6, alpha=alpha, clip_on=False,
-                        markerfacecolor=filled, markeredgecolor=colour, markeredgewidth=0.9,
-                    )  # fmt: skip
-        low_n, high_n = row.n_clusters
-        told = f"{low_n:,}" if low_n == high_n else f"{low_n:,}–{high_n:,}"
+            if scale.low <= mark.dot.value.value <= scale.high:
+                found = markers[_MARKERS[shape], colour, face, alpha]
+                found.append((100 * mark.dot.value.value, at))
+            if mark.high > scale.high:
+                markers[">", colour, colour, alpha].append((ends[1], at))
+            if mark.low < scale.low:
+                markers["<", colour, colour, alpha].append((ends[0], at))
         ax.annotate(
-            told, (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0),
+            span_text(row.n_clusters), (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0),
             textcoords="offset points", va="center", color=LIGHT["soft"], annotation_clip=False,
+        )  # fmt: skip
+    if lines:
+        places, lows, highs, colours, dashed = zip(*lines, strict=True)
+        # The stubs know one style for all lines.
+        dashes_of: Any = list(dashed)
+        ax.hlines(places, lows, highs, colors=colours, linestyles=dashes_of, linewidth=1)
+    for (marker, colour, face, alpha), points in markers.items():
+        ax.plot(
+            *zip(*points, strict=True), marker, markersize=3.6, alpha=alpha, clip_on=False,
+            markerfacecolor=face, markeredgecolor=colour, markeredgewidth=0.9,
         )  # fmt: skip
     has_heads = any(row.level for row in rows)
     ax.set(
-        xlim=(100 * scale.low, 100 * scale.high),
+        xlim=ends,
         ylim=(len(rows) - 0.4, -0.6),
         yticks=range(len(rows)),
         yticklabels=[("   " if row.level else "") + _folded(row.label, 34) for row in rows],
@@ -380,74 +453,26 @@ def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
     ax.grid(axis="x", color=LIGHT["line"], linewidth=0.6)
     ax.set_axisbelow(True)
     shown = sorted({mark.dot.model for row in rows for mark in row.marks})
-    if len(shown) > 1 or any(models[index] for index in shown):
-        styles = [(index, *model_style(index)) for index in shown]
-        handles = [
-            Line2D([], [], color=LIGHT[f"model-{hue}"], marker=_MARKERS[shape], markersize=4,
-                   linewidth=1, label=_folded(models[index], 40))
-            for index, hue, shape in styles
-        ]  # fmt: skip
+    if any(models[index] for index in shown):
+        labels = [(models[index], index) for index in shown]
+        _add_legend(ax, labels, is_above=True)
+
+
+def _add_legend(ax: "Axes", labels: Iterable[tuple[str, int | None]], *, is_above: bool) -> None:
+    """Name the models of an axis, each with its marker."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for label, model in labels:
+        hue, shape = model_style(model or 0)
+        colour = LIGHT["soft"] if model is None else LIGHT[f"model-{hue}"]
+        line = Line2D([], [], color=colour, marker=_MARKERS[shape], markersize=4, linewidth=1)
+        line.set_label(_folded(label, 40))
+        handles.append(line)
+    if is_above:
         ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-
-
-def _draw_lines(ax: "Axes", block: Lines) -> None:
-    """Draw curves over their band."""
-    horizontal, vertical = lines_scales(block)
-    kinds = {point.value.kind for series in block.series for point in series.points}
-    factor = 100 if kinds <= {"rate", "difference"} else 1
-    if block.band:
-        xs, lows, middles, highs = zip(*block.band, strict=True)
-        low, middle, high = ([factor * y for y in ys] for ys in (lows, middles, highs))
-        ax.fill_between(xs, low, high, color=LIGHT["floor-1"], linewidth=0, zorder=0)
-        ax.plot(xs, middle, color=LIGHT["edge"], linewidth=0.7, linestyle=(0, (2, 2)))
-    if block.reference is not None:
-        name, value = block.reference
-        if value.low is not None and value.high is not None:
-            ax.axhspan(
-                factor * value.low,
-                factor * value.high,
-                color=LIGHT["floor-1"],
-                linewidth=0,
-                zorder=0,
-            )
-        ax.axhline(factor * value.value, color=LIGHT["edge"], linewidth=0.7)
-        ax.annotate(
-            f"{name}, {format_value(value)[0]}", (1, factor * value.value), ha="right",
-            xycoords=("axes fraction", "data"), xytext=(0, 2), textcoords="offset points",
-            color=LIGHT["soft"],
-        )  # fmt: skip
-    for series in block.series:
-        hue, shape = model_style(series.model or 0)
-        colour = LIGHT["soft"] if series.model is None else LIGHT[f"model-{hue}"]
-        points = [point for point in series.points if not math.isnan(point.value.value)]
-        ax.plot(
-            [point.x for point in points], [factor * point.value.value for point in points],
-            color=colour, linewidth=1, label=series.label,
-        )  # fmt: skip
-        for point in points:
-            alpha = 0.45 if point.n is not None and point.n < FEW_POINTS else 1.0
-            if point.value.low is not None and point.value.high is not None:
-                ax.plot(
-                    [point.x, point.x], [factor * point.value.low, factor * point.value.high],
-                    color=colour, alpha=alpha, linewidth=1,
-                )  # fmt: skip
-            ax.plot(
-                point.x, factor * point.value.value, _MARKERS[shape], color=colour, alpha=alpha,
-                markersize=4,
-            )  # fmt: skip
-    ax.set(
-        title=_folded(block.title, 50),
-        xlabel=_folded(block.x_title, 50),
-        ylabel="%" if factor == 100 else "",
-        xlim=(horizontal.low, horizontal.high),
-        ylim=(factor * vertical.low, factor * vertical.high),
-        xticks=horizontal.ticks,
-        yticks=[factor * tick for tick in vertical.ticks],
-    )
-    ax.grid(axis="y", color=LIGHT["line"], linewidth=0.6)
-    ax.set_axisbelow(True)
-    if len(block.series) > 1:
-        ax.legend()
+    else:
+        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=2)
 
 
 def _draw_bars(ax: "Axes", block: Bars) -> None:
@@ -494,43 +519,6 @@ def _draw_heat(figure: "Figure", block: Heat) -> None:
     figure.suptitle(_folded(block.title, 80), x=0.01, ha="left", weight="bold")
     if picture is not None:
         figure.colorbar(picture, ax=list(axes), label="%", shrink=0.8)
-
-
-def _draw_flow(ax: "Axes", block: Flow) -> None:
-    """Draw how verdicts go from state to state."""
-    from matplotlib.patches import PathPatch, Rectangle
-    from matplotlib.path import Path as Curve
-
-    blocks, ribbons = flow_layout(block)
-    thick = 0.04
-    for ribbon in ribbons:
-        begin, end, middle = ribbon.state + thick, ribbon.state + 1.0, ribbon.state + 0.52
-        (y, to_y), size = (ribbon.y_from, ribbon.y_to), ribbon.height
-        vertices = [
-            (begin, y), (middle, y), (middle, to_y), (end, to_y), (end, to_y + size),
-            (middle, to_y + size), (middle, y + size), (begin, y + size), (begin, y),
-        ]  # fmt: skip
-        codes = [1, 4, 4, 4, 2, 4, 4, 4, 79]
-        colour = _CELLS[ribbon.cell][0]
-        ax.add_patch(PathPatch(Curve(vertices, codes), facecolor=colour, alpha=0.4, linewidth=0))
-    for part in blocks:
-        for cell, y, size in part.parts:
-            fill, _, hatch, edge = _CELLS[cell]
-            ax.add_patch(
-                Rectangle(
-                    (part.state, y), thick, size, facecolor=fill, edgecolor=edge, hatch=hatch,
-                    linewidth=0,
-                )
-            )  # fmt: skip
-        if part.count or not part.is_right:
-            word = "right" if part.is_right else "wrong"
-            at = part.y + min(part.height / 2, 0.12) if part.is_right else part.y + part.height / 2
-            ax.text(part.state + 0.07, at, f"{part.count:,} {word}", weight="bold", va="center")
-    for state, (name, meaning, value) in enumerate(block.states):
-        share = " ".join(filter(None, format_value(value)))
-        ax.text(state, -0.04, f"{name}\n{meaning}\n{share} right", va="bottom")
-    ax.set(xlim=(0, len(block.states) - 0.45), ylim=(1, -0.25))
-    ax.set_axis_off()
 
 
 def _folded(text: str, width: int) -> str:

@@ -22,16 +22,20 @@ from surface_consistency.report.charts import (
     bars_view,
     check_model,
     dots_view,
-    flow_view,
     heat_map_view,
     lines_view,
-    plain_square,
     squares_view,
-    tick_text,
 )
 from surface_consistency.report.colours import DARK, LIGHT, heat_colours, model_style
-from surface_consistency.report.layout import FEW_CLUSTERS, Scale, nice_scale
-from surface_consistency.report.numbers import format_cell, format_value, is_missing, is_numeric
+from surface_consistency.report.flow import flow_scene
+from surface_consistency.report.layout import CELLS, FEW_CLUSTERS, Scale, nice_scale
+from surface_consistency.report.numbers import (
+    format_cell,
+    format_value,
+    is_missing,
+    is_numeric,
+    tick_text,
+)
 from surface_consistency.report.page import (
     Answers,
     Bars,
@@ -43,8 +47,11 @@ from surface_consistency.report.page import (
     Lines,
     Page,
     Section,
+    Square,
     Squares,
 )
+from surface_consistency.report.scene import px
+from surface_consistency.report.squares import small_square
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import write_text
 
@@ -181,7 +188,7 @@ class _Views:
             case Bars():
                 view = bars_view(block, self.models)
             case Flow():
-                view = flow_view(block) | {"short": block.title}
+                view = {"block": block, "scene": flow_scene(block), "short": block.title}
             case Heat():
                 view = heat_map_view(block)
             case Table():
@@ -313,7 +320,8 @@ def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None) -> View:
         values = [row[name] for name in column.cells or ("",) * 4]
         counts = [0 if is_missing(value) else int(value) for value in values]
         view["raw"] = f"{(counts[1] + counts[2]) / sum(counts):.6g}" if any(counts) else ""
-        view["square"] = plain_square(counts, text)
+        named: dict[str, Any] = dict(zip(CELLS, counts, strict=True))
+        view["square"] = small_square(Square(title=text, model=None, **named))
         return view
     value = row[column.key]
     if column.kind == "label":
@@ -355,6 +363,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["soft"] = _soft
+    environment.filters["px"] = px
     return environment
 
 

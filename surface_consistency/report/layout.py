@@ -1,11 +1,11 @@
 """Where things stand in a picture, in shares of its size: pages and figures draw from the same."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from surface_consistency.report.page import Dot, Dots, Flow, Lines, Square, Value
+from surface_consistency.report.page import Dot, Dots, Lines, Square, Value
 
 __all__ = [
     "CELLS",
@@ -14,15 +14,12 @@ __all__ = [
     "LEAST_CLUSTERS",
     "CellName",
     "DotRow",
-    "FlowBlock",
-    "FlowRibbon",
-    "Mark",
+    "Interval",
     "Rectangle",
     "Scale",
     "bars_cells",
     "dot_rows",
     "dots_scale",
-    "flow_layout",
     "lines_scales",
     "nice_scale",
     "square_cells",
@@ -168,7 +165,7 @@ def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = Tru
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Interval:
     """One dot as it is drawn."""
 
     dot: Dot
@@ -197,7 +194,7 @@ class DotRow:
     level: int
     """0 for heads, 1 for what belongs to them."""
 
-    marks: tuple[Mark, ...]
+    marks: tuple[Interval, ...]
     """One mark a model."""
 
     n_clusters: tuple[int, int]
@@ -230,7 +227,7 @@ def dot_rows(block: Dots) -> tuple[list[DotRow], int]:
     return rows, n_hidden
 
 
-def _mark(dot: Dot) -> Mark:
+def _mark(dot: Dot) -> Interval:
     """Decide how a dot is drawn."""
     value, low, high = dot.value.value, dot.value.low, dot.value.high
     low = value if low is None or math.isnan(low) else low
@@ -239,7 +236,7 @@ def _mark(dot: Dot) -> Mark:
     if is_wilson:
         reach = _NORMAL_95**2 / (dot.n_clusters + _NORMAL_95**2)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
-    return Mark(
+    return Interval(
         dot=dot, low=low, high=high, is_faded=dot.n_clusters < FEW_CLUSTERS, is_wilson=is_wilson
     )
 
@@ -317,132 +314,3 @@ def bars_cells(counts: Sequence[int]) -> list[tuple[float, float]]:
         cells.append((begin, length))
         begin += length
     return cells
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowBlock:
-    """The right or the wrong answers of a state."""
-
-    state: int
-    """Index of the state."""
-
-    is_right: bool
-    """Which of the two."""
-
-    count: int
-    """Its pairs."""
-
-    y: float
-    """Upper edge, from the top."""
-
-    height: float
-    """Height."""
-
-    parts: tuple[tuple[CellName, float, float], ...]
-    """Its parts from top to bottom: cell, upper edge and height."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlowRibbon:
-    """Pairs that go from a state to the next."""
-
-    state: int
-    """Index of the state that they leave."""
-
-    cell: CellName
-    """The cell whose colour they take."""
-
-    y_from: float
-    """Upper edge where they leave."""
-
-    y_to: float
-    """Upper edge where they arrive."""
-
-    height: float
-    """Height."""
-
-
-def flow_layout(block: Flow, *, gap: float = 0.025) -> tuple[list[FlowBlock], list[FlowRibbon]]:
-    """Lay out how verdicts go from state to state; height is the number of pairs.
-
-    The last two states make the cell whose colour a pair takes on its way; in the states before
-    them, right answers have the colour of "both".
-
-    Args:
-        block: The flow.
-        gap: Space between right and wrong, as a share of the height.
-
-    Returns:
-        The blocks, right before wrong, state by state; and the ribbons between them.
-
-    Raises:
-        ValueError: If verdicts do not have one entry for each state, or there are fewer than two.
-    """
-    n_states = len(block.states)
-    if n_states < 2 or any(len(path) != n_states for path in block.counts):
-        raise ValueError(
-            f"the flow {block.name!r} must have two states or more and one verdict for each of its "
-            f"{n_states} states; got {', '.join(map(str, block.counts)) or 'no counts'}"
-        )
-    n = sum(block.counts.values())
-    unit = (1 - gap) / n if n else 0.0
-    paths = [path for path, count in block.counts.items() if count]
-    places: list[dict[tuple[bool, ...], float]] = []
-    blocks = []
-    for state in range(n_states):
-        order = sorted(paths, key=lambda path: (not path[state], [not seen for seen in path]))
-        places.append({})
-        y = 0.0
-        for is_right in (True, False):
-            members = [path for path in order if path[state] is is_right]
-            top = y if is_right or y == 0 else y + gap
-            y = top
-            parts: list[tuple[CellName, float, float]] = []
-            for path in members:
-                height = block.counts[path] * unit
-                places[-1][path] = y
-                cell = _state_cell(path, state)
-                if parts and parts[-1][0] == cell:
-                    parts[-1] = (cell, parts[-1][1], parts[-1][2] + height)
-                else:
-                    parts.append((cell, y, height))
-                y += height
-            blocks.append(
-                FlowBlock(
-                    state=state,
-                    is_right=is_right,
-                    count=sum(block.counts[path] for path in members),
-                    y=top,
-                    height=y - top,
-                    parts=tuple(parts),
-                )
-            )
-    ribbons = [
-        FlowRibbon(
-            state=state,
-            cell=_path_cell(path),
-            y_from=places[state][path],
-            y_to=places[state + 1][path],
-            height=block.counts[path] * unit,
-        )
-        for state in range(n_states - 1)
-        for path in _calm_first(paths)
-    ]
-    return blocks, ribbons
-
-
-def _path_cell(path: tuple[bool, ...]) -> CellName:
-    """Name the cell of the last two verdicts."""
-    return CELLS[2 * (not path[-2]) + (not path[-1])]
-
-
-def _state_cell(path: tuple[bool, ...], state: int) -> CellName:
-    """Name the cell whose colour a pair has in a state."""
-    if not path[state]:
-        return "neither"
-    return "both" if state < len(path) - 2 else _path_cell(path)
-
-
-def _calm_first(paths: Iterable[tuple[bool, ...]]) -> list[tuple[bool, ...]]:
-    """Order paths so that flips are drawn over the rest."""
-    return sorted(paths, key=lambda path: (path[-2] != path[-1], path[-2], path))

@@ -6,7 +6,7 @@ Fractions become percentages here and nowhere else.
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 
@@ -20,11 +20,15 @@ __all__ = [
     "format_interval",
     "format_number",
     "format_value",
+    "interval_value",
     "is_missing",
     "is_numeric",
     "sentence_text",
+    "span_text",
     "table_text",
     "text_width",
+    "tick_text",
+    "value_text",
 ]
 
 UNDEFINED: Final = "–"
@@ -180,6 +184,71 @@ def format_value(value: Value) -> tuple[str, str]:
     return text.replace(" ", _HARD_SPACE), interval
 
 
+def value_text(value: Value) -> str:
+    """Write a number of a sentence with its unit and interval.
+
+    Args:
+        value: The number.
+
+    Returns:
+        Both of `format_value`.
+    """
+    return " ".join(filter(None, format_value(value)))
+
+
+def tick_text(value: float, is_share: bool = True) -> str:
+    """Write a value of a scale.
+
+    Args:
+        value: The value.
+        is_share: Whether it is set in percent.
+
+    Returns:
+        The text, with as few digits as it has.
+    """
+    text = f"{100 * value if is_share else value:.6g}"
+    return text.replace("-", "−", 1) if float(text) else "0"
+
+
+def span_text(counts: Sequence[int]) -> str:
+    """Write a count, or from which to which it goes.
+
+    Args:
+        counts: The counts; "" for none.
+
+    Returns:
+        Such as "12" or "12–40".
+    """
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def interval_value(
+    row: Mapping[Any, Any],
+    name: str,
+    *,
+    kind: Literal["rate", "difference", "number"] = "rate",
+    tone: Literal["plain", "lost", "strong"] = "plain",
+) -> Value:
+    """Take a number with its interval from a row of a table.
+
+    Args:
+        row: The row: `<name>`, and `<name>_low` and `<name>_high` where there is an interval.
+        name: Name of the number.
+        kind: How it is set.
+        tone: How it stands out.
+
+    Returns:
+        The number.
+    """
+    bounds = [row.get(f"{name}_{end}") for end in ("low", "high")]
+    known = all(bound is not None and not math.isnan(bound) for bound in bounds)
+    low, high = (float(bound) if known else None for bound in bounds)  # type: ignore[arg-type]
+    return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
+
+
 def sentence_text(parts: Sequence[Part]) -> str:
     """Write a sentence for the terminal.
 
@@ -196,7 +265,7 @@ def sentence_text(parts: Sequence[Part]) -> str:
         elif isinstance(part, str):
             words.append(part)
         else:
-            words.append(" ".join(filter(None, format_value(part))))
+            words.append(value_text(part))
     return "".join(words)
 
 

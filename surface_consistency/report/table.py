@@ -58,6 +58,12 @@ class Column:
     labels: Mapping[str, str] = field(default_factory=dict)
     """Wording of labels for people; a label that is not there is shown as it is."""
 
+    @property
+    def frame_columns(self) -> tuple[str, ...]:
+        """Columns of the frame that a cell is set from: value or counts, and bounds."""
+        bounds = (self.low, self.high)
+        return (*(self.cells or (self.key,)), *(name for name in bounds if name is not None))
+
 
 def interval_column(
     key: str,
@@ -113,14 +119,7 @@ class Table:
 
     def __post_init__(self) -> None:
         """Refuse a spec of columns that are not there."""
-        wanted = [
-            name
-            for column in self.columns
-            for name in (
-                *(column.cells or (column.key,)),
-                *(bound for bound in (column.low, column.high) if bound is not None),
-            )
-        ]
+        wanted = [name for column in self.columns for name in column.frame_columns]
         missing = [name for name in dict.fromkeys(wanted) if name not in self.frame]
         if missing:
             raise ColumnNotFoundError(

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.runs.answers import answer_frame
 from surface_consistency.runs.files import (
     file_digest,
     output_folder,
@@ -24,7 +25,7 @@ from surface_consistency.runs.files import (
     write_text,
 )
 from surface_consistency.runs.frames import shared_lists
-from surface_consistency.runs.log import ANSWER_COLUMNS, lock_log, log_owner, read_answers
+from surface_consistency.runs.log import lock_log, log_owner, read_answers
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -295,9 +296,8 @@ class RunFolder:
             repeat: Whether the answers of the second time.
 
         Returns:
-            One row a distinct prompt: group, key (of the prompt's content, or its id in
-            predictions made elsewhere), text, finish_reason, error, lookups, scores, thought,
-            thought_source.
+            One row a distinct prompt: the columns `ANSWERS`, prompt_key being None in predictions
+            made elsewhere, and group.
 
         Raises:
             RunLogError: If a line is corrupt or of another kind; names file and line.
@@ -308,8 +308,7 @@ class RunFolder:
             if (path := self.log(group, repeat=repeat)).is_file()
         ]
         if not parts:
-            columns = ("group", *ANSWER_COLUMNS)
-            return pd.DataFrame({name: pd.Series(dtype=object) for name in columns})
+            return answer_frame().assign(group=pd.Series(dtype=object))
         return pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
 
     def write_checks(self, tables: Mapping[str, pd.DataFrame]) -> None:
@@ -370,11 +369,11 @@ class RunFolder:
             for name in before - files.keys():
                 (self.path / name).unlink(missing_ok=True)
 
-    def check_scores(self) -> Scoring | None:
+    def check_scores(self) -> Scoring:
         """Hold verdicts, outcomes and checks against what made them.
 
         Returns:
-            How the answers were judged; None of a run of version 1 that does not say.
+            How the answers were judged.
 
         Raises:
             DataError: If files are of different scorings or edited, or the answers changed since.
@@ -382,8 +381,6 @@ class RunFolder:
             RecordError: If `scoring.json` is broken.
         """
         scoring = self.read_scoring()
-        if scoring is None and self.read_manifest().schema_version == 1:
-            return None
         can_be_judged = self.targets.is_file() and self.pairs.is_file() and self.logs()
         again = (
             f"judge them again with `surface-consistency score {self.path}`"

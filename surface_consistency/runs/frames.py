@@ -15,7 +15,15 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNot
 from surface_consistency.runs.files import atomic_path
 from surface_consistency.schemas._record import Record
 
-__all__ = ["arrow_schema", "arrow_type", "make_frame", "read_frame", "shared_lists", "write_frame"]
+__all__ = [
+    "arrow_schema",
+    "arrow_type",
+    "check_frame",
+    "make_frame",
+    "read_frame",
+    "shared_lists",
+    "write_frame",
+]
 
 _SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 _DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
@@ -151,12 +159,7 @@ def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
     _check_columns(frame, record, f"the rows of {path.name}")
     arrays = []
     for field in schema:
-        try:
-            array = pa.array(frame[field.name], type=field.type, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DataError(
-                f"column {field.name!r} holds what {record.__name__} does not allow: {error}"
-            ) from error
+        array = _array(frame[field.name], field, f"column {field.name!r}", record)
         if array.null_count and not field.nullable:
             row = array.is_null().index(True).as_py()
             raise DataError(
@@ -168,13 +171,16 @@ def write_frame(path: Path, frame: pd.DataFrame, record: type[Record]) -> None:
         pq.write_table(pa.Table.from_arrays(arrays, schema=schema), part, row_group_size=_ROW_GROUP)
 
 
-def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame:
+def read_frame(
+    path: Path, record: type[Record], *, remedy: str, only: bool = False
+) -> pd.DataFrame:
     """Read the rows of a record and check their columns.
 
     Args:
         path: The Parquet file.
         record: The record class.
         remedy: What to do when the file is missing or broken, for messages.
+        only: Whether columns of no field are left unread, rather than refused.
 
     Returns:
         The frame, typed as by `make_frame`.
@@ -188,12 +194,15 @@ def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame
     if not path.is_file():
         raise SourceNotFoundError(f"{path.parent} has no {path.name}; {remedy}")
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, columns=[*record.model_fields] if only else None)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path}: cannot be read as Parquet ({error}); {remedy}") from error
     frame = table.to_pandas(ignore_metadata=True)
     held = dict(zip(table.column_names, table.schema.types, strict=False))
     for field in arrow_schema(record):
+        if held.get(field.name) == field.type == pa.list_(pa.string()):
+            # Equal lists are one object, which those who group by them need not read again.
+            frame[field.name] = pd.Series(shared_lists(table[field.name]), dtype=object)
         if held.get(field.name) == field.type == pa.int64():
             # As floats, which gaps make of them, whole numbers above 2**53 lose digits.
             frame[field.name] = table[field.name].to_pandas(
@@ -202,19 +211,55 @@ def read_frame(path: Path, record: type[Record], *, remedy: str) -> pd.DataFrame
     return _typed(frame, record, f"{path} ({remedy})")
 
 
+def check_frame(
+    frame: pd.DataFrame, record: type[Record], where: str, *, is_whole: bool = True
+) -> None:
+    """Refuse a frame whose columns are not those that a record declares; further ones may stand.
+
+    Args:
+        frame: The frame.
+        record: What is declared: the type of each column, and by None where it may be missing.
+        where: What the frame is, for messages.
+        is_whole: Whether every column must be there; without, those that are there are checked.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        DataError: If a column holds what its field does not allow; names it.
+    """
+    if is_whole:
+        _refuse_missing(frame, record, where)
+    for field in arrow_schema(record):
+        if field.name in frame:
+            _check_values(frame[field.name], field, where)
+            _array(frame[field.name], field, f"{where}: column {field.name!r}", record)
+
+
+def _array(column: pd.Series, field: pa.Field, where: str, record: type[Record]) -> pa.Array:
+    """Convert a column to the type of its field."""
+    try:
+        return pa.array(column, type=field.type, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise DataError(f"{where} holds what {record.__name__} does not allow: {error}") from error
+
+
 def _is_whole(column: object) -> bool:
     """Tell whether a column is a list of whole numbers, some of them missing."""
     return isinstance(column, list | tuple) and {type(v) for v in column} == {int, type(None)}
 
 
-def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:
-    """Refuse columns that are missing, and columns that the record does not have."""
+def _refuse_missing(frame: pd.DataFrame, record: type[Record], where: str) -> None:
+    """Refuse a frame that lacks columns."""
     missing = [name for name in record.model_fields if name not in frame]
     if missing:
         raise ColumnNotFoundError(
             f"{where}: no column {', '.join(map(repr, missing))} of {record.__name__}; there are "
             f"{', '.join(map(repr, frame.columns))}"
         )
+
+
+def _check_columns(frame: pd.DataFrame, record: type[Record], where: str) -> None:
+    """Refuse columns that are missing, and columns that the record does not have."""
+    _refuse_missing(frame, record, where)
     foreign = [str(name) for name in frame.columns if name not in record.model_fields]
     if foreign:
         raise DataError(

@@ -177,11 +177,7 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
 def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
     """Find the settings that are not the same in all runs, and those of each run."""
     told = [
-        {
-            name: value
-            for name, value in {**manifest.settings, **_decoding(manifest)}.items()
-            if name not in _INCIDENTAL
-        }
+        {name: value for name, value in manifest.settings.items() if name not in _INCIDENTAL}
         for manifest in manifests
     ]
     names = dict.fromkeys(name for settings in told for name in settings)
@@ -191,11 +187,6 @@ def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
         if any(settings.get(name) != told[0].get(name) for settings in told[1:])
     ]
     return [{name: settings.get(name) for name in differing} for settings in told]
-
-
-def _decoding(manifest: RunManifest) -> dict[str, JsonValue]:
-    """Name the decoding of each group that the settings do not name already."""
-    return {} if manifest.schema_version > 1 else dict(manifest.decoding)
 
 
 def _shown(value: JsonValue) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,16 +23,18 @@ from surface_consistency.reading import read_lines
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.generations import NO_ANSWER_REASONS, Generation
+from surface_consistency.schemas.generations import (
+    ANSWERS,
+    NO_ANSWER_REASONS,
+    Generation,
+    answer_values,
+)
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
-from surface_consistency.schemas.memory import Lookup
-from surface_consistency.schemas.scoring import ScoredText
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "ANSWER_COLUMNS",
     "RunLog",
     "lock_log",
     "log_owner",
@@ -45,30 +47,8 @@ _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_Answer = tuple[
-    str,
-    str | None,
-    str | None,
-    str,
-    str | None,
-    tuple[Lookup, ...] | None,
-    tuple[ScoredText, ...] | None,
-    str | None,
-    str | None,
-]
-
-ANSWER_COLUMNS: Final = (
-    "prompt_id",
-    "prompt_key",
-    "text",
-    "finish_reason",
-    "error",
-    "lookups",
-    "scores",
-    "thought",
-    "thought_source",
-)
-"""Columns of `read_answers`."""
+_Answer = tuple[Any, ...]
+"""Values of `ANSWERS`, of one line."""
 _FIELDS = Generation.model_fields.keys()
 _decode = json.JSONDecoder().raw_decode
 
@@ -306,10 +286,8 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
         path: The log.
 
     Returns:
-        One row for each prompt content, in the order of `read_generations`, with the string columns
-        `prompt_id`, `prompt_key`, `text`, `finish_reason`, `error`, `thought` and `thought_source`,
-        None as in the records, and `lookups` and `scores`, the records of lookups and of scored
-        options, or None.
+        One row for each prompt content, in the order of `read_generations`, with the columns
+        `ANSWERS`.
 
     Raises:
         SourceNotFoundError: If there is no such file.
@@ -322,7 +300,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
         (number, _plain_answer(line) or _checked_answer(line, log, number))
         for number, _, line in _lines(log)
     )
-    columns: tuple[list[object], ...] = tuple([] for _ in ANSWER_COLUMNS)
+    columns: tuple[list[object], ...] = tuple([] for _ in ANSWERS)
     for answer in _one_per_content(
         log,
         (
@@ -332,7 +310,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
     ):
         for column, value in zip(columns, answer, strict=True):
             column.append(value)
-    return pd.DataFrame(dict(zip(ANSWER_COLUMNS, columns, strict=True)), dtype=object)
+    return pd.DataFrame(dict(zip(ANSWERS, columns, strict=True)), dtype=object)
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
@@ -437,18 +415,8 @@ def _parse(line: bytes, log: Path, number: int) -> Generation:
 
 def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
     """Read the columns of a line by its record."""
-    item = _parse(line, log, number)
-    return (
-        item.prompt_id,
-        item.prompt_key,
-        item.text,
-        item.finish_reason,
-        item.error,
-        item.lookups,
-        item.scores,
-        item.thought,
-        item.thought_source,
-    )
+    values: _Answer = answer_values(_parse(line, log, number))
+    return values
 
 
 def _plain_answer(line: bytes) -> _Answer | None:
@@ -462,9 +430,7 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    (name, key, answer, reason, error, lookups, scores, thought, source) = map(
-        fields.get, ANSWER_COLUMNS
-    )
+    (name, key, answer, reason, error, lookups, scores, thought, source) = map(fields.get, ANSWERS)
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
@@ -489,11 +455,6 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     """Compare with the settings on disk, or write them for a new run; return those on disk."""
     if settings.is_file():
         stored = read_manifest(settings)
-        if stored.schema_version != manifest.schema_version:
-            raise RunMismatchError(
-                f"{settings} is of a run of format version {stored.schema_version}, which can be "
-                "reported but not continued; choose another --out"
-            )
         if stored.study != manifest.study:
             raise RunMismatchError(
                 f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "

@@ -10,20 +10,15 @@ from surface_consistency.schemas.questions import DataSource
 __all__ = ["SCHEMA_VERSION", "RunManifest"]
 
 SCHEMA_VERSION = 2
-"""Version of the manifest that is written; version 1 is read."""
+"""Version of the manifest that is written and read."""
 
 _NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies")
 
 
 class RunManifest(Record):
-    """The settings of one run, written beside its log.
+    """The settings of one run, written beside its log."""
 
-    Files of version 1 are read: what they held in `prompts`, `params` and `settings` stands in
-    `settings` and `decoding`. Such a run can be reported; it is continued by no newer version,
-    since its settings were other ones.
-    """
-
-    schema_version: Literal[1, 2] = 2
+    schema_version: Literal[2] = 2
     """Version of the file format that the run was written in."""
 
     study: NonEmpty
@@ -62,22 +57,17 @@ class RunManifest(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_version_1(cls, value: Any) -> Any:  # noqa: ANN401 - whatever stands in the file
-        """Bring a manifest of version 1 into the present shape; refuse those of newer versions."""
-        if not isinstance(value, dict) or value.get("schema_version") in (None, SCHEMA_VERSION):
+    def _is_of_this_version(cls, value: Any) -> Any:  # noqa: ANN401 - whatever stands in the file
+        """Refuse manifests of older and newer versions."""
+        version = value.get("schema_version") if isinstance(value, dict) else None
+        if version in (None, SCHEMA_VERSION):
             return value
-        version = value["schema_version"]
-        if version != 1:
-            raise ValueError(
-                f"the run was written by a newer version of this package (manifest version "
-                f"{version}, this package reads up to {SCHEMA_VERSION}); update surface-consistency"
-            )
-        older = {name: value[name] for name in value if name not in ("prompts", "params")}
-        if "prompts" in value or "params" in value:
-            prompts, params = value.get("prompts") or {}, value.get("params")
-            older["settings"] = {**prompts, **value.get("settings", {})}
-            older["decoding"] = {} if params is None else {"answers": params}
-        return older
+        is_newer = isinstance(version, int) and version > SCHEMA_VERSION
+        raise ValueError(
+            f"the run was written by {'a newer' if is_newer else 'an earlier'} version of this "
+            f"package (manifest version {version}, this package reads {SCHEMA_VERSION}); "
+            + ("update surface-consistency" if is_newer else "ask again into another --out")
+        )
 
     def differences(self, other: "RunManifest") -> dict[str, tuple[JsonValue, JsonValue]]:
         """Name the settings in which another run differs.

@@ -1,5 +1,6 @@
 """What a model wrote."""
 
+from operator import attrgetter
 from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -8,7 +9,15 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import Lookup
 from surface_consistency.schemas.scoring import ScoredText
 
-__all__ = ["NO_ANSWER_REASONS", "FinishReason", "Generation", "replace_surrogates"]
+__all__ = [
+    "ANSWERS",
+    "ANSWER_FIELDS",
+    "NO_ANSWER_REASONS",
+    "FinishReason",
+    "Generation",
+    "answer_values",
+    "replace_surrogates",
+]
 
 FinishReason = Literal["stop", "length", "error", "unclosed_thought", "content_filter", "refusal"]
 """How a reply ended: a stop string or end of sequence, the token limit, an error, within a thought
@@ -17,6 +26,23 @@ tells apart from answers."""
 
 NO_ANSWER_REASONS: Final = ("error", "unclosed_thought", "content_filter", "refusal")
 """The endings of replies that hold no answer. Only "error" is asked again on resume."""
+
+ANSWER_FIELDS: Final = (
+    "text",
+    "finish_reason",
+    "error",
+    "lookups",
+    "scores",
+    "thought",
+    "thought_source",
+)
+"""What an answer tells, as fields of `Generation`."""
+
+ANSWERS: Final = ("prompt_id", "prompt_key", *ANSWER_FIELDS)
+"""Columns of a frame of answers, all of objects: values as in `Generation`, None where it is."""
+
+answer_values: Final = attrgetter(*ANSWERS)
+"""Reads `ANSWERS` off a generation, in their order."""
 
 
 def replace_surrogates(text: str) -> str:

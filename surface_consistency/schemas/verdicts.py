@@ -34,6 +34,10 @@ class Verdict(Record):
     raw: str | None = None
     """The judge's own words, the last attempt's; None when it has none."""
 
+    rule_correct: bool | None = None
+    """What the study's own rule says where a model or people judge; None where the rule judges, and
+    where it could not."""
+
     @model_validator(mode="after")
     def _judged_or_reason(self) -> "Verdict":
         """Refuse a missing judgement without a reason."""

@@ -43,7 +43,17 @@ def databases(tmp_path):
 
 def audit(databases, out, *more):
     return main(
-        ["audit", "--databases", str(databases), "--out", str(out), "--resamples", "200", *more]
+        [
+            "run",
+            "audit",
+            "--databases",
+            str(databases),
+            "--out",
+            str(out),
+            "--resamples",
+            "200",
+            *more,
+        ]
     )
 
 

@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.toy_models import train_organism
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
 from surface_consistency.studies.redirectqa import RedirectOutcome
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import train_organism
 
 pytest.importorskip("torch")
@@ -56,8 +59,7 @@ def test_demo_leaves_every_product(demo):
         "tables/by_category.csv",
         "checks/noise_floor.csv",
         "checks/rules.csv",
-        "figures/squares.png",
-        "figures/squares.svg",
+        "figures/squares.pdf",
         "report.html",
     ):
         assert (demo / name).stat().st_size > 0
@@ -94,7 +96,7 @@ def test_the_organism_computes_names_that_it_was_taught_like_the_title(demo, tmp
     """Pairs right both times need the same components more than pairs right once."""
     report = Report(
         runs=load_runs([demo], outcome=RedirectOutcome),
-        settings=ReportSettings(),
+        design=RedirectQAStudy.design,
         cluster="subject_id",
     )
     settings = MechanismSettings(per_class=8, store=tmp_path, device="cpu", heat_maps=0)

@@ -89,7 +89,7 @@ def test_a_run_leaves_tables_figures_and_page(run, tmp_path, capsys):
         "noise_floor",
         "unjudged",
     }
-    assert (folder / "figures" / "squares.svg").is_file()
+    assert (folder / "figures" / "squares.pdf").is_file()
 
 
 def test_json_is_one_object_without_nan(run, tmp_path, capsys):

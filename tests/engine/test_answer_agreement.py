@@ -13,14 +13,15 @@ from surface_consistency.engine.answer_agreement import (
     check_answers,
     same_answers,
 )
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.judging.judges import RuleJudge
-from surface_consistency.engine.study import Report, ReportSettings, RuleScoring
+from surface_consistency.engine.study import RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
 from surface_consistency.matching import match_segmented
 from surface_consistency.report.page import Value
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
 from surface_consistency.text import normalize
 from tests.made_runs import make_manifest, make_outcomes
 
@@ -49,12 +50,12 @@ def run(make_outcomes, make_manifest):
 
 
 def report_of(*runs):
-    study = RedirectQAStudy()
-    report = Report(runs=runs, settings=ReportSettings(resamples=200), cluster="fact_id")
+    settings = ReportSettings(resamples=200)
+    reported = RedirectReport(Report(runs=runs, design=RedirectQAStudy.design, settings=settings))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = study.tables(report)
-    return study.page(report, tables), tables
+        tables = reported.tables()
+    return reported.page(tables), tables
 
 
 def told(parts):

@@ -7,8 +7,8 @@ import pytest
 
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import offer_options, reference_log_odds
-from surface_consistency.engine.study import OptionSettings, Plan, PromptGroup
-from surface_consistency.errors import DataError, RunnerError
+from surface_consistency.engine.study import OptionSettings, Plan, PromptGroup, make_plan
+from surface_consistency.errors import ColumnNotFoundError, DataError, RunnerError
 from surface_consistency.models import FakeRunner, StoredScores
 from surface_consistency.models.options import OptionRunner
 from surface_consistency.schemas import (
@@ -289,3 +289,38 @@ def test_options_are_not_scored_within_a_thought():
         list(OptionRunner(Renders("<assistant><think>\n")).generate([prompt], GenerationParams()))
     closed = OptionRunner(Renders("<assistant><think>\n\n</think>\n"))
     assert [one.text for one in closed.generate([prompt], GenerationParams())] == ["Rome"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"relatoin": "r"}, r"column 'relatoin' is no field of RedirectOutcome .*mean 'relation'"),
+        ({"relation": 5}, r"column 'relation' holds what RedirectOutcome does not allow"),
+        ({"relation": None}, r"column 'relation' is empty in row 0"),
+        ({"types": "alias"}, r"column 'types' must hold lists of labels, got 'alias'"),
+        ({"third_target": "nix"}, r"pair column 'third_target' names 'nix', which is no target_id"),
+        (
+            {"fact_id": 1},
+            r"the pairs of a plan: column 'fact_id' holds what PairRow does not allow",
+        ),
+    ],
+)
+def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(columns, told):
+    class Planned(RedirectQAStudy):
+        def plan(self, data, settings, *, runner=None):
+            return plan_of(ROWS, **columns)
+
+    with pytest.raises(DataError, match=told):
+        make_plan(Planned(), None, OptionSettings())
+
+
+def test_targets_of_another_kind_are_refused():
+    with pytest.raises(DataError, match="the targets of a plan: column 'answers' must hold lists"):
+        plan_of([("t1", "q1", "f1", "Rome")])
+    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of TargetRow"):
+        Plan(
+            data=None,
+            groups={},
+            targets=pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]}),
+            pairs=pd.DataFrame(),
+        )

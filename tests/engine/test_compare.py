@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.compare import compare_verdicts, comparison_text
+from surface_consistency.engine.compare import TableSettings, compare_verdicts, comparison_text
 from surface_consistency.engine.verdict_files import read_verdicts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -14,6 +14,7 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.metrics import (
+    Intervals,
     adjust_p_values,
     clustered_mcnemar,
     mcnemar,
@@ -35,15 +36,13 @@ KEYS = [
 ]
 
 
-def compare(source, *, by=(), separator=None, test="auto", confidence_level=0.95, **columns):
+def compare(source, *, by=(), **options):
     """Read verdicts and compare them."""
-    return compare_verdicts(
-        read_verdicts(source, within=None, **columns),
-        by=by,
-        separator=separator,
-        test=test,
-        confidence_level=confidence_level,
-    )
+    table = {
+        name: options.pop(name) for name in ("separator", "test", "confidence") if name in options
+    }
+    settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
+    return compare_verdicts(read_verdicts(source, within=None, **options), settings)
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +257,9 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     frame = read_verdicts(rows, first="a", second="b")
 
     found = [
-        compare_verdicts(frame, interval=interval, n_resamples=n, rng=seed)[0]["interval"]
+        compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))[0][
+            "interval"
+        ]
         for interval, n, seed in (
             ("auto", 99, 0),
             ("auto", 50, 1),
@@ -268,7 +269,9 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     ]
 
     assert found[0] == found[1] != found[2] != found[3]
-    expected = paired_by(frame, by=[], interval="percentile", n_resamples=99, rng=0)
+    expected = paired_by(
+        frame, by=[], intervals=Intervals(n_resamples=99, rng=0, method="percentile")
+    )
     assert found[2]["flip_rate"] == expected[["flip_rate_low", "flip_rate_high"]].values[0].tolist()
 
 
@@ -332,8 +335,8 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
     [
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
         ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
-        ({"test": "sign"}, ValueError, "test must be one of"),
-        ({"confidence_level": 95}, ValueError, "confidence_level must lie"),
+        ({"test": "sign"}, ValueError, "(?s)test.*Input should be 'auto'"),
+        ({"confidence": 95}, ValueError, "(?s)confidence.*less than 1"),
     ],
 )
 def test_compare_rejects_bad_options(file, options, error, message):
@@ -353,7 +356,7 @@ def test_compare_verdicts_takes_a_frame_of_the_package():
     )
 
     with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        rows = compare_verdicts(frame, by="template", n_resamples=50)
+        rows = compare_verdicts(frame, TableSettings(by=("template",)))
 
     assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
 

@@ -7,20 +7,23 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import paired_tables, report as reporting
-from surface_consistency.engine.contrast_tables import ContrastTables
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.paired_tables import detectable_note, with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.metrics import adjust_p_values, minimum_detectable_difference
+from surface_consistency.metrics import Intervals, adjust_p_values, minimum_detectable_difference
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.study import (
+    RedirectQASettings,
+    RedirectQAStudy,
+    RedirectReport,
+)
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
 
 __all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]
@@ -42,10 +45,10 @@ def StudyRun(*, label, manifest, outcomes, checks=None):
 def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
     """The tables of runs with their specs, those of their checks too."""
     settings = ReportSettings(resamples=n_resamples, bootstrap_seed=seed)
-    report = Report(runs=runs, settings=settings, cluster=cluster)
+    report = Report(runs=runs, design=RedirectQAStudy.design, settings=settings, cluster=cluster)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return {**RedirectQAStudy().tables(report)} | reporting._check_tables(runs)
+        return RedirectReport(report).tables() | reporting._check_tables(runs)
 
 
 def study_tables(runs, **options):
@@ -110,7 +113,7 @@ def test_study_tables_agrees_with_paired_by(runs):
 
     for name, columns in (("overall", []), ("by_type", ["types"])):
         by = ["model", "template", *columns]
-        expected = paired_by(frame, by=by, n_resamples=200, rng=5)
+        expected = paired_by(frame, by=by, intervals=Intervals(n_resamples=200, rng=5))
         found = tables[name].rename(columns={"type": "types"}).sort_values(by, ignore_index=True)
         found = found[expected.columns]
         pd.testing.assert_frame_equal(found, expected)
@@ -260,12 +263,12 @@ def test_map_processes_raises_what_a_task_raises():
 def page_of(runs, **options):
     """The page of runs in memory."""
     settings = ReportSettings(resamples=200)
-    report = Report(runs=runs, settings=settings, cluster="fact_id")
-    study = options.pop("study", RedirectQAStudy())
+    design = options.pop("design", RedirectQAStudy.design)
+    reported = RedirectReport(Report(runs=runs, design=design, settings=settings))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = {**study.tables(report)} | reporting._check_tables(runs)
-        return study.page(report, tables)
+        tables = reported.tables() | reporting._check_tables(runs)
+        return reported.page(tables)
 
 
 def titles(page):
@@ -289,11 +292,8 @@ def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
     assert titles(page_of([run])) & {"Above the noise", "Near the noise"} == {title}
 
 
-class ByKind(RedirectQAStudy):
-    """A study whose floor has strata and whose tables have no panels."""
-
-    stratum = "kind"
-    panel = None
+BY_KIND = RedirectQAStudy.design.model_copy(update={"stratum": "kind", "facet": None})
+"""A design whose floor has strata and whose tables have no facets."""
 
 
 def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, noise_floor):
@@ -308,7 +308,7 @@ def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, no
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    assert "Near the noise" in titles(page_of([run], study=ByKind()))
+    assert "Near the noise" in titles(page_of([run], design=BY_KIND))
 
 
 def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):
@@ -320,7 +320,7 @@ def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_f
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    parts = page_of([run], study=ByKind()).finding.standfirst
+    parts = page_of([run], design=BY_KIND).finding.standfirst
 
     told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
     assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
@@ -422,7 +422,7 @@ def test_generalisation_is_told_by_what_is_resampled(random_outcomes, make_manif
     for row, name in zip(
         table.to_dict("records"), ("subject_id", "fact_id", "relation"), strict=True
     ):
-        expected = paired_by(outcomes, cluster=name, n_resamples=50).iloc[0]
+        expected = paired_by(outcomes, cluster=name, intervals=Intervals(n_resamples=50)).iloc[0]
         assert row["n_clusters"] == expected["n_clusters"]
         assert row["flip_rate"] == expected["flip_rate"]
 
@@ -493,11 +493,10 @@ def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
         progress=False,
     )
     score_run(folder)
-    study = RedirectQAStudy()
-    run = load_runs([folder.path], outcome=study.outcome)[0]
-    report = Report(runs=[run], settings=ReportSettings(resamples=20), cluster="subject_id")
+    run = load_runs([folder.path], outcome=RedirectQAStudy.outcome)[0]
+    report = Report(runs=[run], design=RedirectQAStudy.design, cluster="subject_id")
 
-    counts = ContrastTables(study.report(study, report)).noise_counts(run)
+    counts = RedirectReport(report).noise_counts(run)
 
     floor = run.checks["noise_floor"]
     assert sum(part["n"].sum() for part in counts.values()) == floor["n_repeated"].sum() > 0

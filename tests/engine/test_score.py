@@ -17,6 +17,7 @@ from surface_consistency.errors import (
     RunLogLockedError,
     RunMismatchError,
     SourceNotFoundError,
+    SurfaceConsistencyWarning,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
@@ -350,13 +351,15 @@ def test_labels_that_came_with_a_scoring_stay_with_the_run(data, predictions, tm
         beside.labels.write_text("prompt_id,question_id,is_correct\n")
         (beside.path / "results").mkdir()
         (beside.path / "results" / "a.jsonl").write_text("")
+    first = folder.read_plan()[0].iloc[0]
     with folder.labels.open("a") as labels:
-        labels.write("a,b,1\n")
+        labels.write(f"{first['prompt_id']},{first['fact_id']},1\n")
 
     assert load(folder).judged_by == "people"
-    score_run(folder)
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the canonical answers"):
+        score_run(folder)
 
-    assert folder.labels.read_text().endswith("a,b,1\n")
+    assert folder.labels.read_text().endswith(f"{first['fact_id']},1\n")
     assert not (folder.path / "results" / "a.jsonl").exists()
 
 

@@ -45,7 +45,7 @@ BROKEN = (
 )
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 """Words between white space; Chinese characters are words."""
-ENGINES = ("python", "ahocorasick", "numba")
+ENGINES = ("ahocorasick", "numba")
 
 
 class _Counted(Family):

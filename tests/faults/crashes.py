@@ -55,7 +55,7 @@ SCORER = ("--runner", "tests.faults.plugins:Scorer", "--label", "echo")
 LINKING = ("run", "linking", "--source", "sample", "--limit", "2", "--repeat", "2", *SCORER)
 WORDNET = ("--wordnet", str(TESTS / "studies" / "lexical" / "perturbation" / "wordnet"))
 LEXICAL = ("run", "lexical", "--task", "piqa", "--source", "piqa", "--repeat", "2", *WORDNET)
-COUNT = ("--corpus", "corpus", "--engine", "python", "--shards", "2", "--workers", "1")
+COUNT = ("--corpus", "corpus", "--engine", "ahocorasick", "--shards", "2", "--workers", "1")
 PAIRS = ("count", "pairs", "--data", "sample", *COUNT)
 NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 
@@ -299,14 +299,13 @@ def call(words, home, *, full=None, copies=(), has_figures=False):
 
 def _serve(words, home, pipe, disk, has_figures):
     """Run a command here, tell the pipe what came of it, and end."""
-    from surface_consistency_build.counting import runs as counting
-
     from surface_consistency.cli import main as cli
     from surface_consistency.engine import run as asking
     from surface_consistency.engine.judging import judges as judging
+    from surface_consistency.runs import job
 
     os.chdir(home)
-    asking.datetime = judging.datetime = counting.datetime = _Clock
+    asking.datetime = judging.datetime = job.datetime = _Clock
     if not has_figures:
         sys.modules["matplotlib"] = None
     errors = io.StringIO()

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.study import ReportSettings
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
 from tests.made_runs import make_manifest, make_outcomes, make_run

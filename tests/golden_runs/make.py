@@ -52,10 +52,11 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
+    from surface_consistency.engine.design import Report, ReportSettings
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.study import Report, ReportSettings, RuleScoring
+    from surface_consistency.engine.study import RuleScoring
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.redirectqa.data import RedirectQA
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
@@ -94,8 +95,11 @@ def redirectqa(home: Path) -> GoldenRun:
         folders.append(folder.path)
 
     def tables_of(runs, cluster="fact_id"):
-        report = Report(runs=runs, settings=ReportSettings(resamples=RESAMPLES), cluster=cluster)
-        return report, {**study.tables(report)} | _check_tables(runs)
+        settings = ReportSettings(resamples=RESAMPLES)
+        report = study.report(
+            Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
+        )
+        return report, report.tables() | _check_tables(runs)
 
     runs = load_runs(folders, outcome=study.outcome)
     report, tables = tables_of(runs)
@@ -104,19 +108,19 @@ def redirectqa(home: Path) -> GoldenRun:
     frames["overall_alone"] = tables_of(runs[:1])[1]["overall"].frame
     frames["rescored"] = pd.concat(rescored.values())
     page = home / "report.html"
-    shown = [study.page(report, tables), *(frames[name] for name in ("overall", "noise_floor"))]
+    shown = [report.page(tables), *(frames[name] for name in ("overall", "noise_floor"))]
     shown += [frames[f"by_{name}"] for name in ("type", "category", "relation")]
     page.write_text(_numbers_of(shown), encoding="utf-8")
-    full = rendered(study.page(report, tables), [home])
+    full = rendered(report.page(tables), [home])
     return gathered({run.label: run for run in runs}, frames, page, full=full)
 
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
+    from surface_consistency.engine.design import Report, ReportSettings
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.study import Report, ReportSettings
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
@@ -154,17 +158,20 @@ def slaq(home: Path) -> GoldenRun:
         score_run(folder, study=study, scoring=scoring)
         folders.append(folder.path)
     runs = load_runs(folders, outcome=study.outcome)
-    report = Report(runs=runs, settings=ReportSettings(resamples=RESAMPLES), cluster="topic_id")
-    tables = {**study.tables(report)}
+    settings = ReportSettings(resamples=RESAMPLES)
+    report = study.report(
+        Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
+    )
+    tables = report.tables()
     tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
     page = home / "report.html"
-    page.write_text(_numbers_of(study.page(report, tables)), encoding="utf-8")
+    page.write_text(_numbers_of(report.page(tables)), encoding="utf-8")
     frames = {name: table.frame for name, table in tables.items()}
-    for name, labels in {"overall": [], **study.groupings}.items():
+    for name, labels in {"overall": [], **study.design.groupings}.items():
         # Pinned by model, condition and label; people read the models side by side.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
-    full = rendered(study.page(report, tables), [home])
+    full = rendered(report.page(tables), [home])
     return gathered({run.label: run for run in runs}, frames | sheet, page, full=full)
 
 
@@ -337,7 +344,7 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    from surface_consistency.engine.compare import compare_verdicts
+    from surface_consistency.engine.compare import TableSettings, compare_verdicts
     from surface_consistency.engine.verdict_files import read_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
@@ -348,14 +355,14 @@ def compare(home: Path) -> GoldenRun:
     )
     asked = {
         "all": (by_model, {}),
-        "by_type": (by_model, {"by": "types", "separator": ";"}),
-        "by_model_and_template": (source, {"by": ["model", "template"]}),
-        "clustered": (by_model, {"test": "obuchowski", "confidence_level": 0.9, "rng": 5}),
+        "by_type": (by_model, {"by": ("types",), "separator": ";"}),
+        "by_model_and_template": (source, {"by": ("model", "template")}),
+        "clustered": (by_model, {"test": "obuchowski", "confidence": 0.9, "seed": 5}),
     }
     found = {}
     for name, (verdicts, options) in asked.items():
         frame = read_verdicts(str(verdicts), within=None, **VERDICT_COLUMNS)
-        rows = compare_verdicts(frame, n_resamples=RESAMPLES, **options)
+        rows = compare_verdicts(frame, TableSettings(resamples=RESAMPLES, **options))
         flat = pd.json_normalize(rows, sep="_")
         for column in [column for column in flat if column.startswith("interval_")]:
             bounds, rate = flat.pop(column), column.removeprefix("interval_")

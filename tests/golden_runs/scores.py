@@ -18,7 +18,7 @@ from tests.golden_runs.inputs import (
     redirect_model,
 )
 
-WORDNET = Path(__file__).parents[1] / "perturbation" / "wordnet"
+WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "wordnet"
 
 
 def lexical(home: Path) -> GoldenRun:

@@ -13,8 +13,9 @@ RULE = {"rule": "popqa", "agreement": False}
 
 def revisions(home: Path) -> GoldenRun:
     """Four checkpoints of a model that learns; one has the weights of another."""
-    from surface_consistency.engine.revisions import run_revisions
-    from surface_consistency.engine.study import ReportSettings, RuleScoring
+    from surface_consistency.engine.design import ReportSettings
+    from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.engine.sweep import run_variants
     from surface_consistency.models.revisions import find_revisions
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
@@ -33,12 +34,12 @@ def revisions(home: Path) -> GoldenRun:
     def load(revision):
         return redirect_model("ada", data.questions, knows=shares[revision.name])
 
-    swept = run_revisions(
+    swept = run_variants(
         RedirectQAStudy(),
         data,
-        find_revisions(home / "model", list(shares)),
+        load,
         home / "out",
-        load=load,
+        revisions=find_revisions(home / "model", list(shares)),
         model="ada",
         settings=RedirectQASettings(shots=0, repeat=20, limit=30),
         scoring=RuleScoring(**RULE),
@@ -61,8 +62,7 @@ def compare_runs(home: Path) -> GoldenRun:
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.engine.two_runs import read_two_runs
-    from surface_consistency.engine.two_runs_study import import_two_runs
+    from surface_consistency.engine.two_runs import import_two_runs, read_two_runs
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     data = load_redirectqa()

@@ -12,7 +12,13 @@ from surface_consistency.errors import (
     IncompletePairWarning,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.metrics import outcomes_frame, paired_by, paired_table, to_verdict
+from surface_consistency.metrics import (
+    Intervals,
+    outcomes_frame,
+    paired_by,
+    paired_table,
+    to_verdict,
+)
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
@@ -132,7 +138,7 @@ def test_outcomes_frame_is_idempotent(wide):
 def test_outcomes_frame_feeds_the_metrics(wide):
     frame = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
 
-    row = paired_by(frame.iloc[:3], pair_id="pair_id", n_resamples=50).iloc[0]
+    row = paired_by(frame.iloc[:3], pair_id="pair_id", intervals=Intervals(n_resamples=50)).iloc[0]
 
     assert (row["both"], row["first_only"], row["neither"]) == (1, 1, 1)
     assert row["n_clusters"] == 2

@@ -56,7 +56,7 @@ def test_names_are_loaded_on_first_use():
 HELPERS = {
     *("checked_orders", "response_codes", "slot_counts", "SCORES", "topic_cells"),
     *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
-    *("GroupValue", "check_interval_method", "cluster_sums", "group_values"),
+    *("GroupValue", "check_seed", "cluster_sums", "group_values", "values_and_intervals"),
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
     *("mean_difference", "matched_difference", "run_statistics", "slot_statistics"),
     "split_difference",
@@ -65,7 +65,7 @@ HELPERS = {
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
-    *("distinct_names", "number_column"),
+    *("check_threshold", "distinct_names", "number_column"),
 }
 
 # Parts of results, which no one makes but the functions that return them.

@@ -5,16 +5,17 @@ import math
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.report.flow import flow_scene
 from surface_consistency.report.layout import (
     bars_cells,
     dot_rows,
     dots_scale,
-    flow_layout,
     lines_scales,
     nice_scale,
     square_cells,
 )
 from surface_consistency.report.page import Dot, Dots, Flow, Square, Value
+from surface_consistency.report.scene import Box, Stroke
 from tests.report.example import curves, flow
 
 COUNTS = st.integers(min_value=0, max_value=10_000)
@@ -95,14 +96,19 @@ def test_scale_of_nothing_has_some_width():
 
 
 def test_flow_is_true_to_counts():
-    blocks, ribbons = flow_layout(flow(), gap=0.1)
+    scene = flow_scene(flow())
 
-    assert [block.count for block in blocks] == [222, 858, 73, 1007, 0, 1080]
-    for block in blocks:
-        assert block.height == pytest.approx(0.9 * block.count / 1080)
-        assert sum(size for _, _, size in block.parts) == pytest.approx(block.height)
-    assert {ribbon.cell for ribbon in ribbons} == {"first_only", "neither"}
-    assert sum(ribbon.height for ribbon in ribbons if ribbon.state == 0) == pytest.approx(0.9)
+    boxes = [mark for mark in scene.marks if isinstance(mark, Box)]
+    whole = 0.975 * 330
+    counts = [("both", 222), ("neither", 858), ("first_only", 73), ("neither", 1007)]
+    counts.append(("neither", 1080))
+    assert [box.css for box in boxes] == [f"c-{cell}" for cell, _ in counts]
+    assert [box.height for box in boxes] == pytest.approx(
+        [whole * count / 1080 for _, count in counts]
+    )
+    ribbons = [mark.css for mark in scene.marks if isinstance(mark, Stroke)]
+    assert set(ribbons) == {"ribbon r-first_only", "ribbon r-neither"}
+    assert len(ribbons) == 2 * 3
 
 
 def test_flow_rejects_verdicts_of_other_states():
@@ -112,7 +118,7 @@ def test_flow_rejects_verdicts_of_other_states():
     )  # fmt: skip
 
     with pytest.raises(ValueError, match="the flow 'f' must have two states or more and one"):
-        flow_layout(wrong)
+        flow_scene(wrong)
 
 
 def test_curves_that_pass_a_half_have_the_whole_scale():

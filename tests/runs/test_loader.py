@@ -54,17 +54,16 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
 
 
 def test_load_run_is_content_without_optional_files(make_run, make_outcomes, make_manifest):
-    """A run needs neither checks nor highlights, and one of version 1 nor says who judged it."""
-    folder = make_run("run", make_outcomes(VERDICTS), make_manifest(schema_version=1))
+    """A run needs neither checks nor highlights."""
+    folder = make_run("run", make_outcomes(VERDICTS), make_manifest())
     (folder / "checks").rmdir()
     (folder / "highlights").rmdir()
-    (folder / "scoring.json").unlink()
 
     run = load_run(folder)
 
     assert (run.label, run.judged_by, run.checks, run.highlights) == (
         "organism",
-        "not recorded",
+        "by hand",
         {},
         {},
     )

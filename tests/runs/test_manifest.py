@@ -1,34 +1,12 @@
-"""The settings of a run on disk: of this version, of the first one, and of newer ones."""
+"""The settings of a run on disk: of this version, and refused of others."""
 
 import json
 
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.errors import RunLogError
-from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource
-
-VERSION_1 = {
-    "schema_version": 1,
-    "study": "redirectqa",
-    "model": "pythia",
-    "data": {"id": "rows", "revision": None, "digest": "ab" * 32, "n_questions": 2},
-    "prompts": {
-        "shots": 15,
-        "seed": 0,
-        "demonstrations": "per_relation",
-        "style": "completion",
-        "templates": ["original"],
-        "truncate": False,
-    },
-    "params": {"max_new_tokens": 15, "stop": ["\n"], "temperature": 0.0},
-    "runner": {"dtype": "float32"},
-    "settings": {},
-    "package_version": "0.1.0.dev0",
-    "created_at": "2026-01-01T00:00:00Z",
-}
 
 
 def manifest(**changes):
@@ -77,31 +55,15 @@ def test_manifest_signature_is_one_line():
         assert part in signature
 
 
-def test_manifest_of_version_1_keeps_what_was_set():
-    """What stood in prompts, params and settings stands in settings and decoding."""
-    found = RunManifest.model_validate_json(json.dumps(VERSION_1))
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (1, r"an earlier version .*\(manifest version 1, this package reads 2\); ask again"),
+        (3, r"a newer version .*\(manifest version 3, this package reads 2\); update"),
+    ],
+)
+def test_manifest_of_another_version_names_the_remedy(version, told):
+    stored = json.loads(manifest().model_dump_json()) | {"schema_version": version}
 
-    assert found.schema_version == 1
-    assert found.settings == VERSION_1["prompts"]
-    assert found.decoding == {"answers": VERSION_1["params"]}
-    assert "shots:15" in found.signature
-
-
-def test_manifest_of_version_1_without_prompts_is_of_predictions_made_elsewhere():
-    found = RunManifest.model_validate_json(
-        json.dumps(VERSION_1 | {"prompts": None, "params": None})
-    )
-
-    assert (found.settings, found.decoding) == ({}, {})
-
-
-def test_manifest_of_a_newer_version_names_the_remedy():
-    with pytest.raises(ValidationError, match=r"newer version .*\(manifest version 3.*update"):
-        RunManifest.model_validate_json(json.dumps(VERSION_1 | {"schema_version": 3}))
-
-
-def test_a_run_of_version_1_is_not_continued(tmp_path):
-    (tmp_path / "manifest.json").write_text(json.dumps(VERSION_1))
-
-    with pytest.raises(RunLogError, match="version 1, which can be reported but not continued"):
-        RunLog.open(tmp_path / "log.jsonl", manifest(), manifest_path=tmp_path / "manifest.json")
+    with pytest.raises(ValidationError, match=told):
+        RunManifest.model_validate_json(json.dumps(stored))

@@ -5,10 +5,14 @@ import warnings
 from xml.sax.saxutils import escape
 
 import pytest
+from surface_consistency_build.counting.engines import FINDERS
 from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
 
 from surface_consistency.errors import SurfaceConsistencyWarning
+from tests.surface_consistency_build.counting.reference import PythonFinder
 from tests.surface_consistency_build.counting.replay import ReplayServer
+
+FINDERS[PythonFinder.name] = PythonFinder
 
 PLANET, ELEMENT = 12, 4
 UNLINKED = 8

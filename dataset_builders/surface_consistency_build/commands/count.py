@@ -1,7 +1,8 @@
 """`count`: how often a corpus names things."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from json import dumps as to_json
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -43,6 +44,11 @@ __all__ = [
 _READER_FLAGS: Final = {"text": "--text-field", "id": "--id-field"}
 """Flags of the fields that `read_documents` calls otherwise than the settings of a corpus."""
 
+_SCORES: Final = (
+    *("true_positives", "false_positives", "false_negatives"),
+    *("precision", "recall", "f1"),
+)
+
 
 class NameSource(Settings):
     """Whose names are counted."""
@@ -55,13 +61,22 @@ class NameSource(Settings):
     redirect, alias, answer, or blocker to keep shorter names out of it)."""
 
     @property
-    def task_inputs(self) -> tuple[SurfaceTable, Any, tuple[tuple[str, str], ...]]:
-        """The names, the instances of the questions, and the pairs of their facts."""
+    def questions(self) -> Sequence[QuestionRealization]:
+        """The questions, if there are any; refuses both sources or none."""
         if (self.data is None) == (self.names is None):
             raise ValueError("give either `data` or `names`: whose names are counted")
+        if self.data is None:
+            return ()
+        from surface_consistency.studies.redirectqa.data import SAMPLE_PATH, load_redirectqa
+
+        return load_redirectqa(SAMPLE_PATH if self.data == "sample" else self.data).questions
+
+    @property
+    def task_inputs(self) -> tuple[SurfaceTable, Any, tuple[tuple[str, str], ...]]:
+        """The names, the instances of the questions, and the pairs of their facts."""
+        questions = self.questions
         if self.names is not None:
             return _read_names(self.names), None, ()
-        questions = _questions(str(self.data))
         instances = instance_rows(questions)
         pairs = zip(instances["subject_id"], instances["object_id"], strict=True)
         return SurfaceTable.from_questions(questions), instances, tuple(dict.fromkeys(pairs))
@@ -122,8 +137,8 @@ class LookupSettings(Settings):
     """Where names are looked up."""
 
     index: str
-    """infini-gram:INDEX or infini-gram-mini:INDEX (web services), local:FOLDER (an index of
-    infini-gram), or tokengrams:TEXT:TABLE."""
+    """infini-gram:INDEX or infini-gram-mini:INDEX (web services), or local:FOLDER (an index of
+    infini-gram)."""
 
     tokenizer: str | None = None
     """File tokenizer.json of the index, or a folder with one; needed by local indexes, and for
@@ -148,7 +163,7 @@ class WorkSettings(Settings):
     """Processes at most; one a core by default."""
 
     engine: EngineName = "auto"
-    """What finds names: numba, ahocorasick and python count the same; auto takes the first that is
+    """What finds names: numba and ahocorasick count the same; auto takes the first that is
     installed."""
 
 
@@ -268,7 +283,7 @@ def _link(
     """Count names, and the mentions of their entities that a linker finds.
 
     Written is what `count surfaces` writes, with linked mentions and, of --mentions, expected ones:
-    --measure linked and expected of `score RUN --frequencies`.
+    --measure linked and expected of `analyse frequency`.
     """
     table, instances, _ = source.task_inputs
     titles = _entity_titles(source)
@@ -285,22 +300,15 @@ def _score_linker(*, json: Json = False, source: GoldSource, link: LinkSettings)
     given = {} if source.titles is None else _read_titles(source.titles)
     linker = make_linker(link, given, only=False)
     score = score_linker(linker, documents)
-    told = {
+    numbers = {
         "documents": score.n_documents,
         "documents_not_linked": score.n_failed,
-        "true_positives": score.true_positives,
-        "false_positives": score.false_positives,
-        "false_negatives": score.false_negatives,
-        "precision": score.precision,
-        "recall": score.recall,
-        "f1": score.f1,
+        **{name: getattr(score, name) for name in _SCORES},
     }
     if json:
-        from json import dumps
-
-        print(dumps({name: None if value != value else value for name, value in told.items()}))
+        print(to_json({name: None if value != value else value for name, value in numbers.items()}))
         return
-    for name, value in told.items():
+    for name, value in numbers.items():
         print(f"{name:<22}{value:>10,}" if isinstance(value, int) else f"{name:<22}{value:>10.3f}")
 
 
@@ -321,7 +329,7 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     with EntityMap.open(source.entity_map) as linked:
         entities = map_entity_table(linked, titles)
         together = map_pair_table(linked, titles, pairs)
-        told = {
+        numbers = {
             "entities": len(titles),
             "entities_not_found": len(titles) - sum(entities["is_found"].to_pylist()),
             "pairs": len(together),
@@ -331,8 +339,8 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_parquet(out / "linked_entities.parquet", entities)
     write_parquet(out / "linked_pairs.parquet", together)
-    write_json(out / "coverage.json", {"entity_map": str(source.entity_map), **told})
-    _print_counts(told, out, as_json=json)
+    write_json(out / "coverage.json", {"entity_map": str(source.entity_map), **numbers})
+    _print_counts(numbers, out, as_json=json)
 
 
 def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: LookupSettings) -> None:
@@ -357,25 +365,22 @@ def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: Looku
         made = lookup_instances(instances, table, rows)
         write_parquet(folder / "instances.parquet", made)
     counts = rows["count"].to_pylist()
-    told = {
+    numbers = {
         "n_names": table.n_keys,
         "n_lookups": len(rows),
         "n_not_counted": sum(n is None for n in counts),
         "n_approximate": sum(rows["is_approximate"].to_pylist()),
     }
     described = settings.model_dump(mode="json")
-    write_json(folder / "lookup.json", {**described, "table": table.digest, "counted": told})
-    _print_counts(told, folder, as_json=json)
+    write_json(folder / "lookup.json", {**described, "table": table.digest, "counted": numbers})
+    _print_counts(numbers, folder, as_json=json)
 
 
 def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Take the titles of entities, and which of them are looked up together."""
     titles = _entity_titles(source)
-    pairs: list[tuple[str, str]] = []
-    if source.data is not None:
-        for question in _questions(source.data):
-            subject, target = question.triple.subject, question.triple.object
-            pairs.append((entity_id(subject), entity_id(target)))
+    triples = [question.triple for question in source.questions]
+    pairs = [(entity_id(triple.subject), entity_id(triple.object)) for triple in triples]
     if source.pairs is not None:
         pairs = list(_read_pairs(source.pairs))
         for name in (name for pair in pairs for name in pair if name not in titles):
@@ -385,32 +390,21 @@ def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]
 
 def _entity_titles(source: LinkSource) -> dict[str, str]:
     """Take the titles of entities by their ids."""
-    if (source.data is None) == (source.names is None):
-        raise ValueError("give either `data` or `names`: whose documents are looked up")
     titles: dict[str, str] = {}
-    if source.data is not None:
-        for question in _questions(source.data):
-            for entity in (question.triple.subject, question.triple.object):
-                titles.setdefault(entity_id(entity), entity.name)
-    else:
-        for place, row in _rows(source.names or Path()):
-            given = row.get("entity_id"), row.get("surface")
-            if not all(isinstance(value, str) and value for value in given):
-                raise DataError(f"{place}: an entity needs entity_id and surface")
+    for question in source.questions:
+        for entity in (question.triple.subject, question.triple.object):
+            titles.setdefault(entity_id(entity), entity.name)
+    if source.names is not None:
+        named = _text_cells(source.names, "an entity", "entity_id", "surface")
+        for (entity_name, surface), row in named:
             if row.get("role", "canonical") == "canonical":
-                titles.setdefault(str(given[0]), str(given[1]))
+                titles.setdefault(entity_name, surface)
     return titles | ({} if source.titles is None else _read_titles(source.titles))
 
 
 def _read_titles(path: Path) -> dict[str, str]:
     """Read titles by entity from a file."""
-    titles = {}
-    for place, row in _rows(path):
-        given = row.get("entity_id"), row.get("title")
-        if not all(isinstance(value, str) and value for value in given):
-            raise DataError(f"{place}: a title needs entity_id and title")
-        titles[str(given[0])] = str(given[1])
-    return titles
+    return {cells[0]: cells[1] for cells, _ in _text_cells(path, "a title", "entity_id", "title")}
 
 
 def _merge(
@@ -448,13 +442,13 @@ def _tell(result: CountResult, *, as_json: bool) -> None:
     report = result.report
     for line in report.lines():
         print(f"warning: {line}", file=sys.stderr)
-    told = {"documents": report.documents, "n_bytes": report.n_bytes, **result.counted}
+    numbers = {"documents": report.documents, "n_bytes": report.n_bytes, **result.counted}
     faults = {"faults": report.faults, "not_sampled": report.not_sampled}
-    _print_counts(told, result.folder, as_json=as_json, more=faults)
+    _print_counts(numbers, result.folder, as_json=as_json, more=faults)
 
 
 def _print_counts(
-    told: Mapping[str, int],
+    numbers: Mapping[str, int],
     folder: Path,
     *,
     as_json: bool,
@@ -462,21 +456,12 @@ def _print_counts(
 ) -> None:
     """Print what was counted, and where its tables stand."""
     if as_json:
-        import json
-
-        print(json.dumps({"out": str(folder), **told, **(more or {})}))
+        print(to_json({"out": str(folder), **numbers, **(more or {})}))
         return
-    width = max(map(len, told))
-    for name, value in told.items():
+    width = max(map(len, numbers))
+    for name, value in numbers.items():
         print(f"{name:<{width}}  {value:>16,}")
     print(f"\ntables: {folder}")
-
-
-def _questions(source: str) -> Sequence[QuestionRealization]:
-    """Load the questions of a data set."""
-    from surface_consistency.studies.redirectqa.data import SAMPLE_PATH, load_redirectqa
-
-    return load_redirectqa(str(SAMPLE_PATH) if source == "sample" else source).questions
 
 
 def _read_names(path: Path) -> SurfaceTable:
@@ -491,15 +476,21 @@ def _read_names(path: Path) -> SurfaceTable:
 
 def _read_pairs(path: Path) -> tuple[tuple[str, str], ...]:
     """Read pairs from a file."""
-    pairs = []
+    named = _text_cells(path, "a pair", "subject_id", "object_id")
+    return tuple((cells[0], cells[1]) for cells, _ in named)
+
+
+def _text_cells(
+    path: Path, what: str, *columns: str
+) -> Iterator[tuple[list[str], Mapping[str, object]]]:
+    """Read cells that must hold a text, and the rows that they stand in."""
     for place, row in _rows(path):
-        given = [row.get(name) for name in ("subject_id", "object_id")]
-        if not all(isinstance(name, str) and name for name in given):
+        cells = [cell for name in columns if isinstance(cell := row.get(name), str) and cell]
+        if len(cells) < len(columns):
             raise DataError(
-                f"{place}: a pair needs subject_id and object_id; it has {', '.join(map(str, row))}"
+                f"{place}: {what} needs {' and '.join(columns)}; it has {', '.join(map(str, row))}"
             )
-        pairs.append((str(given[0]), str(given[1])))
-    return tuple(pairs)
+        yield cells, row
 
 
 def _rows(path: Path) -> Iterable[tuple[object, Mapping[str, object]]]:

@@ -15,7 +15,6 @@ from .documents import (
     read_documents as read_documents,
 )
 from .engines import (
-    ENGINES as ENGINES,
     EngineName as EngineName,
     Hits as Hits,
     Segmenter as Segmenter,
@@ -26,7 +25,6 @@ from .indexes import (
     InfiniGramMiniAPI as InfiniGramMiniAPI,
     LocalIndex as LocalIndex,
     LookupIndex as LookupIndex,
-    TokengramsIndex as TokengramsIndex,
     lookup_table as lookup_table,
     open_index as open_index,
 )
@@ -38,7 +36,6 @@ from .ngrams import (
 from .pairs import (
     PairCounter as PairCounter,
     PairCounts as PairCounts,
-    merge_pair_counts as merge_pair_counts,
 )
 from .runs import (
     CorpusSettings as CorpusSettings,

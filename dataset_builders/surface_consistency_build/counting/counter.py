@@ -1,11 +1,13 @@
 """How often names stand in texts: every occurrence, the longest ones, and documents."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency_build.counting.boundaries import BoundaryRule
 from surface_consistency_build.counting.engines import (
@@ -16,12 +18,23 @@ from surface_consistency_build.counting.engines import (
     Segmenter,
     make_finder,
 )
-from surface_consistency_build.counting.surfaces import SurfaceTable, arrow_strings
-from surface_consistency_build.counting.texts import Case, PackedTexts, comparable_texts
+from surface_consistency_build.counting.surfaces import SurfaceTable
+from surface_consistency_build.counting.texts import (
+    Case,
+    PackedTexts,
+    comparable_texts,
+    members_of,
+    offsets_of,
+)
 
 __all__ = ["Counts", "SurfaceCounter", "longest_hits", "merge_counts"]
 
+if TYPE_CHECKING:
+    from surface_consistency_build.counting.pairs import PairCounts
+
 Int64s = npt.NDArray[np.int64]
+
+_Counts = TypeVar("_Counts", "Counts", "PairCounts")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,8 +75,7 @@ class SurfaceCounter:
         case: "exact", or "fold" to count without regard to case; names that differ in case alone
             then have the same counts.
         boundary: What may stand beside a name; see `BoundaryRule`.
-        engine: "numba", "ahocorasick" and "python" count the same; "auto" takes the first that is
-            installed.
+        engine: "numba" and "ahocorasick" count the same; "auto" takes the first that is installed.
         segmenter: Cuts a text into words, for boundary="segmented".
 
     Raises:
@@ -72,7 +84,7 @@ class SurfaceCounter:
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q60", "New York"), ("Q42462", "York")])
-        >>> counter = SurfaceCounter(table, engine="python")
+        >>> counter = SurfaceCounter(table, engine="ahocorasick")
         >>> counter.feed(["From York to New York.", "Yorkshire"])
         >>> counts = counter.result()
         >>> counts.n_bounded.tolist(), counts.n_longest.tolist(), counts.n_documents.tolist()
@@ -112,9 +124,7 @@ class SurfaceCounter:
 
     def sibling(self) -> Self:
         """Return a counter at zero that shares the tables of this one, for another thread."""
-        other = object.__new__(type(self))
-        other.table, other._finder = self.table, self._finder
-        other._pattern_of_key, other._owners = self._pattern_of_key, self._owners
+        other = copy(self)
         other._reset()
         return other
 
@@ -173,10 +183,8 @@ class SurfaceCounter:
             Places in `keys`, each once for each entity, and the numbers of the entities.
         """
         offsets, entities = self._owners
-        sizes = np.diff(offsets)[keys]
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        places = np.repeat(np.arange(keys.size), sizes)
-        return places, entities[np.repeat(offsets[keys], sizes) + within]
+        places, members = members_of(offsets, keys)
+        return places, entities[members]
 
     def result(self) -> Counts:
         """Return the counts so far.
@@ -197,40 +205,34 @@ class SurfaceCounter:
         )
 
 
-def merge_counts(parts: Sequence[Counts]) -> Counts:
+def merge_counts(parts: Sequence[_Counts]) -> _Counts:
     """Add the counts of parts of a corpus.
 
     Args:
-        parts: Counts of one table over different documents, at least one.
+        parts: `Counts` of one table, or `PairCounts` of the same pairs, over different documents;
+            at least one.
 
     Returns:
         Their sum.
 
     Raises:
-        ValueError: If there is no part, or parts are of different tables.
+        ValueError: If there is no part, or parts are of different tables or pairs.
     """
     if not parts:
         raise ValueError("parts must hold the counts of at least one part of the corpus")
-    shapes = {(part.n_bounded.shape, part.entity_documents.shape) for part in parts}
-    if len(shapes) > 1:
-        raise ValueError("parts are counts of different tables; count all with one table")
-    summed = {
-        field.name: sum(getattr(part, field.name) for part in parts) for field in fields(Counts)
-    }
-    return Counts(**summed)
+    names = [field.name for field in fields(parts[0])]
+    if len({tuple(np.shape(getattr(part, name)) for name in names) for part in parts}) > 1:
+        raise ValueError("parts are counts of different tables or pairs; count all with the same")
+    return type(parts[0])(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
 def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, Int64s | slice]:
     """Return the distinct forms of the names that are looked for, and which is each name's."""
     if case != "fold":
         return table.keys, slice(None)
-    import pyarrow as pa
 
-    folded = arrow_strings(comparable_texts(table.keys, case)).dictionary_encode()
-    _, offsets, values = folded.dictionary.buffers()
-    starts = np.frombuffer(offsets, np.int64, len(folded.dictionary) + 1).copy()
-    names = PackedTexts(np.frombuffer(values, np.uint8, int(starts[-1])), starts)
-    return names, folded.indices.cast(pa.int64()).to_numpy()
+    folded = comparable_texts(table.keys, case).to_arrow().dictionary_encode()
+    return PackedTexts.from_arrow(folded.dictionary), folded.indices.cast(pa.int64()).to_numpy()
 
 
 def _owners_of_patterns(
@@ -242,8 +244,7 @@ def _owners_of_patterns(
         return offsets, entities
     patterns = np.repeat(pattern_of_key, np.diff(offsets))
     pairs = np.unique(patterns * table.n_entities + entities)
-    starts = np.zeros(n_patterns + 1, dtype=np.int64)
-    np.cumsum(np.bincount(pairs // table.n_entities, minlength=n_patterns), out=starts[1:])
+    starts = offsets_of(np.bincount(pairs // table.n_entities, minlength=n_patterns))
     return starts, (pairs % table.n_entities).astype(np.int32)
 
 

@@ -2,7 +2,6 @@
 
 import bz2
 import glob
-import gzip
 import hashlib
 import json
 import lzma
@@ -13,9 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Final, Literal, cast
 
-import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+from isal import igzip, igzip_lib
 
-from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.counting.texts import PackedTexts, encoded
 
 __all__ = [
@@ -46,6 +49,17 @@ _FORMATS: Final = (
 )
 _BOM: Final = b"\xef\xbb\xbf"
 _GZIP: Final = b"\x1f\x8b"
+_OPENERS: Final[Mapping[str, Callable[..., IO[bytes]]]] = {
+    ".gz": igzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+_ISAL_ERROR: Final = cast(type[Exception], igzip_lib.IsalError)
+_DAMAGED: Final = (EOFError, zlib.error, _ISAL_ERROR, lzma.LZMAError, OSError, ValueError)
+_SPLIT: Final = "split it into documents"
+
+_Truncated = Callable[[Path, Exception | None], None]
+"""What is done about a file that ends early."""
 
 
 @dataclass(slots=True)
@@ -166,11 +180,10 @@ class DocumentReader:
 
     def _batch(self, texts: list[bytes]) -> PackedTexts:
         """Pack documents, which are valid by now."""
-        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
-        self.report.documents += len(texts)
-        self.report.n_bytes += int(offsets[-1])
-        return PackedTexts(np.frombuffer(b"".join(texts), dtype=np.uint8), offsets)
+        packed = PackedTexts.join(texts)
+        self.report.documents += len(packed)
+        self.report.n_bytes += packed.buffer.size
+        return packed
 
     def _documents(self) -> Iterator[bytes]:
         """Yield documents one by one."""
@@ -195,7 +208,7 @@ class DocumentReader:
 
     def _lines(self, part: FilePart) -> Iterator[bytes]:
         """Read lines of JSON."""
-        loads, name = _json_loads(), part.path.name
+        name = part.path.name
         n_lines, n_found, seen = 0, 0, ""
         by_place = self._sample < 1.0 and self._id is None
         for offset, line in _file_lines(part, self._truncated):
@@ -207,7 +220,7 @@ class DocumentReader:
                 continue
             place = f"{part.path}:byte {offset}"
             try:
-                row = loads(line)
+                row = orjson.loads(line)
             except ValueError:
                 row = self._second_try(line, place)
             if not isinstance(row, dict):
@@ -292,13 +305,10 @@ class DocumentReader:
 
     def _parquet(self, part: FilePart) -> Iterator[bytes]:
         """Read a column of Parquet."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         try:
             file = pq.ParquetFile(part.path)
             names = file.schema_arrow.names
-            wanted = [self._text] if self._id is None else [self._text, self._id]
+            wanted = [*dict.fromkeys(name for name in (self._text, self._id) if name is not None)]
             if missing := [name for name in wanted if name not in names]:
                 role = "text" if missing[0] == self._text else "id"
                 raise DataError(
@@ -310,15 +320,10 @@ class DocumentReader:
             for batch in file.iter_batches(1024, row_groups=[*groups], columns=wanted):
                 texts = batch.column(0)
                 if pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type):
-                    texts = texts.cast(pa.large_binary())
-                ids = batch.column(1).to_pylist() if self._id is not None else None
-                for index, text in enumerate(texts.to_pylist()):
-                    row = {self._text: text}
-                    if ids is not None and self._id is not None:
-                        row[self._id] = ids[index]
-                    place = f"{part.path.name}:{first + index}"
-                    where = f"{part.path}:row {first + index}"
-                    found = self._row(row, where, place)
+                    batch = batch.set_column(0, self._text, texts.cast(pa.large_binary()))
+                for number, row in enumerate(batch.to_pylist(), start=first):
+                    place = f"{part.path}:row {number}"
+                    found = self._row(row, place, f"{part.path.name}:{number}")
                     if found is not None:
                         yield found
                 first += batch.num_rows
@@ -336,9 +341,6 @@ class DocumentReader:
                 "truncated files to count what comes before (`allow_truncated`)"
             ) from error
         self.report.truncated.append(str(path))
-
-
-_SPLIT: Final = "split it into documents"
 
 
 def read_documents(
@@ -378,19 +380,13 @@ def read_documents(
         >>> [list(batch) for batch in reader], reader.report.faults
         ([['New York', 'York']], {'null text': 1})
     """
-    options: dict[str, Any] = {
-        "text": text,
-        "id": id,
-        "sample": sample,
-        "seed": seed,
-        "allow_truncated": allow_truncated,
-    }
     is_paths = isinstance(source, str | os.PathLike) or (
         isinstance(source, Sequence) and all(isinstance(s, str | os.PathLike) for s in source)
     )
-    if not is_paths:
-        return DocumentReader(source, **options)  # type: ignore[arg-type]
-    return DocumentReader([FilePart(path) for path in corpus_files(source)], **options)  # type: ignore[arg-type]
+    parts: Any = [FilePart(path) for path in corpus_files(source)] if is_paths else source  # type: ignore[arg-type]
+    return DocumentReader(
+        parts, text=text, id=id, sample=sample, seed=seed, allow_truncated=allow_truncated
+    )
 
 
 def corpus_files(
@@ -458,19 +454,7 @@ def _is_known(path: Path) -> bool:
     return _suffix(path) in {".jsonl", ".txt"} or path.suffix.lower() == ".parquet"
 
 
-def _json_loads() -> Callable[[bytes], Any]:
-    """Return the fastest reader of JSON that is there."""
-    try:
-        import orjson
-    except ImportError:
-        return json.loads
-    loads: Callable[[bytes], Any] = orjson.loads
-    return loads
-
-
-def _file_lines(
-    part: FilePart, truncated: Callable[[Path, Exception | None], None]
-) -> Iterator[tuple[int, bytes]]:
+def _file_lines(part: FilePart, truncated: _Truncated) -> Iterator[tuple[int, bytes]]:
     """Yield the lines that begin in a part of a file, with their places in the plain bytes."""
     # A line begins after a line feed, so that the byte before the part tells whether one begins.
     offset = max(part.start - 1, 0)
@@ -499,27 +483,20 @@ def _file_lines(
         yield offset, b"".join(waiting).removeprefix(_BOM if offset == 0 else b"")
 
 
-def _plain_chunks(
-    path: Path, start: int, truncated: Callable[[Path, Exception | None], None]
-) -> Iterator[bytes]:
+def _plain_chunks(path: Path, start: int, truncated: _Truncated) -> Iterator[bytes]:
     """Yield the bytes of a file, unpacked by its suffix."""
     suffix = path.suffix.lower()
-    openers: dict[str, Callable[[Path], Any]] = {
-        ".gz": _open_gzip,
-        ".bz2": bz2.open,
-        ".xz": lzma.open,
-    }
     if suffix == ".zst":
         yield from _zst_chunks(path, truncated)
         return
     try:
-        with openers[suffix](path) if suffix in openers else path.open("rb") as file:
+        with _OPENERS.get(suffix, open)(path, "rb") as file:
             if start:
                 file.seek(start)
             while chunk := file.read(_CHUNK):
                 yield chunk
-    except _unpacking_errors() as error:
-        if suffix not in openers:
+    except _DAMAGED as error:
+        if suffix not in _OPENERS:
             raise
         if suffix == ".gz" and not _is_gzip(path):
             raise DataError(f"{path} is not gzip ({error}); give it its right suffix") from error
@@ -532,32 +509,8 @@ def _is_gzip(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
-def _unpacking_errors() -> tuple[type[Exception], ...]:
-    """Name what a damaged file raises, whichever library unpacks it."""
-    errors = (EOFError, zlib.error, lzma.LZMAError, OSError, ValueError)
-    try:
-        from isal import igzip_lib
-    except ImportError:
-        return errors
-    return (*errors, cast(type[Exception], igzip_lib.IsalError))
-
-
-def _open_gzip(path: Path) -> IO[bytes]:
-    """Open gzip by the fastest library that is there."""
-    try:
-        from isal import igzip
-    except ImportError:
-        return cast(IO[bytes], gzip.open(path))
-    opened: IO[bytes] = igzip.open(path)  # type: ignore[no-untyped-call]
-    return opened
-
-
-def _zst_chunks(path: Path, truncated: Callable[[Path, Exception | None], None]) -> Iterator[bytes]:
+def _zst_chunks(path: Path, truncated: _Truncated) -> Iterator[bytes]:
     """Yield the plain bytes of a zst file of one or many frames."""
-    try:
-        import zstandard
-    except ImportError as error:
-        raise MissingDependencyError(f"reading {path.name}", "zstandard", "build") from error
     decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
     with path.open("rb") as file:
         frame, n_frames, given = decompressor.decompressobj(), 0, b""

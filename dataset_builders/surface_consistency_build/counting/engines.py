@@ -1,19 +1,18 @@
-"""Three engines that find names in texts; they find the same on every input.
+"""Two engines that find names in texts; they find the same on every input.
 
 "numba" looks tokens up in a hash table of its own, "ahocorasick" runs the automaton of
-ahocorasick_rs and then looks at the neighbours of what it finds, "python" tries every span in a
-dictionary.
+ahocorasick_rs and then looks at the neighbours of what it finds.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.errors import DataError, MissingDependencyError
-from surface_consistency.text import comparable
 from surface_consistency_build.counting.boundaries import (
     MAY_BREAK_NFC,
     BoundaryRule,
@@ -24,31 +23,32 @@ from surface_consistency_build.counting.boundaries import (
     class_before,
     segment_edges,
 )
-from surface_consistency_build.counting.texts import CASES, Case, PackedTexts, comparable_texts
+from surface_consistency_build.counting.texts import (
+    CASES,
+    Case,
+    PackedTexts,
+    comparable,
+    comparable_texts,
+)
 
 __all__ = [
-    "ENGINES",
+    "FINDERS",
     "AhoCorasickFinder",
     "EngineName",
     "Finder",
     "Hits",
     "NumbaFinder",
-    "PythonFinder",
     "Segmenter",
     "choose_engine",
     "make_finder",
 ]
 
-EngineName = Literal["auto", "numba", "ahocorasick", "python"]
+EngineName = Literal["auto", "numba", "ahocorasick"]
 """Which engine finds names; "auto" takes the first of the others that is installed."""
-
-ENGINES: Final[tuple[str, ...]] = get_args(EngineName)
-"""Names of the engines."""
 
 Segmenter = Callable[[str], Iterable[str]]
 """Cuts a text into words, given in order as they stand in it; white space may be left out."""
 
-_LIBRARIES: Final = {"numba": "numba", "ahocorasick": "ahocorasick_rs"}
 _LOAD: Final = 0.6
 _BLOCK: Final = 1 << 12
 _ROOM: Final = 1 << 16
@@ -74,19 +74,67 @@ class Hits(NamedTuple):
     """Number of the name."""
 
 
-class Finder(Protocol):
-    """Finds names in texts; made once, used by any number of threads."""
+class Finder(ABC):
+    """Finds names in texts; made once, used by any number of threads.
 
-    name: str
+    Args:
+        names: Distinct names in the form in which they are compared.
+        case: Whether texts are folded.
+        boundary: What may stand beside a name.
+        segmenter: For "segmented".
+    """
+
+    name: ClassVar[str]
     """Name of the engine."""
+
+    library: ClassVar[str]
+    """What it needs to be installed."""
+
+    def __init__(
+        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
+    ) -> None:
+        self.names = names
+        self._case: Case = case
+        self._segmenter = segmenter
+        self._tables = boundary_tables(boundary)
 
     def prepare(self, texts: PackedTexts) -> PackedTexts:
         """Bring texts into the form in which names are compared."""
-        ...
+        return comparable_texts(texts, self._case)
 
+    @abstractmethod
     def find(self, texts: PackedTexts) -> Hits:
         """Find every occurrence that the rule allows, overlapping ones too."""
-        ...
+
+    def _edges(self, texts: PackedTexts) -> npt.NDArray[np.uint8]:
+        """Mark where words begin (1) and end (2); empty where the rule needs no segmenter."""
+        if self._segmenter is None:
+            return np.zeros(0, dtype=np.uint8)
+        edges = np.zeros(texts.buffer.size + 1, dtype=np.uint8)
+        for index, text in enumerate(texts):
+            start, stop = texts.offsets[index : index + 2]
+            edges[start : stop + 1] |= segment_edges(text, self._segmenter(text))
+        return edges
+
+    def _allowed_hits(
+        self, texts: PackedTexts, owners: Int64s, starts: Int64s, stops: Int64s, keys: Int64s
+    ) -> Hits:
+        """Keep the spans that the rule allows, in order."""
+        edges = self._edges(texts)
+        if edges.size:
+            is_allowed = (edges[starts] & 1 > 0) & (edges[stops] & 2 > 0)
+        else:
+            before, after = np.zeros((2, starts.size), dtype=np.uint8)
+            inner = starts > texts.offsets[owners]
+            before[inner] = class_before(texts.buffer, starts[inner])
+            inner = stops < texts.offsets[owners + 1]
+            after[inner] = class_after(texts.buffer, stops[inner])
+            first, last = class_after(texts.buffer, starts), class_before(texts.buffer, stops)
+            begins, ends = self._tables.begins[before, first], self._tables.ends[last, after]
+            is_allowed = (begins > 0) & (ends > 0)
+        kept = np.flatnonzero(is_allowed)
+        order = kept[np.lexsort((stops[kept], starts[kept]))]
+        return Hits(owners[order], starts[order], stops[order], keys[order])
 
 
 def choose_engine(engine: EngineName) -> str:
@@ -100,16 +148,16 @@ def choose_engine(engine: EngineName) -> str:
 
     Raises:
         ValueError: If there is no such engine.
-        MissingDependencyError: If its library is not installed.
+        MissingDependencyError: If its library is not installed; for "auto", if none is.
     """
-    if engine not in ENGINES:
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
-    if engine == "auto":
-        return next((name for name, library in _LIBRARIES.items() if find_spec(library)), "python")
-    library = _LIBRARIES.get(engine)
-    if library is not None and find_spec(library) is None:
+    if engine != "auto" and engine not in FINDERS:
+        raise ValueError(f"engine must be one of auto, {', '.join(FINDERS)}, got {engine!r}")
+    names = [*FINDERS] if engine == "auto" else [engine]
+    found = next((name for name in names if find_spec(FINDERS[name].library)), None)
+    if found is None:
+        library = FINDERS[names[0]].library
         raise MissingDependencyError(f"counting with engine={engine!r}", library, "build")
-    return engine
+    return found
 
 
 def make_finder(
@@ -149,51 +197,10 @@ def make_finder(
         )
     if len(names) > _MOST_NAMES:
         raise DataError(f"{len(names):,} names are more than {_MOST_NAMES:,}; count them in parts")
-    kinds = {"numba": NumbaFinder, "ahocorasick": AhoCorasickFinder, "python": PythonFinder}
-    finder: Finder = kinds[choose_engine(engine)](names, case, boundary, segmenter)
-    return finder
+    return FINDERS[choose_engine(engine)](names, case, boundary, segmenter)
 
 
-class _Base:
-    """What the engines share: names, rule, and how texts are prepared."""
-
-    def __init__(
-        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
-    ) -> None:
-        self.names = names
-        self._case: Case = case
-        self._segmenter = segmenter
-        self._tables = boundary_tables(boundary)
-
-    def prepare(self, texts: PackedTexts) -> PackedTexts:
-        """Bring texts into the form in which names are compared."""
-        return comparable_texts(texts, self._case)
-
-    def _edges(self, texts: PackedTexts) -> npt.NDArray[np.uint8]:
-        """Mark where words begin (1) and end (2); empty where the rule needs no segmenter."""
-        if self._segmenter is None:
-            return np.zeros(0, dtype=np.uint8)
-        edges = np.zeros(texts.buffer.size + 1, dtype=np.uint8)
-        for index, text in enumerate(texts):
-            start, stop = texts.offsets[index : index + 2]
-            edges[start : stop + 1] |= segment_edges(text, self._segmenter(text))
-        return edges
-
-    def _allowed(self, texts: PackedTexts, owners: Int64s, starts: Int64s, stops: Int64s) -> Any:  # noqa: ANN401 - flags
-        """Tell which spans may hold a name."""
-        edges = self._edges(texts)
-        if edges.size:
-            return (edges[starts] & 1 > 0) & (edges[stops] & 2 > 0)
-        before, after = np.zeros((2, starts.size), dtype=np.uint8)
-        inner = starts > texts.offsets[owners]
-        before[inner] = class_before(texts.buffer, starts[inner])
-        inner = stops < texts.offsets[owners + 1]
-        after[inner] = class_after(texts.buffer, stops[inner])
-        first, last = class_after(texts.buffer, starts), class_before(texts.buffer, stops)
-        return (self._tables.begins[before, first] > 0) & (self._tables.ends[last, after] > 0)
-
-
-class NumbaFinder(_Base):
+class NumbaFinder(Finder):
     """A trie of tokens in a hash table, compiled; every hit's bytes are compared.
 
     Args:
@@ -204,7 +211,7 @@ class NumbaFinder(_Base):
         hash_bits: Bits of the hashes that are used; fewer make it slower, not wrong.
     """
 
-    name = "numba"
+    name = library = "numba"
 
     def __init__(
         self,
@@ -283,8 +290,6 @@ class NumbaFinder(_Base):
             text = following
         if not parts:
             return _no_hits()
-        if len(parts) == 1:
-            return Hits(*parts[0])
         return Hits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def accumulate(self, hits: Hits, *counts: Any) -> None:  # noqa: ANN401 - arrays
@@ -292,10 +297,10 @@ class NumbaFinder(_Base):
         self._kernel.accumulate(*hits, *counts)
 
 
-class AhoCorasickFinder(_Base):
+class AhoCorasickFinder(Finder):
     """The automaton of ahocorasick_rs, whose hits are kept where the rule allows them."""
 
-    name = "ahocorasick"
+    name, library = "ahocorasick", "ahocorasick_rs"
 
     def __init__(
         self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
@@ -321,48 +326,13 @@ class AhoCorasickFinder(_Base):
         if not found:
             return _no_hits()
         keys, starts, stops = np.concatenate(found).T
-        return _sorted(self, texts, np.concatenate(owners), starts, stops, keys)
+        return self._allowed_hits(texts, np.concatenate(owners), starts, stops, keys)
 
 
-class PythonFinder(_Base):
-    """Every span between two places where a name may begin and end, looked up in a dictionary."""
-
-    name = "python"
-
-    def __init__(
-        self, names: PackedTexts, case: Case, boundary: BoundaryRule, segmenter: Segmenter | None
-    ) -> None:
-        super().__init__(names, case, boundary, segmenter)
-        self._keys = {names.bytes_of(index): index for index in range(len(names))}
-        if len(self._keys) < len(names):
-            raise ValueError("names must be distinct; give each once")
-        self._lengths = sorted({len(name) for name in self._keys})
-
-    def find(self, texts: PackedTexts) -> Hits:
-        """Find every occurrence that the rule allows, overlapping ones too."""
-        rows = []
-        for index in range(len(texts)):
-            text, first = texts.bytes_of(index), int(texts.offsets[index])
-            for start in range(len(text)):
-                for length in self._lengths:
-                    if start + length > len(text):
-                        break
-                    key = self._keys.get(text[start : start + length])
-                    if key is not None:
-                        rows.append((index, first + start, first + start + length, key))
-        if not rows:
-            return _no_hits()
-        owners, starts, stops, keys = np.array(rows, dtype=np.int64).T
-        return _sorted(self, texts, owners, starts, stops, keys)
-
-
-def _sorted(
-    finder: _Base, texts: PackedTexts, owners: Int64s, starts: Int64s, stops: Int64s, keys: Int64s
-) -> Hits:
-    """Keep the spans that the rule allows, in order."""
-    kept = np.flatnonzero(finder._allowed(texts, owners, starts, stops))
-    order = kept[np.lexsort((stops[kept], starts[kept]))]
-    return Hits(owners[order], starts[order], stops[order], keys[order])
+FINDERS: Final[dict[str, type[Finder]]] = {
+    finder.name: finder for finder in (NumbaFinder, AhoCorasickFinder)
+}
+"""The engines by name, the fastest first."""
 
 
 def _no_hits() -> Hits:

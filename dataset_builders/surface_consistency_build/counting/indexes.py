@@ -1,4 +1,4 @@
-"""Counts of names looked up in indexes of tokens: infini-gram, infini-gram mini and tokengrams.
+"""Counts of names looked up in indexes of tokens: infini-gram and infini-gram mini.
 
 A last resort where the corpus itself cannot be read. Such an index counts token n-grams, or
 substrings, not words: "X" at the start of a word and " X" within a sentence are other tokens, and
@@ -10,24 +10,21 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, get_args
+from typing import Any, ClassVar, Final, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency.errors import (
     DataError,
-    MissingDependencyError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.runs.web import Request, WebClient, in_order
 from surface_consistency_build.counting.surfaces import SurfaceTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "IndexCount",
@@ -35,18 +32,27 @@ __all__ = [
     "InfiniGramMiniAPI",
     "LocalIndex",
     "LookupIndex",
-    "TokengramsIndex",
     "lookup_table",
     "open_index",
 ]
 
 TokenDtype = Literal["u8", "u16", "u32"]
 
-_API: Final = "https://api.infini-gram.io/"
-_MINI_API: Final = "https://api.infini-gram-mini.io/"
 _OPERATOR: Final = re.compile(r"\s(?:AND|OR)\s")
 _VARIANTS: Final = ("plain", "spaced")
 _SHOWN: Final = 3
+_LOOKUPS: Final = pa.schema(
+    {
+        "key_id": pa.int64(),
+        "surface": pa.string(),
+        "variant": pa.string(),
+        "token_ids": pa.list_(pa.int64()),
+        "count": pa.int64(),
+        "is_approximate": pa.bool_(),
+        "is_summed": pa.bool_(),
+        "problem": pa.string(),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +110,12 @@ class InfiniGramAPI:
         options: Options of `WebClient`: concurrency, timeout, max_retries and so on.
     """
 
+    service: ClassVar[str] = "infini-gram"
+    """Its name."""
+
+    address: ClassVar[str] = "https://api.infini-gram.io/"
+    """Where it is."""
+
     takes_text = True
     takes_ids = True
     has_operators = True
@@ -112,19 +124,24 @@ class InfiniGramAPI:
         self,
         index: str,
         *,
-        url: str = _API,
+        url: str | None = None,
         cache: Path | None = None,
         **options: Any,  # noqa: ANN401 - those of WebClient
     ) -> None:
         self.index = index
         """Name of the index."""
-        self.web = WebClient(url=url, name="infini-gram", cache=cache, **options)
+        url = self.address if url is None else url
+        self.web = WebClient(url=url, name=self.service, cache=cache, **options)
         """What sends the requests."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
         """Count each query; see `LookupIndex.count`."""
         requests = [
-            Request({"index": self.index, "query_type": "count", **self._asked(query)})
+            Request(
+                {"index": self.index, "query_type": "count", "query": query}
+                if isinstance(query, str)
+                else {"index": self.index, "query_type": "count", "query_ids": list(query)}
+            )
             for query in queries
         ]
         for reply in in_order(self.web.ask(requests, _read_count)):
@@ -132,10 +149,6 @@ class InfiniGramAPI:
                 yield IndexCount(count=None, problem=reply.refusal)
             else:
                 yield reply.value
-
-    def _asked(self, query: str | Sequence[int]) -> dict[str, Any]:
-        """Say what is counted."""
-        return {"query": query} if isinstance(query, str) else {"query_ids": list(query)}
 
 
 class InfiniGramMiniAPI(InfiniGramAPI):
@@ -148,19 +161,10 @@ class InfiniGramMiniAPI(InfiniGramAPI):
         options: Options of `WebClient`.
     """
 
+    service = "infini-gram mini"
+    address = "https://api.infini-gram-mini.io/"
     takes_ids = False
     has_operators = False
-
-    def __init__(
-        self,
-        index: str,
-        *,
-        url: str = _MINI_API,
-        cache: Path | None = None,
-        **options: Any,  # noqa: ANN401 - those of WebClient
-    ) -> None:
-        super().__init__(index, url=url, cache=cache, **options)
-        self.web.name = "infini-gram mini"
 
 
 def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
@@ -265,52 +269,6 @@ class LocalIndex:
         return edge(after=True) - edge(after=False)
 
 
-class TokengramsIndex:
-    """An index of tokengrams.
-
-    Args:
-        text: Its file of tokens, 16 bits each.
-        table: Its file of places.
-
-    Raises:
-        MissingDependencyError: If tokengrams is not installed.
-        SourceNotFoundError: If a file is missing.
-        DataError: If the files are no index.
-    """
-
-    takes_text = False
-    takes_ids = True
-    has_operators = False
-
-    def __init__(self, text: str | os.PathLike[str], table: str | os.PathLike[str]) -> None:
-        try:
-            from tokengrams import MemmapIndex
-        except ImportError as error:
-            raise MissingDependencyError("an index of tokengrams", "tokengrams", "index") from error
-        sizes = []
-        for path in map(Path, (text, table)):
-            if not path.is_file():
-                raise SourceNotFoundError(f"there is no file {path} of an index of tokengrams")
-            sizes.append(path.stat().st_size)
-        # The library takes the process down on files that do not go together.
-        if not sizes[0] or sizes[0] % 2 or sizes[1] != sizes[0] // 2 * 8:
-            raise DataError(
-                f"{text} ({sizes[0]:,} bytes) and {table} ({sizes[1]:,}) are no index of "
-                "tokengrams: 2 bytes a token and 8 bytes a place"
-            )
-        self._index: Any = MemmapIndex(os.fspath(text), os.fspath(table))
-
-    def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
-        """Count each query; see `LookupIndex.count`."""
-        for query in queries:
-            ids = _ids(query)
-            if not ids or not all(0 <= token < 1 << 16 for token in ids):
-                problem = "token ids must be from 0 to 65,535, at least one"
-                yield IndexCount(count=None, token_ids=ids, problem=problem)
-            else:
-                yield IndexCount(count=int(self._index.count(list(ids))), token_ids=ids)
-
-
 def _ids(query: str | Sequence[int]) -> tuple[int, ...]:
     """Take token ids, and no text."""
     if isinstance(query, str):
@@ -322,8 +280,8 @@ def open_index(name: str, *, cache: Path | None = None, url: str | None = None) 
     """Open an index by a name of the command line.
 
     Args:
-        name: "infini-gram:INDEX", "infini-gram-mini:INDEX", "local:FOLDER" (infini-gram's;
-            "local-u8:" and "local-u32:" for other widths) or "tokengrams:TEXT:TABLE".
+        name: "infini-gram:INDEX", "infini-gram-mini:INDEX", or "local:FOLDER"
+            (infini-gram's; "local-u8:" and "local-u32:" for other widths).
         cache: File in which answers of a service are kept.
         url: Address of the service; its own by default.
 
@@ -336,18 +294,12 @@ def open_index(name: str, *, cache: Path | None = None, url: str | None = None) 
     kind, _, rest = name.partition(":")
     if rest and kind in ("infini-gram", "infini-gram-mini"):
         made = InfiniGramAPI if kind == "infini-gram" else InfiniGramMiniAPI
-        given = {} if url is None else {"url": url}
-        return made(rest, cache=cache, **given)
+        return made(rest, cache=cache, url=url)
     if rest and kind in ("local", "local-u8", "local-u32"):
         dtype: Any = kind.partition("-")[2] or "u16"
         return LocalIndex(rest, token_dtype=dtype)
-    if rest and kind == "tokengrams":
-        text, _, table = rest.rpartition(":")
-        if text:
-            return TokengramsIndex(text, table)
     raise ValueError(
-        "index must be infini-gram:INDEX, infini-gram-mini:INDEX, local:FOLDER or "
-        f"tokengrams:TEXT:TABLE, got {name!r}"
+        f"index must be infini-gram:INDEX, infini-gram-mini:INDEX or local:FOLDER, got {name!r}"
     )
 
 
@@ -356,7 +308,7 @@ def lookup_table(
     index: LookupIndex,
     *,
     tokenize: Callable[[str], Sequence[int]] | None = None,
-) -> "pa.Table":
+) -> pa.Table:
     """Look the names of a table up, as they stand and after a space.
 
     Args:
@@ -379,8 +331,6 @@ def lookup_table(
     Warns:
         SurfaceConsistencyWarning: If names could not be looked up, or counts are estimates.
     """
-    import pyarrow as pa
-
     if tokenize is None and not index.takes_text:
         raise ValueError("this index counts token ids: give `tokenizer`, that of the index")
     by_ids = tokenize is not None and index.takes_ids
@@ -406,24 +356,11 @@ def lookup_table(
     for key, name in enumerate(names):
         counted = {variant: found[key, variant] for variant in variants}
         summed = _summed(counted)
-        for variant, told in counted.items():
-            rows.append(
-                {
-                    "key_id": key,
-                    "surface": name,
-                    "variant": variant,
-                    "token_ids": None if told.token_ids is None else list(told.token_ids),
-                    "count": told.count,
-                    "is_approximate": told.is_approximate,
-                    "is_summed": variant in summed,
-                    "problem": told.problem,
-                }
-            )
+        for variant, one in counted.items():
+            place = {"key_id": key, "surface": name, "variant": variant}
+            rows.append({**place, **asdict(one), "is_summed": variant in summed})
     _warn(rows)
-    kinds = [("key_id", pa.int64()), ("surface", pa.string()), ("variant", pa.string())]
-    kinds += [("token_ids", pa.list_(pa.int64())), ("count", pa.int64())]
-    kinds += [("is_approximate", pa.bool_()), ("is_summed", pa.bool_()), ("problem", pa.string())]
-    return pa.Table.from_pylist(rows, schema=pa.schema(kinds))
+    return pa.Table.from_pylist(rows, schema=_LOOKUPS)
 
 
 def _summed(counted: dict[str, IndexCount]) -> set[str]:

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.text import comparable, tokenize as words_of
-from surface_consistency_build.counting.texts import PackedTexts, encoded
+from surface_consistency.text import tokenize as words_of
+from surface_consistency_build.counting.texts import PackedTexts, comparable, encoded
 
 __all__ = ["NgramCounter", "Tokenizer", "count_ngrams"]
 
@@ -101,6 +101,10 @@ class NgramCounter:
         """Counts of the distinct n-grams of all instances."""
         return self._counts.copy()
 
+    def state(self) -> dict[str, Int64s]:
+        """Return the counts as a run keeps them."""
+        return {"counts": self.counts}
+
     def add(self, counts: Int64s) -> None:
         """Add the counts of another part of the corpus.
 
@@ -119,7 +123,7 @@ class NgramCounter:
 
     def _tokens(self, text: str) -> Sequence[Hashable]:
         """Cut a text in NFC into tokens."""
-        return self._tokenize(comparable(text, "exact"))
+        return self._tokenize(comparable(text))
 
     def _hashed(self) -> tuple[int, npt.NDArray[np.uint64], Int64s]:
         """Hash the n-grams so that no two are alike."""

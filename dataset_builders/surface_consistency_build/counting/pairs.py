@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,9 +12,9 @@ from surface_consistency.errors import DataError
 from surface_consistency_build.counting.counter import SurfaceCounter, longest_hits
 from surface_consistency_build.counting.engines import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
-from surface_consistency_build.counting.texts import PackedTexts
+from surface_consistency_build.counting.texts import PackedTexts, members_of, offsets_of
 
-__all__ = ["Occurrences", "PairCounter", "PairCounts", "merge_pair_counts"]
+__all__ = ["Occurrences", "PairCounter", "PairCounts"]
 
 Int64s = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class PairCounter:
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q90", "Paris"), ("Q142", "France")])
-        >>> counter = PairCounter(table, [("Q90", "Q142")], engine="python")
+        >>> counter = PairCounter(table, [("Q90", "Q142")], engine="ahocorasick")
         >>> counter.feed(["Paris is in France.", "Paris, Texas", "Paris. France. Paris."])
         >>> counts = counter.result()
         >>> counts.n_documents_both.tolist(), counts.n_documents_subject.tolist()
@@ -82,12 +82,8 @@ class PairCounter:
         self._window, self._occurrences = window, occurrences
         numbers = {entity: number for number, entity in enumerate(table.entities)}
         self._subjects, self._objects = _numbered(self.pairs, numbers)
-        order = np.argsort(self._subjects, kind="stable")
-        self._pairs_by_subject = order
-        self._pair_offsets = np.zeros(table.n_entities + 1, dtype=np.int64)
-        np.cumsum(
-            np.bincount(self._subjects, minlength=table.n_entities), out=self._pair_offsets[1:]
-        )
+        self._pairs_by_subject = np.argsort(self._subjects, kind="stable")
+        self._pair_offsets = offsets_of(np.bincount(self._subjects, minlength=table.n_entities))
         self._both = np.zeros(len(self.pairs), dtype=np.int64)
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
 
@@ -113,11 +109,8 @@ class PairCounter:
         named = hits.texts[rows] * n + entities
         present, places = np.unique(named), np.argsort(named, kind="stable")
         self._of_entity += np.bincount(present % n, minlength=n)
-        sizes = np.diff(self._pair_offsets)[present % n]
-        firsts = np.repeat(self._pair_offsets[present % n], sizes)
-        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        pairs = self._pairs_by_subject[firsts + within]
-        subjects = np.repeat(present, sizes)
+        owners, members = members_of(self._pair_offsets, present % n)
+        pairs, subjects = self._pairs_by_subject[members], present[owners]
         objects = subjects // n * n + self._objects[pairs]
         is_there = np.isin(objects, present)
         if self._window is not None and is_there.any():
@@ -136,32 +129,11 @@ class PairCounter:
         )
 
 
-def merge_pair_counts(parts: Sequence[PairCounts]) -> PairCounts:
-    """Add the counts of parts of a corpus.
-
-    Args:
-        parts: Counts of the same pairs over different documents, at least one.
-
-    Returns:
-        Their sum.
-
-    Raises:
-        ValueError: If there is no part, or parts are of different pairs.
-    """
-    if not parts:
-        raise ValueError("parts must hold the counts of at least one part of the corpus")
-    if len({part.n_documents_both.shape for part in parts}) > 1:
-        raise ValueError("parts are counts of different pairs; count all with the same")
-    names = [item.name for item in fields(PairCounts)]
-    return PairCounts(**{name: sum(getattr(part, name) for part in parts) for name in names})
-
-
 class _Spans:
     """Where entities are named in a batch, in characters."""
 
     def __init__(self, texts: PackedTexts, hits: Hits, rows: Int64s, named: Int64s) -> None:
-        characters = np.zeros(texts.buffer.size + 1, dtype=np.int64)
-        np.cumsum((texts.buffer & 0xC0) != 0x80, out=characters[1:])
+        characters = texts.characters_before()
         self._named = named
         self._starts = characters[hits.starts[rows]]
         self._stops = characters[hits.stops[rows]]

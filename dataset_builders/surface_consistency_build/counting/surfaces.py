@@ -1,28 +1,30 @@
 """The names that are counted: which entity has which, and in what role."""
 
-import hashlib
 import os
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.text import comparable
-from surface_consistency_build.counting.texts import PackedTexts
+from surface_consistency.studies.redirectqa.instances import entity_id
+from surface_consistency.text import counted_name
+from surface_consistency_build.counting.texts import PackedTexts, arrays_digest, offsets_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from surface_consistency.schemas import QuestionRealization
 
-__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable", "arrow_strings"]
+__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable"]
 
 SurfaceRole = Literal["canonical", "redirect", "alias", "answer", "blocker"]
 """What a name is to its entity; a "blocker" is counted only to keep shorter names out of it."""
@@ -86,18 +88,7 @@ class SurfaceTable:
             DataError: If there is no row, a name is empty, blank or holds a control character or
                 half a character, an entity id is empty, or a role is none; names the row.
         """
-        builder = _Builder()
-        for number, row in enumerate(rows, start=1):
-            if isinstance(row, Mapping):
-                if missing := [name for name in _COLUMNS[:2] if name not in row]:
-                    raise ColumnNotFoundError(
-                        f"row {number} has no {' and no '.join(missing)}; it has "
-                        f"{', '.join(map(str, row)) or 'nothing'}"
-                    )
-                builder.add(number, row["entity_id"], row["surface"], row.get("role", "alias"))
-            else:
-                builder.add(number, *row)
-        return builder.table(cls)
+        return _table(cls, _chunked(_checked(n, *_cells(n, row)) for n, row in enumerate(rows, 1)))
 
     @classmethod
     def from_frame(cls, frame: "pd.DataFrame | pa.Table") -> Self:
@@ -114,8 +105,6 @@ class SurfaceTable:
             ColumnNotFoundError: If a column is missing.
             DataError: As `from_records`.
         """
-        import pyarrow as pa
-
         table = frame if isinstance(frame, pa.Table) else pa.Table.from_pandas(frame)
         if missing := [name for name in _COLUMNS[:2] if name not in table.column_names]:
             raise ColumnNotFoundError(
@@ -123,7 +112,7 @@ class SurfaceTable:
                 f"{', '.join(table.column_names)}"
             )
         columns = [name for name in _COLUMNS if name in table.column_names]
-        return _of_batches(cls, table.select(columns).to_batches(max_chunksize=_CHUNK))
+        return _table(cls, _checked_batches(table.select(columns).to_batches(max_chunksize=_CHUNK)))
 
     @classmethod
     def from_questions(cls, questions: "Iterable[QuestionRealization]") -> Self:
@@ -140,18 +129,18 @@ class SurfaceTable:
         Raises:
             DataError: If there are no questions, or a name is empty.
         """
-        from surface_consistency.studies.redirectqa.instances import entity_id
 
-        builder = _Builder()
-        for number, question in enumerate(questions, start=1):
-            subject, target = question.triple.subject, question.triple.object
-            role = "canonical" if question.surface.is_canonical else "redirect"
-            builder.add(number, entity_id(subject), question.surface.text, role)
-            for name in (subject.name, *subject.aliases):
-                builder.add(number, entity_id(subject), name, "alias")
-            for name in (target.name, *target.aliases, *question.triple.answers):
-                builder.add(number, entity_id(target), name, "answer")
-        return builder.table(cls)
+        def rows() -> Iterator[tuple[str, str, int]]:
+            for number, question in enumerate(questions, start=1):
+                subject, target = question.triple.subject, question.triple.object
+                role = "canonical" if question.surface.is_canonical else "redirect"
+                yield _checked(number, entity_id(subject), question.surface.text, role)
+                for name in (subject.name, *subject.aliases):
+                    yield _checked(number, entity_id(subject), name, "alias")
+                for name in (target.name, *target.aliases, *question.triple.answers):
+                    yield _checked(number, entity_id(target), name, "answer")
+
+        return _table(cls, _chunked(rows()))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -167,9 +156,6 @@ class SurfaceTable:
             SourceNotFoundError: If there is no such file.
             DataError: If it is no such table.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         if not Path(path).is_file():
             raise SourceNotFoundError(f"no table of names {path}; check the path")
         try:
@@ -177,7 +163,7 @@ class SurfaceTable:
             given = [name for name in _COLUMNS if name in file.schema_arrow.names]
             if not {*_COLUMNS[:2]} <= {*given}:
                 return cls.from_frame(file.read())
-            return _of_batches(cls, file.iter_batches(_CHUNK, columns=given))
+            return _table(cls, _checked_batches(file.iter_batches(_CHUNK, columns=given)))
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: cannot be read as Parquet ({error})") from error
 
@@ -191,15 +177,13 @@ class SurfaceTable:
 
         write_parquet(path, self.to_arrow())
 
-    def to_arrow(self) -> "pa.Table":
+    def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table: entity_id, surface, role."""
-        import pyarrow as pa
-
         roles = pa.DictionaryArray.from_arrays(self.rows.role, list(SURFACE_ROLES)).cast("string")
         return pa.table(
             {
-                "entity_id": arrow_strings(self.entities).take(pa.array(self.rows.entity)),
-                "surface": arrow_strings(self.keys).take(pa.array(self.rows.key)),
+                "entity_id": self.entities.to_arrow().take(pa.array(self.rows.entity)),
+                "surface": self.keys.to_arrow().take(pa.array(self.rows.key)),
                 "role": roles,
             }
         )
@@ -221,13 +205,8 @@ class SurfaceTable:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the rows: equal digests are equal tables."""
-        digest = hashlib.sha256()
-        for part in (self.keys, self.entities):
-            digest.update(part.offsets.tobytes())
-            digest.update(part.buffer.tobytes())
-        for column in (self.rows.entity, self.rows.key, self.rows.role):
-            digest.update(column.tobytes())
-        return digest.hexdigest()
+        rows = self.rows
+        return arrays_digest(self.keys, self.entities, rows.entity, rows.key, rows.role)
 
     @cached_property
     def owners(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
@@ -236,9 +215,16 @@ class SurfaceTable:
             # Names are numbered in order of appearance.
             return np.arange(self.n_keys + 1), self.rows.entity
         pairs = np.unique(self.rows.key.astype(np.int64) * self.n_entities + self.rows.entity)
-        offsets = np.zeros(self.n_keys + 1, dtype=np.int64)
-        np.cumsum(np.bincount(pairs // self.n_entities, minlength=self.n_keys), out=offsets[1:])
+        offsets = offsets_of(np.bincount(pairs // self.n_entities, minlength=self.n_keys))
         return offsets, (pairs % self.n_entities).astype(np.int32)
+
+    @cached_property
+    def named(self) -> tuple[npt.NDArray[np.int64], ...]:
+        """Name, entity and first row of each distinct (name, entity) that is no mere blocker."""
+        rows = np.flatnonzero(self.rows.role != SURFACE_ROLES.index("blocker"))
+        code = self.rows.key[rows].astype(np.int64) * self.n_entities + self.rows.entity[rows]
+        pairs, first = np.unique(code, return_index=True)
+        return pairs // self.n_entities, pairs % self.n_entities, rows[first]
 
     def diagnose(self) -> "pd.DataFrame":
         """Say which names cannot be taken at their count.
@@ -266,109 +252,72 @@ class SurfaceTable:
 
 
 _Table = TypeVar("_Table", bound=SurfaceTable)
+_Row = tuple[str, str, int]
 
 
-class _Distinct:
-    """Distinct strings of many chunks, numbered in order of appearance."""
-
-    def __init__(self) -> None:
-        self._chunks: list[Any] = []
-
-    def add(self, texts: list[str]) -> None:
-        """Add a chunk."""
-        import pyarrow as pa
-
-        self._chunks.append(pa.array(texts, type=pa.large_string()))
-
-    def numbered(self) -> tuple[PackedTexts, npt.NDArray[np.int32]]:
-        """Return the distinct strings and the number of each given one."""
-        import pyarrow as pa
-
-        given = pa.chunked_array(self._chunks, type=pa.large_string())
-        self._chunks = []
-        coded = given.dictionary_encode()
-        del given
-        if not coded.num_chunks:
-            return PackedTexts.pack([]), np.zeros(0, dtype=np.int32)
-        # The chunks share the dictionary of all.
-        dictionary = coded.chunk(coded.num_chunks - 1).dictionary
-        numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
-        _, offsets, values = dictionary.buffers()
-        n = len(dictionary)
-        starts = np.frombuffer(offsets, dtype=np.int64, count=n + 1).copy()
-        block = np.frombuffer(values, dtype=np.uint8, count=int(starts[-1]))
-        return PackedTexts(block, starts), numbers.astype(np.int32, copy=False)
+def _numbered(chunks: list[pa.Array]) -> tuple[PackedTexts, npt.NDArray[np.int32]]:
+    """Return the distinct strings of some chunks, in order of appearance, and each one's number."""
+    coded = pa.chunked_array(chunks, type=pa.large_string()).dictionary_encode()
+    chunks.clear()
+    # The chunks share the dictionary of all.
+    numbers = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+    distinct = coded.chunk(coded.num_chunks - 1).dictionary
+    return PackedTexts.from_arrow(distinct), numbers.astype(np.int32, copy=False)
 
 
-class _Builder:
-    """Gathers rows and makes the table of them."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, str, int], None] = {}
-        self._n = 0
-
-    def add(self, number: int, entity: object, surface: object, role: object = "alias") -> None:
-        """Add a row."""
-        self._seen[_checked(number, entity, surface, role)] = None
-        self._n += 1
-
-    def table(self, kind: type[_Table]) -> _Table:
-        """Make the table."""
-        entities, keys = _Distinct(), _Distinct()
-        entities.add([row[0] for row in self._seen])
-        keys.add([row[1] for row in self._seen])
-        roles = [np.array([row[2] for row in self._seen], dtype=np.uint8)]
-        return _table(kind, entities, keys, roles, n_given=self._n)
+def _cells(number: int, row: Sequence[str] | Mapping[str, Any]) -> Sequence[object]:
+    """Return entity, name and perhaps role of a row."""
+    if not isinstance(row, Mapping):
+        return row
+    if missing := [name for name in _COLUMNS[:2] if name not in row]:
+        raise ColumnNotFoundError(
+            f"row {number} has no {' and no '.join(missing)}; it has "
+            f"{', '.join(map(str, row)) or 'nothing'}"
+        )
+    return row["entity_id"], row["surface"], row.get("role", "alias")
 
 
-def _of_batches(kind: type[_Table], batches: "Iterable[pa.RecordBatch]") -> _Table:
-    """Make a table of columns, a chunk at a time."""
-    import pyarrow as pa
+def _chunked(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+    """Take rows some at a time."""
+    while chunk := list(islice(rows, _CHUNK)):
+        yield chunk
 
-    entities, keys, roles = _Distinct(), _Distinct(), []
+
+def _checked_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[list[_Row]]:
+    """Check columns, a batch at a time."""
     done = 0
     for batch in batches:
         # By name: Parquet gives columns in the order of the file.
         columns = {name: batch.column(name).to_pylist() for name in batch.schema.names}
         given = columns.get("role", ["alias"] * batch.num_rows)
         rows = zip(columns["entity_id"], columns["surface"], given, strict=True)
-        checked = [_checked(done + place, *row) for place, row in enumerate(rows, start=1)]
-        entities.add([row[0] for row in checked])
-        keys.add([row[1] for row in checked])
-        roles.append(np.array([row[2] for row in checked], dtype=np.uint8))
+        yield [_checked(done + place, *row) for place, row in enumerate(rows, start=1)]
         done += batch.num_rows
-    table = _table(kind, entities, keys, roles)
-    pa.default_memory_pool().release_unused()
-    return table
 
 
-def _table(
-    kind: type[_Table],
-    entities: _Distinct,
-    keys: _Distinct,
-    roles: list[npt.NDArray[np.uint8]],
-    *,
-    n_given: int | None = None,
-) -> _Table:
-    """Number the strings and drop repeated rows."""
-    names_of_entities, entity = entities.numbered()
-    names, key = keys.numbered()
-    role = np.concatenate(roles) if roles else np.zeros(0, dtype=np.uint8)
-    if not role.size:
+def _table(kind: type[_Table], chunks: Iterable[list[_Row]]) -> _Table:
+    """Number the strings of checked rows, and drop repeated rows."""
+    entity_chunks, name_chunks, roles = [], [], []
+    for rows in chunks:
+        entity_chunks.append(pa.array([row[0] for row in rows], pa.large_string()))
+        name_chunks.append(pa.array([row[1] for row in rows], pa.large_string()))
+        roles.append(np.array([row[2] for row in rows], dtype=np.uint8))
+    if not sum(map(len, roles)):
         raise DataError("there are no names to count; give at least one row")
+    entities, entity = _numbered(entity_chunks)
+    names, key = _numbered(name_chunks)
+    role = np.concatenate(roles)
+    pa.default_memory_pool().release_unused()
     if len(names) == role.size:
-        n_repeated = (n_given or role.size) - role.size
-        return kind(names, names_of_entities, _Rows(entity, key, role), n_repeated)
+        return kind(names, entities, _Rows(entity, key, role))
     code = (entity.astype(np.int64) * len(names) + key) * len(SURFACE_ROLES) + role
     _, first = np.unique(code, return_index=True)
     kept = slice(None) if first.size == role.size else np.sort(first)
-    n_repeated = (role.size if n_given is None else n_given) - first.size
-    return kind(names, names_of_entities, _Rows(entity[kept], key[kept], role[kept]), n_repeated)
+    distinct = _Rows(entity[kept], key[kept], role[kept])
+    return kind(names, entities, distinct, role.size - first.size)
 
 
-def _checked(
-    number: int, entity: object, surface: object, role: object = "alias"
-) -> tuple[str, str, int]:
+def _checked(number: int, entity: object, surface: object, role: object = "alias") -> _Row:
     """Check a row and bring its name into the form that is counted."""
     if not (isinstance(entity, str) and entity.strip()):
         raise DataError(f"row {number}: entity_id must be a text, got {entity!r}")
@@ -378,7 +327,7 @@ def _checked(
         )
     if not isinstance(surface, str):
         raise DataError(f"row {number}: surface must be a text, got {surface!r}")
-    name = comparable(" ".join(surface.split()), "exact")
+    name = counted_name(surface)
     if not name:
         raise DataError(
             f"row {number}: the surface of {entity} is empty ({surface!r}); leave the row out"
@@ -391,24 +340,6 @@ def _checked(
             "mend it or leave the row out"
         )
     return entity, name, SURFACE_ROLES.index(str(role))
-
-
-def arrow_strings(texts: PackedTexts) -> "pa.Array":
-    """Return packed texts as an Arrow array, without copying them.
-
-    Args:
-        texts: The texts.
-
-    Returns:
-        An array of large strings.
-    """
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(
-        pa.large_string(),
-        len(texts),
-        [None, pa.py_buffer(texts.offsets), pa.py_buffer(texts.buffer)],
-    )
 
 
 def _flags(name: str, n_entities: int, is_inside: bool) -> tuple[str, ...]:

@@ -1,10 +1,11 @@
 """The tables of a count: names, entities, pairs, n-grams, and instances for the analysis."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency_build.counting.counter import Counts
 from surface_consistency_build.counting.pairs import PairCounts
@@ -13,7 +14,6 @@ from surface_consistency_build.linking.mentions import ExpectedMentions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 __all__ = [
     "MEASURES",
@@ -32,8 +32,10 @@ Floats = npt.NDArray[np.float64]
 MEASURES: Final = ("longest", "bounded")
 """Counts that an entity's and a name's frequency are made of, where nothing is linked."""
 
-_BLOCKER: Final = SURFACE_ROLES.index("blocker")
 _COMMON_WORD: Final = 3
+_COUNT: Final = pa.int64()
+
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +64,7 @@ def surface_table(
     *,
     n_folded: Int64s | None = None,
     mentions: MentionCounts | None = None,
-) -> "pa.Table":
+) -> pa.Table:
     """Write the counts of names, one row an entity, name and role.
 
     Args:
@@ -79,8 +81,6 @@ def surface_table(
         name that several entities have stands whole in the row of each, and its expected mentions
         are shared out.
     """
-    import pyarrow as pa
-
     key = table.rows.key
     diagnosis = table.diagnose()
     flags = diagnosis["flags"].to_numpy()
@@ -103,14 +103,14 @@ def surface_table(
             "n_bounded": counts.n_bounded[key],
             "n_longest": counts.n_longest[key],
             "n_documents": counts.n_documents[key],
-            "n_folded": pa.nulls(len(key), pa.int64()) if n_folded is None else n_folded[key],
+            "n_folded": _column(None if n_folded is None else n_folded[key], len(key)),
             "n_entities": diagnosis["n_entities"].to_numpy()[key],
-            "p_entity": _known(None if expected is None else expected.p_entity, len(key)),
-            "p_link": _known(None if expected is None else expected.p_link, len(key)),
-            "expected_mentions": _known(None if expected is None else expected.mean, len(key)),
-            "expected_sd": _known(None if expected is None else expected.sd, len(key)),
-            "linked_mentions": _counted(linked.linked_mentions, len(key)),
-            "linked_documents": _counted(linked.linked_documents, len(key)),
+            "p_entity": _column(getattr(expected, "p_entity", None), len(key), pa.float64()),
+            "p_link": _column(getattr(expected, "p_link", None), len(key), pa.float64()),
+            "expected_mentions": _column(getattr(expected, "mean", None), len(key), pa.float64()),
+            "expected_sd": _column(getattr(expected, "sd", None), len(key), pa.float64()),
+            "linked_mentions": _column(linked.linked_mentions, len(key)),
+            "linked_documents": _column(linked.linked_documents, len(key)),
             "flags": pa.array([list(f) for f in flags[key]], pa.list_(pa.string())),
         }
     )
@@ -118,7 +118,7 @@ def surface_table(
 
 def entity_table(
     table: SurfaceTable, counts: Counts, *, mentions: MentionCounts | None = None
-) -> "pa.Table":
+) -> pa.Table:
     """Write the counts of entities.
 
     Args:
@@ -132,30 +132,21 @@ def entity_table(
         entity_expected_sd, entity_linked and entity_linked_documents, which are null until mentions
         are linked. An entity all of whose names are blockers has none.
     """
-    import pyarrow as pa
-
-    key, entity = _named(table)
     linked = MentionCounts() if mentions is None else mentions
     mean, sd = (None, None) if linked.expected is None else _of_entities(table, linked.expected)
-
-    def summed(values: Int64s) -> Int64s:
-        total = np.zeros(table.n_entities, dtype=np.int64)
-        np.add.at(total, entity, values[key])
-        return total
-
-    n_surfaces = summed(np.ones(table.n_keys, dtype=np.int64))
+    n_surfaces = _summed(table, np.ones(table.n_keys, dtype=np.int64))
     whole = pa.table(
         {
             "entity_id": pa.array(list(table.entities)),
             "n_surfaces": n_surfaces,
-            "n_surfaces_seen": summed((counts.n_bounded > 0).astype(np.int64)),
+            "n_surfaces_seen": _summed(table, (counts.n_bounded > 0).astype(np.int64)),
             "entity_documents": counts.entity_documents,
-            "entity_longest": summed(counts.n_longest),
-            "entity_bounded": summed(counts.n_bounded),
-            "entity_expected": _known(mean, table.n_entities),
-            "entity_expected_sd": _known(sd, table.n_entities),
-            "entity_linked": _counted(linked.entity_linked, table.n_entities),
-            "entity_linked_documents": _counted(linked.entity_linked_documents, table.n_entities),
+            "entity_longest": _summed(table, counts.n_longest),
+            "entity_bounded": _summed(table, counts.n_bounded),
+            "entity_expected": _column(mean, table.n_entities, pa.float64()),
+            "entity_expected_sd": _column(sd, table.n_entities, pa.float64()),
+            "entity_linked": _column(linked.entity_linked, table.n_entities),
+            "entity_linked_documents": _column(linked.entity_linked_documents, table.n_entities),
         }
     )
     return whole.filter(pa.array(n_surfaces > 0))
@@ -163,7 +154,7 @@ def entity_table(
 
 def pair_table(
     pairs: tuple[tuple[str, str], ...], counts: PairCounts, *, window: int | None
-) -> "pa.Table":
+) -> pa.Table:
     """Write the counts of pairs.
 
     Args:
@@ -174,8 +165,6 @@ def pair_table(
     Returns:
         subject_id, object_id, n_documents_both, n_documents_subject, n_documents_object, window.
     """
-    import pyarrow as pa
-
     return pa.table(
         {
             "subject_id": pa.array([first for first, _ in pairs], pa.string()),
@@ -192,7 +181,7 @@ def instance_table(
     instances: "pd.DataFrame",
     table: SurfaceTable,
     counts: Counts,
-    pairs: "pa.Table | None" = None,
+    pairs: pa.Table | None = None,
     *,
     mentions: MentionCounts | None = None,
 ) -> "pd.DataFrame":
@@ -217,7 +206,7 @@ def instance_table(
 
 
 def lookup_instances(
-    instances: "pd.DataFrame", table: SurfaceTable, lookups: "pa.Table"
+    instances: "pd.DataFrame", table: SurfaceTable, lookups: pa.Table
 ) -> "pd.DataFrame":
     """Give each surface instance what an index says of its name and of its entity's.
 
@@ -233,9 +222,7 @@ def lookup_instances(
     for row in lookups.to_pylist():
         if row["is_summed"]:
             of_key[row["key_id"]] = np.nan_to_num(of_key[row["key_id"]]) + row["count"]
-    named_key, named_entity = _named(table)
-    of_entity = np.zeros(table.n_entities)
-    np.add.at(of_entity, named_entity, np.nan_to_num(of_key[named_key]))
+    of_entity = _summed(table, np.nan_to_num(of_key))
     unknown = np.full(table.n_entities, np.nan), np.full(len(table), np.nan)
     measured = {"lookup": (of_entity, of_key[table.rows.key], *unknown)}
     return _instances(instances, table, measured, None)
@@ -245,7 +232,7 @@ def _instances(
     instances: "pd.DataFrame",
     table: SurfaceTable,
     frequencies: "dict[str, tuple[Any, Any, Floats, Floats]]",
-    pairs: "pa.Table | None",
+    pairs: pa.Table | None,
 ) -> "pd.DataFrame":
     """Give each instance the frequencies of its entity and name, a row a measure."""
     import pandas as pd
@@ -254,17 +241,14 @@ def _instances(
     entities = {name: number for number, name in enumerate(table.entities)}
     key = np.array([keys[name] for name in instances["surface"]], dtype=np.int64)
     entity = np.array([entities[name] for name in instances["subject_id"]], dtype=np.int64)
-    together = pd.Series(pd.NA, index=instances.index, dtype="Int64")
-    if pairs is not None:
-        both = {
-            (row["subject_id"], row["object_id"]): row["n_documents_both"]
-            for row in pairs.to_pylist()
-        }
-        named = zip(instances["subject_id"], instances["object_id"], strict=True)
-        together = pd.Series(
-            [both.get(pair, pd.NA) for pair in named], index=instances.index, dtype="Int64"
-        )
-    row_of = _rows_by_pair(table)
+    both = {
+        (row["subject_id"], row["object_id"]): row["n_documents_both"]
+        for row in ([] if pairs is None else pairs.to_pylist())
+    }
+    named = zip(instances["subject_id"], instances["object_id"], strict=True)
+    together = pd.array([both.get(pair, pd.NA) for pair in named], dtype="Int64")
+    pairs_of_rows = zip(table.rows.entity.tolist(), table.rows.key.tolist(), strict=True)
+    row_of = {pair: row for row, pair in enumerate(pairs_of_rows)}
     rows = np.array([row_of[pair] for pair in zip(entity.tolist(), key.tolist(), strict=True)])
     parts = []
     for measure, (of_entity, of_row, entity_sd, row_sd) in frequencies.items():
@@ -287,14 +271,11 @@ def _measured(
     table: SurfaceTable, counts: Counts, mentions: MentionCounts | None
 ) -> dict[str, tuple[Any, Any, Floats, Floats]]:
     """Return, by measure, frequency of entities and of rows, and the deviations of both."""
-    named_key, named_entity = _named(table)
     no_sd = np.full(table.n_entities, np.nan), np.full(len(table), np.nan)
     made: dict[str, tuple[Any, Any, Floats, Floats]] = {}
     for measure in MEASURES:
         counted: Int64s = getattr(counts, f"n_{measure}")
-        of_entity = np.zeros(table.n_entities, dtype=np.int64)
-        np.add.at(of_entity, named_entity, counted[named_key])
-        made[measure] = (of_entity, counted[table.rows.key], *no_sd)
+        made[measure] = (_summed(table, counted), counted[table.rows.key], *no_sd)
     if mentions is None:
         return made
     if mentions.entity_linked is not None and mentions.linked_mentions is not None:
@@ -307,9 +288,7 @@ def _measured(
 
 def _of_entities(table: SurfaceTable, expected: ExpectedMentions) -> tuple[Floats, Floats]:
     """Add the expected mentions of each entity's names; NaN where no name of it is known."""
-    row_of = _rows_by_pair(table)
-    key, entity = _named(table)
-    rows = np.array([row_of[pair] for pair in zip(entity.tolist(), key.tolist(), strict=True)])
+    _, entity, rows = table.named
     known = ~np.isnan(expected.mean[rows])
     mean, variance = np.zeros(table.n_entities), np.zeros(table.n_entities)
     np.add.at(mean, entity[known], expected.mean[rows][known])
@@ -320,32 +299,14 @@ def _of_entities(table: SurfaceTable, expected: ExpectedMentions) -> tuple[Float
     return mean, np.sqrt(variance)
 
 
-def _rows_by_pair(table: SurfaceTable) -> dict[tuple[int, int], int]:
-    """Find a row of each entity and name, whatever its role."""
-    pairs = zip(table.rows.entity.tolist(), table.rows.key.tolist(), strict=True)
-    return {pair: row for row, pair in enumerate(pairs)}
+def _summed(table: SurfaceTable, values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """Add what the names of each entity have, but for blockers."""
+    key, entity, _ = table.named
+    total = np.zeros(table.n_entities, dtype=values.dtype)
+    np.add.at(total, entity, values[key])
+    return total
 
 
-def _known(values: Floats | None, n: int) -> "pa.Array":
+def _column(values: Int64s | Floats | None, n: int, kind: pa.DataType = _COUNT) -> pa.Array:
     """Write numbers, NaN as null; nulls where there are none."""
-    import pyarrow as pa
-
-    if values is None:
-        return pa.nulls(n, pa.float64())
-    return pa.array(values, pa.float64(), from_pandas=True)
-
-
-def _counted(values: Int64s | None, n: int) -> "pa.Array":
-    """Write counts; nulls where nothing was counted."""
-    import pyarrow as pa
-
-    return pa.nulls(n, pa.int64()) if values is None else pa.array(values, pa.int64())
-
-
-def _named(table: SurfaceTable) -> tuple[Int64s, Int64s]:
-    """Return name and entity of each distinct (name, entity) that is no mere blocker."""
-    kept = table.rows.role != _BLOCKER
-    code = np.unique(
-        table.rows.key[kept].astype(np.int64) * table.n_entities + table.rows.entity[kept]
-    )
-    return code // table.n_entities, code % table.n_entities
+    return pa.nulls(n, kind) if values is None else pa.array(values, kind, from_pandas=True)

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
 from surface_consistency.errors import DataError, MissingDependencyError, SourceNotFoundError
@@ -16,15 +18,10 @@ from surface_consistency.plugins import Plugins
 from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
 from surface_consistency_build.counting.boundaries import BoundaryRule
-from surface_consistency_build.counting.counter import Counts, SurfaceCounter, merge_counts
+from surface_consistency_build.counting.counter import Counts, SurfaceCounter
 from surface_consistency_build.counting.engines import EngineName, Hits, Segmenter
 from surface_consistency_build.counting.ngrams import NgramCounter
-from surface_consistency_build.counting.pairs import (
-    Occurrences,
-    PairCounter,
-    PairCounts,
-    merge_pair_counts,
-)
+from surface_consistency_build.counting.pairs import Occurrences, PairCounter, PairCounts
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tables import (
     MentionCounts,
@@ -37,20 +34,23 @@ from surface_consistency_build.counting.texts import Case, PackedTexts
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
 __all__ = [
     "CountTask",
+    "NameCounter",
     "NameSettings",
     "NameTask",
     "NgramSettings",
     "NgramTask",
     "PairSettings",
+    "ShardCounter",
     "load_tokenizer",
 ]
 
 State = Mapping[str, npt.NDArray[Any]]
 """The counts of a shard, by name."""
+
+_Counts = TypeVar("_Counts", Counts, PairCounts)
 
 _SEGMENTERS: Final = Plugins("surface_consistency.segmenters", "segmenter")
 
@@ -93,6 +93,18 @@ class NgramSettings(Settings):
     default."""
 
 
+class ShardCounter(Protocol):
+    """Counts the documents of a shard."""
+
+    def feed(self, texts: PackedTexts) -> None:
+        """Count in more documents."""
+        ...
+
+    def state(self) -> State:
+        """Return the counts."""
+        ...
+
+
 class CountTask(Protocol):
     """What a run counts."""
 
@@ -109,17 +121,68 @@ class CountTask(Protocol):
         """Write what is counted into the folder of the run."""
         ...
 
-    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
+    def counter(self, engine: EngineName) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
         ...
 
-    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
-        """Return the counts of a counter."""
+    def write(self, folder: Path, totals: State) -> dict[str, Any]:
+        """Write the tables of the summed states of all shards, and return what was counted."""
         ...
 
-    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
-        """Add the counts of all shards, write the tables, and return what was counted."""
-        ...
+
+class NameCounter:
+    """The counters of a name task, fed together."""
+
+    def __init__(self, task: "NameTask", engine: EngineName) -> None:
+        names = task.settings
+        segmenter: Segmenter | None = (
+            None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
+        )
+        options: dict[str, Any] = {
+            "case": names.case,
+            "boundary": names.boundary,
+            "segmenter": segmenter,
+            "engine": engine,
+        }
+        self.pairs: PairCounter | None = None
+        if task.pairs:
+            together = task.pair_settings.model_dump()
+            self.pairs = PairCounter(task.table, task.pairs, **together, **options)
+            self.surfaces = self.pairs.surfaces
+        else:
+            self.surfaces = SurfaceCounter(task.table, **options)
+        self.folded: SurfaceCounter | None = None
+        if names.folded:
+            self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
+
+    def sibling(self) -> "NameCounter":
+        """Return counters at zero that share the tables of these."""
+        other = copy(self)
+        other.pairs = None if self.pairs is None else self.pairs.sibling()
+        other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
+        other.folded = None if self.folded is None else self.folded.sibling()
+        return other
+
+    def feed(self, texts: PackedTexts) -> None:
+        """Count in more documents."""
+        self.locate(texts)
+
+    def state(self) -> State:
+        """Return the counts."""
+        state = _columns(self.surfaces.result())
+        if self.folded is not None:
+            state["n_folded"] = self.folded.result().n_bounded
+        if self.pairs is not None:
+            state |= _columns(self.pairs.result())
+        return state
+
+    def locate(self, texts: PackedTexts) -> tuple[PackedTexts, Hits]:
+        """Count in more documents, and tell where names stand."""
+        if self.folded is not None:
+            self.folded.feed(texts)
+        if self.pairs is not None:
+            return self.pairs.locate(texts)
+        return self.surfaces.locate(texts)
 
 
 @dataclass(eq=False)
@@ -141,7 +204,7 @@ class NameTask:
     instances: "pd.DataFrame | None" = None
     """Rows of `instance_rows`, for the table of instances."""
 
-    _built: dict[str, Any] = field(default_factory=dict, repr=False)
+    _built: dict[EngineName, NameCounter] = field(default_factory=dict, repr=False)
 
     @property
     def kind(self) -> str:
@@ -195,51 +258,32 @@ class NameTask:
         if self.instances is not None:
             write_parquet(inputs / "instances.parquet", self.instances)
 
-    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
+    def counter(self, engine: EngineName) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
+        return self.name_counter(engine)
+
+    def name_counter(self, engine: EngineName) -> NameCounter:
+        """Make a counter of the names at zero."""
         if engine not in self._built:
-            self._built[engine] = _Names(self, engine)
-        counter: _Names = self._built[engine]
-        return counter.sibling()
+            self._built[engine] = NameCounter(self, engine)
+        return self._built[engine].sibling()
 
-    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
-        """Return the counts of a counter."""
-        counts = counter.surfaces.result()
-        state = {item.name: np.asarray(getattr(counts, item.name)) for item in fields(Counts)}
-        if counter.folded is not None:
-            state["n_folded"] = counter.folded.result().n_bounded
-        if counter.pairs is not None:
-            together = counter.pairs.result()
-            state |= {item.name: getattr(together, item.name) for item in fields(PairCounts)}
-        return state
-
-    def mentions(self, counts: Counts, states: Sequence[State]) -> MentionCounts | None:
+    def mentions(self, counts: Counts, totals: State) -> MentionCounts | None:
         """Tell what was linked; nothing, where names alone are counted."""
         return None
 
-    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
-        """Add the counts of all shards, write the tables, and return what was counted."""
-        counts = merge_counts(
-            [Counts(**{f.name: _plain(state[f.name]) for f in fields(Counts)}) for state in states]
-        )
-        folded = sum(state["n_folded"] for state in states) if "n_folded" in states[0] else None
+    def write(self, folder: Path, totals: State) -> dict[str, Any]:
+        """Write the tables of the summed states of all shards, and return what was counted."""
+        counts = _taken(Counts, totals)
         pairs: pa.Table | None = None
         if self.pairs:
-            together = merge_pair_counts(
-                [PairCounts(**{f.name: s[f.name] for f in fields(PairCounts)}) for s in states]
-            )
+            together = _taken(PairCounts, totals)
             pairs = pair_table(self.pairs, together, window=self.pair_settings.window)
             write_parquet(folder / "pairs.parquet", pairs)
-        linked = self.mentions(counts, states)
-        write_parquet(
-            folder / "surfaces.parquet",
-            surface_table(
-                self.table,
-                counts,
-                n_folded=None if folded is None else np.asarray(folded),
-                mentions=linked,
-            ),
-        )
+        linked = self.mentions(counts, totals)
+        n_folded = totals.get("n_folded")
+        names = surface_table(self.table, counts, n_folded=n_folded, mentions=linked)
+        write_parquet(folder / "surfaces.parquet", names)
         entities = entity_table(self.table, counts, mentions=linked)
         write_parquet(folder / "entities.parquet", entities)
         if self.instances is not None:
@@ -251,52 +295,6 @@ class NameTask:
             "n_bounded": int(counts.n_bounded.sum()),
             "n_longest": int(counts.n_longest.sum()),
         }
-
-
-class _Names:
-    """The counters of a name task, fed together."""
-
-    def __init__(self, task: NameTask, engine: EngineName) -> None:
-        names = task.settings
-        segmenter: Segmenter | None = (
-            None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
-        )
-        options: dict[str, Any] = {
-            "case": names.case,
-            "boundary": names.boundary,
-            "segmenter": segmenter,
-            "engine": engine,
-        }
-        self.pairs: PairCounter | None = None
-        if task.pairs:
-            together = task.pair_settings.model_dump()
-            self.pairs = PairCounter(task.table, task.pairs, **together, **options)
-            self.surfaces = self.pairs.surfaces
-        else:
-            self.surfaces = SurfaceCounter(task.table, **options)
-        self.folded: SurfaceCounter | None = None
-        if names.folded:
-            self.folded = SurfaceCounter(task.table, **(options | {"case": "fold"}))
-
-    def sibling(self) -> "_Names":
-        """Return counters at zero that share the tables of these."""
-        other = object.__new__(_Names)
-        other.pairs = None if self.pairs is None else self.pairs.sibling()
-        other.surfaces = self.surfaces.sibling() if other.pairs is None else other.pairs.surfaces
-        other.folded = None if self.folded is None else self.folded.sibling()
-        return other
-
-    def feed(self, texts: PackedTexts) -> None:
-        """Count in more documents."""
-        self.locate(texts)
-
-    def locate(self, texts: PackedTexts) -> tuple[PackedTexts, Hits]:
-        """Count in more documents, and tell where names stand."""
-        if self.folded is not None:
-            self.folded.feed(texts)
-        if self.pairs is not None:
-            return self.pairs.locate(texts)
-        return self.surfaces.locate(texts)
 
 
 @dataclass(eq=False)
@@ -342,17 +340,10 @@ class NgramTask:
         tokenize = None if name is None else load_tokenizer(name)
         return NgramCounter(self.instances.values(), n=self.settings.n, tokenize=tokenize)
 
-    def state(self, counter: NgramCounter) -> State:
-        """Return the counts of a counter."""
-        return {"counts": counter.counts}
-
-    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
-        """Add the counts of all shards, write the table, and return what was counted."""
-        import pyarrow as pa
-
+    def write(self, folder: Path, totals: State) -> dict[str, Any]:
+        """Write the table of the summed states of all shards, and return what was counted."""
         counter = self.counter("auto")
-        for state in states:
-            counter.add(state["counts"])
+        counter.add(totals["counts"])
         counts = counter.result()
         table = pa.table(
             {
@@ -415,6 +406,15 @@ def _digest(value: Iterable[Any]) -> str:
     return hashlib.sha256(json.dumps(value, ensure_ascii=True).encode()).hexdigest()
 
 
-def _plain(array: npt.NDArray[Any]) -> Any:  # noqa: ANN401 - an array or a number
-    """Return a single number as one."""
-    return array if array.ndim else int(array)
+def _columns(counts: Counts | PairCounts) -> dict[str, npt.NDArray[Any]]:
+    """Return counts as arrays by name."""
+    return {item.name: np.asarray(getattr(counts, item.name)) for item in fields(counts)}
+
+
+def _taken(kind: type[_Counts], totals: State) -> _Counts:
+    """Take counts out of the totals of a run, single numbers as such."""
+    values: dict[str, Any] = {
+        name: array if array.ndim else int(array)
+        for name, array in ((item.name, totals[item.name]) for item in fields(kind))
+    }
+    return kind(**values)

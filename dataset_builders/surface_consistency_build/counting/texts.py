@@ -1,20 +1,34 @@
 """Many texts as one block of UTF-8, and the form in which names and texts are compared."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from surface_consistency.text import comparable
 from surface_consistency_build.counting.boundaries import (
     MAY_BREAK_NFC,
     character_classes,
     code_points,
 )
 
-__all__ = ["CASES", "Case", "PackedTexts", "comparable_texts", "encoded"]
+__all__ = [
+    "CASES",
+    "Case",
+    "PackedTexts",
+    "arrays_digest",
+    "comparable",
+    "comparable_texts",
+    "encoded",
+    "members_of",
+    "offsets_of",
+]
+
+Int64s = npt.NDArray[np.int64]
 
 Case = Literal["exact", "fold"]
 """Whether case tells names apart ("exact") or not ("fold", full Unicode case folding)."""
@@ -57,14 +71,49 @@ class PackedTexts:
             part, is_repaired = encoded(text)
             n_repaired += is_repaired
             parts.append(part)
-        return cls._join(parts, n_repaired)
+        return cls.join(parts, n_repaired)
 
     @classmethod
-    def _join(cls, parts: list[bytes], n_repaired: int) -> Self:
-        """Put valid bytes together."""
-        offsets = np.zeros(len(parts) + 1, dtype=np.int64)
-        np.cumsum(np.fromiter(map(len, parts), np.int64, len(parts)), out=offsets[1:])
-        return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets, n_repaired)
+    def join(cls, parts: Sequence[bytes], n_repaired: int = 0) -> Self:
+        """Put texts together that are valid UTF-8.
+
+        Args:
+            parts: Their bytes.
+            n_repaired: How many of them had to be repaired.
+
+        Returns:
+            The texts.
+        """
+        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+        return cls(np.frombuffer(b"".join(parts), dtype=np.uint8), offsets_of(sizes), n_repaired)
+
+    @classmethod
+    def from_arrow(cls, array: pa.Array | pa.ChunkedArray) -> Self:
+        """Take the texts of an Arrow array, without a Python string for each.
+
+        Args:
+            array: Strings, none of them null.
+
+        Returns:
+            The texts.
+        """
+        texts = array.cast(pa.large_string())
+        whole = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        if not len(whole):
+            return cls.join([])
+        _, offsets, values = whole.buffers()
+        bounds = np.frombuffer(offsets, np.int64)[whole.offset : whole.offset + len(whole) + 1]
+        block = np.frombuffer(values or b"", np.uint8)[bounds[0] : bounds[-1]]
+        return cls(block, bounds - bounds[0])
+
+    def to_arrow(self) -> pa.Array:
+        """Return the texts as an Arrow array of large strings, without copying them."""
+        buffers = [None, pa.py_buffer(self.offsets), pa.py_buffer(self.buffer)]
+        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+
+    def characters_before(self) -> Int64s:
+        """Count the characters before each byte, and before the end; shape `(n_bytes + 1,)`."""
+        return offsets_of((self.buffer & 0xC0) != 0x80)
 
     def __len__(self) -> int:
         """Count the texts."""
@@ -109,9 +158,8 @@ class PackedTexts:
         parts.append(self.buffer[self.offsets[done] : self.offsets[-1]].tobytes())
         lengths = np.diff(self.offsets)
         lengths[[*new]] = [len(part) for part in new.values()]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
         buffer = np.frombuffer(b"".join(parts), dtype=np.uint8)
-        return type(self)(buffer, offsets, self.n_repaired)
+        return type(self)(buffer, offsets_of(lengths), self.n_repaired)
 
 
 def encoded(text: str | bytes) -> tuple[bytes, bool]:
@@ -140,6 +188,20 @@ def encoded(text: str | bytes) -> tuple[bytes, bool]:
     except UnicodeDecodeError:
         return text.decode(errors="replace").encode(), True
     return text, False
+
+
+def comparable(text: str, case: Case = "exact") -> str:
+    """Return the form in which names and texts are compared: NFC, and folded if asked.
+
+    Args:
+        text: A name or a text.
+        case: "exact" or "fold".
+
+    Returns:
+        The form.
+    """
+    composed = unicodedata.normalize("NFC", text)
+    return composed.casefold() if case == "fold" else composed
 
 
 def comparable_texts(texts: PackedTexts, case: Case) -> PackedTexts:
@@ -172,3 +234,49 @@ def _may_change(texts: PackedTexts) -> list[int]:
     owners = np.searchsorted(texts.offsets, breaks, side="right") - 1
     found: list[int] = np.unique(owners).tolist()
     return found
+
+
+def offsets_of(sizes: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Int64s:
+    """Tell where groups of some sizes begin, one after the other.
+
+    Args:
+        sizes: Members of each group, shape `(n,)`.
+
+    Returns:
+        Where each begins, and where the last ends; shape `(n + 1,)`.
+    """
+    offsets = np.zeros(sizes.size + 1, dtype=np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def members_of(offsets: Int64s, groups: Int64s) -> tuple[Int64s, Int64s]:
+    """List the members of some groups.
+
+    Args:
+        offsets: Where the members of each group begin, as from `offsets_of`.
+        groups: Numbers of groups, in any order.
+
+    Returns:
+        Of each member its place in `groups`, and its number among all members.
+    """
+    sizes = np.diff(offsets)[groups]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(np.arange(groups.size), sizes), np.repeat(offsets[groups], sizes) + within
+
+
+def arrays_digest(*parts: PackedTexts | npt.NDArray[np.generic]) -> str:
+    """Compute the SHA-256 of texts and numbers.
+
+    Args:
+        parts: The texts and arrays.
+
+    Returns:
+        The digest in hexadecimal.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        arrays = (part.offsets, part.buffer) if isinstance(part, PackedTexts) else (part,)
+        for array in arrays:
+            digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -9,17 +9,15 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.linking._npz_archive import ArrayArchive, BrokenArchiveError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "FAILURE_KEYS",
@@ -207,7 +205,7 @@ def resource_title(key: str) -> str:
     return (unquote(rest) if is_uri else key).replace("_", " ").strip()
 
 
-def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> "pa.Table":
+def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> pa.Table:
     """Count the documents of entities.
 
     Args:
@@ -218,8 +216,6 @@ def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> "pa.Table"
     Returns:
         entity_id, title, is_found (whether the map has it), linked_documents (0 where not).
     """
-    import pyarrow as pa
-
     return pa.table(
         {
             "entity_id": pa.array(list(titles), pa.string()),
@@ -234,7 +230,7 @@ def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> "pa.Table"
 
 def map_pair_table(
     linked: EntityMap, titles: Mapping[str, str], pairs: Iterable[tuple[str, str]]
-) -> "pa.Table":
+) -> pa.Table:
     """Count the documents of pairs of entities.
 
     Args:
@@ -246,8 +242,6 @@ def map_pair_table(
         subject_id, object_id, linked_documents_both, linked_documents_subject,
         linked_documents_object.
     """
-    import pyarrow as pa
-
     # In the order of subjects an array is read once for all their pairs.
     ordered = sorted(pairs)
     counts = [

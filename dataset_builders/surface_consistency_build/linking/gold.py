@@ -8,7 +8,7 @@ from typing import Any
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import existing_file, json_objects
-from surface_consistency.text import comparable
+from surface_consistency_build.counting.texts import comparable
 from surface_consistency_build.linking.linkers import Linker, Mention
 
 __all__ = ["GoldDocument", "GoldLabel", "LinkerScore", "read_gold", "score_linker"]
@@ -211,7 +211,7 @@ def _compare(document: GoldDocument, mentions: Sequence[Mention]) -> tuple[int, 
     """Count right links, wrong links and missed labels of a document."""
     text = document.text
     place = _in_nfc(text)
-    whole = comparable(text, "exact")
+    whole = comparable(text)
     found = {(mention.start, mention.stop): mention.entity_id for mention in mentions}
     extended = {_to_words(span, whole): entity for span, entity in found.items()} | found
 
@@ -287,9 +287,9 @@ def _below(label: GoldLabel, inner: Mapping[str, list[GoldLabel]]) -> Iterator[G
 
 def _in_nfc(text: str) -> Callable[[int], int]:
     """Return a function from an offset in a text to the one in its NFC, where mentions count."""
-    if comparable(text, "exact") == text:
+    if comparable(text) == text:
         return lambda offset: offset
-    return lambda offset: len(comparable(text[:offset], "exact"))
+    return lambda offset: len(comparable(text[:offset]))
 
 
 def _to_words(span: tuple[int, int], text: str) -> tuple[int, int]:

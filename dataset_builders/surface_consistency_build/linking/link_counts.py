@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from surface_consistency.runs.files import write_json
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.text import comparable
+from surface_consistency.text import counted_name
 from surface_consistency_build.counting.counter import Counts
 from surface_consistency_build.counting.engines import EngineName, Hits
 from surface_consistency_build.counting.tables import MentionCounts
-from surface_consistency_build.counting.tasks import NameTask, State
+from surface_consistency_build.counting.tasks import NameCounter, NameTask, ShardCounter, State
 from surface_consistency_build.counting.texts import PackedTexts
 from surface_consistency_build.linking.linkers import CoherenceLinker, Linker, Mention, PriorLinker
 from surface_consistency_build.linking.mentions import MentionTable, expected_mentions, mention_file
@@ -141,6 +140,8 @@ class LinkTask(NameTask):
     titles: Mapping[str, str] = field(default_factory=dict)
     """Title of each entity in the wiki, by its id."""
 
+    _linkers: dict[EngineName, Linker] = field(default_factory=dict, repr=False)
+
     @property
     def kind(self) -> str:
         """Name of the kind of run."""
@@ -189,37 +190,28 @@ class LinkTask(NameTask):
         told = {"link": link, "titles": dict(self.titles)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
-    def counter(self, engine: EngineName) -> Any:  # noqa: ANN401 - with feed
+    def counter(self, engine: EngineName) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
-        name = f"linker {engine}"
-        if name not in self._built:
-            self._built[name] = make_linker(
+        if engine not in self._linkers:
+            self._linkers[engine] = make_linker(
                 self.link,
                 self.titles,
                 mentions=self.mention_table,
                 engine=engine,
                 boundary=self.settings.boundary,
             )
-        return _Links(self, super().counter(engine), self._built[name])
+        return _Links(self, self.name_counter(engine), self._linkers[engine])
 
-    def state(self, counter: Any) -> State:  # noqa: ANN401 - of `counter`
-        """Return the counts of a counter."""
-        return {**super().state(counter.names), **counter.state()}
-
-    def mentions(self, counts: Counts, states: Sequence[State]) -> MentionCounts:
+    def mentions(self, counts: Counts, totals: State) -> MentionCounts:
         """Add what was linked, and share names out to the entities that they may mean."""
-        summed: dict[str, Any] = {
-            name: sum(np.asarray(state[name]) for state in states) for name in _COUNTED
-        }
+        counted = {name: totals[name] for name in _COUNTED}
         table = self.mention_table
         expected = None if table is None else expected_mentions(self.table, counts.n_longest, table)
-        return MentionCounts(**summed, expected=expected)
+        return MentionCounts(**counted, expected=expected)
 
-    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
-        """Add the counts of all shards, write the tables, and return what was counted."""
-        counted = super().write(folder, states)
-        totals = {name: int(sum(int(state[name]) for state in states)) for name in _TOTALS}
-        return counted | totals
+    def write(self, folder: Path, totals: State) -> dict[str, Any]:
+        """Write the tables of the summed states of all shards, and return what was counted."""
+        return super().write(folder, totals) | {name: int(totals[name]) for name in _TOTALS}
 
 
 _COUNTED = ("linked_mentions", "linked_documents", "entity_linked", "entity_linked_documents")
@@ -229,7 +221,7 @@ _TOTALS = ("n_linked", "n_documents_not_linked", "n_characters_linked")
 class _Links:
     """Counts names and linked mentions of the same documents."""
 
-    def __init__(self, task: LinkTask, names: Any, linker: Linker) -> None:  # noqa: ANN401
+    def __init__(self, task: LinkTask, names: NameCounter, linker: Linker) -> None:
         self.names = names
         self._linker = linker
         table = task.table
@@ -255,7 +247,7 @@ class _Links:
         prepared, hits = self.names.locate(texts)
         if self._window is None:
             found = self._linker.link(prepared)
-            self._totals["n_characters_linked"] += _n_characters(prepared)
+            self._totals["n_characters_linked"] += int(prepared.characters_before()[-1])
         else:
             found = self._in_windows(prepared, hits, self._window)
         for mentions in found:
@@ -267,7 +259,7 @@ class _Links:
     def state(self) -> State:
         """Return the counts."""
         totals = {name: np.asarray(value) for name, value in self._totals.items()}
-        return {**self._counts, **totals}
+        return {**self.names.state(), **self._counts, **totals}
 
     def _add(self, mentions: Sequence[Mention]) -> None:
         """Count the mentions of a document."""
@@ -280,7 +272,7 @@ class _Links:
             self._totals["n_linked"] += 1
             self._counts["entity_linked"][entity] += 1
             entities.add(entity)
-            name = comparable(" ".join(mention.surface.split()), "exact")
+            name = counted_name(mention.surface)
             for row in self._rows.get((name, entity), ()):
                 self._counts["linked_mentions"][row] += 1
                 rows.add(row)
@@ -317,17 +309,12 @@ def _windows(texts: PackedTexts, hits: Hits, number: int, width: int) -> list[tu
     first, last = np.searchsorted(hits.texts, [number, number + 1])
     if first == last:
         return []
-    begin, end = texts.offsets[number], texts.offsets[number + 1]
-    inner: npt.NDArray[np.uint8] = texts.buffer[begin:end]
-    characters = np.zeros(inner.size + 1, dtype=np.int64)
-    np.cumsum((inner & 0xC0) != 0x80, out=characters[1:])
-    text = texts[number]
+    text, begin = texts[number], texts.offsets[number]
+    characters = PackedTexts.pack([text]).characters_before()
+    starts = characters[hits.starts[first:last] - begin].tolist()
+    stops = characters[hits.stops[first:last] - begin].tolist()
     spans: list[tuple[int, int]] = []
-    for start, stop in zip(
-        characters[hits.starts[first:last] - begin].tolist(),
-        characters[hits.stops[first:last] - begin].tolist(),
-        strict=True,
-    ):
+    for start, stop in zip(starts, stops, strict=True):
         low, high = max(0, start - width), min(len(text), stop + width)
         while low > 0 and start - low < 2 * width and not text[low - 1].isspace():
             low -= 1
@@ -338,8 +325,3 @@ def _windows(texts: PackedTexts, hits: Hits, number: int, width: int) -> list[tu
         else:
             spans.append((low, high))
     return spans
-
-
-def _n_characters(texts: PackedTexts) -> int:
-    """Count the characters of some texts."""
-    return int(np.count_nonzero((texts.buffer & 0xC0) != 0x80))

@@ -8,12 +8,14 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.counting.boundaries import BoundaryRule
 from surface_consistency_build.counting.counter import longest_hits
 from surface_consistency_build.counting.engines import EngineName, Hits, make_finder
-from surface_consistency_build.counting.surfaces import arrow_strings
 from surface_consistency_build.counting.texts import PackedTexts
 from surface_consistency_build.linking.mentions import MentionTable
 
@@ -93,7 +95,7 @@ class PriorLinker:
         ...      "is_title": False, "is_redirect": False, "n_link_documents": 8,
         ...      "n_surface_documents": 10_000 if name == "up" else 10}
         ...     for name, entity, n in rows)
-        >>> next(PriorLinker(table, engine="python").link(["Look up Paris!"]))
+        >>> next(PriorLinker(table, engine="ahocorasick").link(["Look up Paris!"]))
         [Mention(start=8, stop=13, surface='Paris', entity_id='Q90', score=0.888...)]
     """
 
@@ -149,7 +151,7 @@ class PriorLinker:
         if self._wanted is not None:
             shown &= self._wanted[self.mentions.entity[np.maximum(rows, 0)]]
         bounds = np.searchsorted(hits.texts, np.arange(len(packed) + 1))
-        characters = _characters(prepared)
+        characters = prepared.characters_before()
         for text in range(len(packed)):
             first = characters[prepared.offsets[text]]
             found = []
@@ -187,10 +189,6 @@ class InLinks:
         Raises:
             SourceNotFoundError: If a file is missing.
         """
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
-
         places = [Path(folder, name) for name in LINKED_FROM]
         for place in places:
             if not place.is_file():
@@ -199,7 +197,7 @@ class InLinks:
                 )
         ids = pq.read_table(places[0])["entity_id"].cast(pa.large_string())
         # Where an entity of the table stands in the files; those renamed keep their place.
-        found = pc.index_in(arrow_strings(entities), value_set=ids.combine_chunks())
+        found = pc.index_in(entities.to_arrow(), value_set=ids.combine_chunks())
         self._place = found.fill_null(-1).to_numpy(zero_copy_only=False)
         self._offsets: Int64s = np.load(places[1])
         self._sources = np.load(places[2], mmap_mode="r")
@@ -339,20 +337,6 @@ class CoherenceLinker(PriorLinker):
         return votes / max(1, len(around))
 
 
-def _characters(texts: PackedTexts) -> Int64s:
-    """Count the characters before each byte."""
-    characters = np.zeros(texts.buffer.size + 1, dtype=np.int64)
-    np.cumsum((texts.buffer & 0xC0) != 0x80, out=characters[1:])
-    return characters
-
-
 def _chosen(names: PackedTexts, kept: Int64s) -> PackedTexts:
     """Return some names."""
-    if kept.size == len(names):
-        return names
-    import pyarrow as pa
-
-    taken = arrow_strings(names).take(pa.array(kept))
-    _, offsets, values = taken.buffers()
-    starts = np.frombuffer(offsets, np.int64, len(taken) + 1).copy()
-    return PackedTexts(np.frombuffer(values, np.uint8, int(starts[-1])), starts)
+    return names if kept.size == len(names) else PackedTexts.from_arrow(names.to_arrow().take(kept))

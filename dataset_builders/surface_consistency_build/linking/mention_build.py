@@ -1,6 +1,5 @@
 """What names link to in a dump of a wiki: `build mentions`."""
 
-import json
 import os
 import shutil
 import warnings
@@ -12,24 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pydantic import Field
 
-import surface_consistency
 from surface_consistency.errors import (
     DataError,
-    RunLogLockedError,
-    RunMismatchError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import output_folder, staged, write_json, write_parquet
-from surface_consistency.runs.locks import FileLock
+from surface_consistency.runs.files import staged, write_json, write_parquet
+from surface_consistency.runs.job import Job, file_stamp
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.text import comparable
+from surface_consistency.text import counted_name
 from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameSettings, NameTask, State
+from surface_consistency_build.counting.texts import offsets_of
 from surface_consistency_build.linking.linkers import LINKED_FROM
 from surface_consistency_build.linking.mentions import MENTION_FILE
 from surface_consistency_build.wikimedia.anchors import LinkedPage, read_linked_pages
@@ -39,15 +37,13 @@ from surface_consistency_build.wikimedia.streams import ProgressHook
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
-__all__ = ["MentionSettings", "MentionsBuilt", "build_mentions"]
+__all__ = ["MentionJob", "MentionSettings", "MentionsBuilt", "build_mentions"]
 
 _PART_ROWS: Final = 500_000
 _PART_BYTES: Final = 64 << 20
 _TEXTS_A_GROUP: Final = 2_000
 _PLANNED: Final = {"min_links", "boundary", "partial", "allow_truncated"}
-_OWN: Final = frozenset({"manifest.json", "reading", "counts", "spill", ".mentions.lock"})
 
 
 class MentionSettings(Settings):
@@ -124,79 +120,42 @@ def build_mentions(
         MissingDependencyError: If duckdb is not installed.
     """
     chosen = settings or MentionSettings()
-    folder = output_folder(out)
-    foreign = {item.name for item in folder.iterdir()} - _OWN - {MENTION_FILE, *LINKED_FROM}
-    if foreign and not (folder / "manifest.json").is_file():
-        raise DataError(
-            f"{folder} holds other things than mentions, such as {min(foreign)}; give --out "
-            "another folder"
-        )
-    with _lock(folder):
-        plan = _plan([Path(dump) for dump in dumps], chosen)
-        told = _begin(folder, plan)
-        if told["result"] is None:
+    job = MentionJob.begin(out, "mentions", lambda _: _make_plan([*map(Path, dumps)], chosen))
+    folder = job.folder
+    with job.locked(folder / ".mentions.lock"):
+        # Another process may have finished it meanwhile.
+        job = MentionJob.open(folder)
+        if job.manifest["result"] is None:
             reading = folder / "reading"
             if not (reading / "done.json").is_file():
-                _read_dumps([Path(dump) for dump in dumps], reading, chosen, progress)
+                _read_dumps([*map(Path, dumps)], reading, chosen, progress)
             _count_pages(folder, chosen)
-            told["result"] = _join(folder, chosen)
-            write_json(folder / "manifest.json", told)
+            job.finish(_join(folder, chosen))
             _tidy(folder, keep_texts=chosen.keep_texts)
-    return MentionsBuilt(folder=folder, counted=told["result"])
+    return MentionsBuilt(folder=folder, counted=job.manifest["result"])
 
 
-def _lock(folder: Path) -> FileLock:
-    """Keep other processes out."""
-    path = folder / ".mentions.lock"
-    return FileLock(
-        path,
-        lambda owner: RunLogLockedError(
-            f"{owner} builds mentions here already ({path}); wait for it, or end it"
-        ),
-    )
+class MentionJob(Job):
+    """A build of a mention table; its steps leave files by which a stopped one goes on."""
+
+    noun = "mention table"
+    kinds = ("mentions",)
+    own_names = ("reading", "counts", "spill", ".mentions.lock", MENTION_FILE, *LINKED_FROM)
+    begun_by = "`surface-consistency build mentions DUMP --out DIR`"
 
 
-def _plan(dumps: Sequence[Path], settings: MentionSettings) -> dict[str, Any]:
+def _make_plan(dumps: Sequence[Path], settings: MentionSettings) -> dict[str, Any]:
     """Write down what the table depends on."""
     if not dumps:
         raise DataError("give at least one dump: a pages-articles export")
     files = {f"dump {number}": path for number, path in enumerate(dumps, start=1)}
     if settings.page_props is not None:
         files["page_props"] = settings.page_props
-    told: dict[str, Any] = {}
     for name, path in files.items():
         if not path.is_file():
             raise SourceNotFoundError(f"there is no file {path} ({name})")
-        stat = path.stat()
-        told[name] = {"path": str(path), "n_bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    kept = settings.model_dump(mode="json", include=_PLANNED)
-    return told | kept
-
-
-def _begin(folder: Path, plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Start a build, or take up the one that is there."""
-    path = folder / "manifest.json"
-    if path.is_file():
-        try:
-            told: dict[str, Any] = json.loads(path.read_bytes())
-            before = told["plan"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{path} is no manifest of mentions ({error}); delete it") from error
-        for name in sorted({*plan, *before}):
-            if plan.get(name) != before.get(name):
-                raise RunMismatchError(
-                    f"{folder} was begun with {name} = {before.get(name)}, now {plan.get(name)}; "
-                    "give that of then, or another --out"
-                )
-        return told
-    told = {
-        "package_version": surface_consistency.__version__,
-        "command": COMMAND.get(),
-        "plan": plan,
-        "result": None,
-    }
-    write_json(path, told)
-    return told
+    stamps = {name: file_stamp(path) for name, path in files.items()}
+    return stamps | settings.model_dump(mode="json", include=_PLANNED)
 
 
 def _tidy(folder: Path, *, keep_texts: bool) -> None:
@@ -225,8 +184,6 @@ class _Columns:
 
     def flush(self, *, group: int = 65_536) -> None:
         """Write the rows that wait."""
-        import pyarrow as pa
-
         if not self.rows:
             return
         columns = dict(zip(self.names, map(list, zip(*self.rows, strict=True)), strict=True))
@@ -288,20 +245,17 @@ def _links_of(page: LinkedPage) -> Counter[tuple[str, str]]:
 
 def _name(text: str) -> str | None:
     """Bring a name into the form that is counted; None for what cannot be."""
-    name = comparable(" ".join(text.split()), "exact")
+    name = counted_name(text)
     return name if name and name.isprintable() else None
 
 
 class _PageTask(NameTask):
     """Names whose pages are counted, without the tables of a study."""
 
-    def write(self, folder: Path, states: Sequence[State]) -> dict[str, Any]:
-        """Add the counts of all shards and write the pages of each name."""
-        import pyarrow as pa
-
-        n_documents = sum(np.asarray(state["n_documents"]) for state in states)
-        names = pa.array(list(self.table.keys), pa.string())
-        write_parquet(folder / "names.parquet", pa.table({"surface": names, "n": n_documents}))
+    def write(self, folder: Path, totals: State) -> dict[str, Any]:
+        """Write how many pages hold each name."""
+        names = {"surface": self.table.keys.to_arrow().cast("string"), "n": totals["n_documents"]}
+        write_parquet(folder / "names.parquet", pa.table(names))
         return {"n_names": self.table.n_keys}
 
 
@@ -329,8 +283,6 @@ def _count_pages(folder: Path, settings: MentionSettings) -> None:
 
 def _open_tables(database: "duckdb.DuckDBPyConnection", reading: Path) -> None:
     """Name what was read off the dump."""
-    import pyarrow as pa
-
     empty = {
         "pages": "0::BIGINT AS page_id, '' AS title",
         "redirects": "'' AS title, '' AS target",
@@ -408,8 +360,6 @@ WHERE coalesce(n_links, 0) >= $least OR is_title OR is_redirect;
 
 def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
     """Add everything up and write the tables."""
-    import pyarrow as pa
-
     reading = folder / "reading"
     with open_database(folder, memory_limit=settings.memory_limit) as database:
         _open_tables(database, reading)
@@ -462,8 +412,7 @@ def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
                 part / LINKED_FROM[0],
                 pa.table({"entity_id": pa.array([entity for (entity,) in ids], pa.string())}),
             )
-            offsets = np.zeros(len(ids) + 1, dtype=np.int64)
-            np.cumsum(np.bincount(found["number"], minlength=len(ids)), out=offsets[1:])
+            offsets = offsets_of(np.bincount(found["number"], minlength=len(ids)))
             np.save(part / LINKED_FROM[1], offsets)
             np.save(part / LINKED_FROM[2], np.asarray(found["source"], dtype=np.int32))
     if settings.page_props is None:
@@ -476,11 +425,8 @@ def _join(folder: Path, settings: MentionSettings) -> dict[str, int]:
     return {name: int(value) for name, value in counts.items()}
 
 
-def _items(path: Path, *, allow_truncated: bool) -> Iterator["pa.Table"]:
+def _items(path: Path, *, allow_truncated: bool) -> Iterator[pa.Table]:
     """Read Wikidata items and disambiguation marks off the page_props table."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     wanted = pa.array([b"wikibase_item", b"disambiguation"], pa.binary())
     columns = ("pp_page", "pp_propname", "pp_value")
     with read_sql(path, columns, allow_truncated=allow_truncated) as rows:

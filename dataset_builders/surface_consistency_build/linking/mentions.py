@@ -1,23 +1,21 @@
 """What names stand for, by the links of a wiki: mention tables, and expected mentions of counts."""
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.text import comparable
+from surface_consistency.text import counted_name
 from surface_consistency_build.counting.surfaces import SurfaceTable
-from surface_consistency_build.counting.texts import PackedTexts
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from surface_consistency_build.counting.texts import PackedTexts, arrays_digest, offsets_of
 
 __all__ = [
     "MENTION_FILE",
@@ -99,12 +97,10 @@ class MentionTable:
             ColumnNotFoundError: If a column is missing.
             DataError: As `from_arrow`.
         """
-        import pyarrow as pa
-
         return cls.from_arrow(pa.Table.from_pylist([dict(row) for row in rows]))
 
     @classmethod
-    def from_arrow(cls, table: "pa.Table") -> Self:
+    def from_arrow(cls, table: pa.Table) -> Self:
         """Make a table of an Arrow table.
 
         Args:
@@ -119,8 +115,6 @@ class MentionTable:
             DataError: If there is no row, a value is missing or negative, or a name and entity
                 stand together twice.
         """
-        import pyarrow as pa
-
         if missing := [name for name in _COLUMNS if name not in table.column_names]:
             raise ColumnNotFoundError(
                 f"the mention table has no column {', '.join(missing)}; it has "
@@ -133,8 +127,8 @@ class MentionTable:
         for name in _COLUMNS:
             if table[name].null_count:
                 raise DataError(f"the column {name} of the mention table must have no empty cells")
-        names, owner = _numbered(table["surface"].cast(pa.large_string()))
-        entities, entity = _numbered(table["entity_id"].cast(pa.large_string()))
+        names, owner = _numbered(table["surface"])
+        entities, entity = _numbered(table["entity_id"])
         n_links = table["n_links"].cast(pa.int64()).to_numpy()
         order = np.lexsort((-n_links, owner))
         owner, entity, n_links = owner[order], entity[order], n_links[order]
@@ -143,9 +137,7 @@ class MentionTable:
             raise DataError(
                 "the mention table holds a name and entity twice; give each pair one row"
             )
-        offsets = np.zeros(len(names) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(owner, minlength=len(names)), out=offsets[1:])
-        titles = table["title"].cast(pa.large_string()).take(pa.array(order)).combine_chunks()
+        offsets = offsets_of(np.bincount(owner, minlength=len(names)))
         of_entity = np.zeros(len(entities), dtype=np.int64)
         of_entity[entity[::-1]] = np.arange(entity.size)[::-1]
         linked = table["n_link_documents"].cast(pa.int64()).to_numpy()[order][offsets[:-1]]
@@ -157,7 +149,7 @@ class MentionTable:
             offsets=offsets,
             entity=entity.astype(np.int32),
             entities=entities,
-            titles=_packed(titles.take(pa.array(of_entity))),
+            titles=PackedTexts.from_arrow(table["title"].take(order[of_entity])),
             n_links=n_links,
             is_title=np.asarray(table["is_title"])[order].astype(bool),
             is_redirect=np.asarray(table["is_redirect"])[order].astype(bool),
@@ -180,9 +172,6 @@ class MentionTable:
             SourceNotFoundError: If there is no such file.
             DataError: If it is no such table.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         place = mention_file(path)
         try:
             return cls.from_arrow(pq.read_table(place))
@@ -217,13 +206,8 @@ class MentionTable:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the rows."""
-        digest = hashlib.sha256()
-        for part in (self.names, self.entities):
-            digest.update(part.offsets.tobytes())
-            digest.update(part.buffer.tobytes())
-        for column in (self.entity, self.n_links, self.n_link_documents, self.n_surface_documents):
-            digest.update(column.tobytes())
-        return digest.hexdigest()
+        columns = (self.entity, self.n_links, self.n_link_documents, self.n_surface_documents)
+        return arrays_digest(self.names, self.entities, *columns)
 
     def named(self, ids: Mapping[str, str]) -> "MentionTable":
         """Give entities the ids that a data set knows them by.
@@ -238,7 +222,7 @@ class MentionTable:
         """
         known = {entity: number for number, entity in enumerate(self.entities)}
         wanted = {
-            comparable(" ".join(title.split()), "exact"): entity
+            counted_name(title): entity
             for entity, title in reversed(list(ids.items()))
             if entity not in known
         }
@@ -382,24 +366,7 @@ def _moments(hits: int, misses: int) -> tuple[float, float]:
     return mean, mean * (a + 1) / (a + b + 1)
 
 
-def _numbered(column: Any) -> tuple[PackedTexts, Int64s]:  # noqa: ANN401 - a chunked array
+def _numbered(column: pa.ChunkedArray) -> tuple[PackedTexts, Int64s]:
     """Return distinct strings and the number of each given one."""
-    import pyarrow as pa
-
     coded = column.combine_chunks().dictionary_encode()
-    return _packed(coded.dictionary), coded.indices.cast(pa.int64()).to_numpy()
-
-
-def _packed(array: Any) -> PackedTexts:  # noqa: ANN401 - an Arrow array
-    """Take the strings of an Arrow array as packed texts."""
-    import pyarrow as pa
-
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    whole = pa.concat_arrays([whole])
-    if whole.offset:
-        whole = pa.array(whole.to_pylist(), pa.large_string())
-    _, offsets, values = whole.buffers()
-    starts = np.frombuffer(offsets, np.int64, len(whole) + 1).copy()
-    if not starts[-1]:
-        return PackedTexts(np.zeros(0, dtype=np.uint8), starts)
-    return PackedTexts(np.frombuffer(values, np.uint8, int(starts[-1])), starts)
+    return PackedTexts.from_arrow(coded.dictionary), coded.indices.cast(pa.int64()).to_numpy()

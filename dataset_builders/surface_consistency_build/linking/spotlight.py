@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.runs.web import Request, WebClient, in_order
-from surface_consistency.text import comparable
-from surface_consistency_build.counting.texts import PackedTexts
+from surface_consistency_build.counting.texts import PackedTexts, comparable
 from surface_consistency_build.linking.entity_maps import resource_title
 from surface_consistency_build.linking.linkers import Mention
 
@@ -65,7 +64,7 @@ class SpotlightClient:
         """What sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
         self._ids = {
-            comparable(resource_title(title), "exact"): entity
+            comparable(resource_title(title)): entity
             for entity, title in reversed(list((titles or {}).items()))
         }
 
@@ -80,7 +79,7 @@ class SpotlightClient:
             DataError: If answers cannot be kept.
         """
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
-        whole = [comparable(text, "exact") for text in packed]
+        whole = [comparable(text) for text in packed]
         sent = [text for text in whole if text.strip()]
         requests = [Request({"text": text, **self._asked}) for text in sent]
         replies = in_order(self.web.ask(requests, _resources))
@@ -104,7 +103,7 @@ class SpotlightClient:
             start = _place(text, surface, offset)
             if start is None:
                 return None
-            title = comparable(resource_title(uri), "exact")
+            title = comparable(resource_title(uri))
             entity = self._ids.get(title, f"name:{title}")
             mentions.append(Mention(start, start + len(surface), surface, entity, score))
         return sorted(mentions)

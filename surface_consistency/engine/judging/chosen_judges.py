@@ -6,12 +6,12 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.judging.judges import NO_ANSWER, LLMJudge
+from surface_consistency.engine.judging.judges import NO_ANSWER, Judge, LLMJudge
 from surface_consistency.engine.judging.labels import (
     check_labelled_answers,
     check_labels,
@@ -19,17 +19,21 @@ from surface_consistency.engine.judging.labels import (
     write_labelling_sheet,
 )
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
-from surface_consistency.errors import DataError
-from surface_consistency.models.registry import load_runner
+from surface_consistency.engine.side_model import SideModel
+from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.settings import Settings, values_of_items
+from surface_consistency.schemas import Verdict
+from surface_consistency.schemas.settings import Settings
 
 __all__ = [
     "HumanJudge",
     "JudgeScoring",
+    "OverrulingJudge",
     "check_labelling",
+    "check_questions",
     "export_labels",
     "make_chosen_judge",
+    "shown_answers",
 ]
 
 _FOLDER: Final = "judges"
@@ -38,8 +42,9 @@ _FOLDER: Final = "judges"
 class JudgeScoring(Settings):
     """How answers are judged: by rule, by a model, or by people."""
 
-    judge: str
-    """Who judges."""
+    judge: Literal["rule", "llm", "human"] = "rule"
+    """Who judges: the study's own rule, a model, or labels of people; llm where --judge-model is
+    given. Another judge than the rule is held against it."""
 
     judge_model: str | None = None
     """Model of --judge llm: a hub id, folder or server's id."""
@@ -61,13 +66,14 @@ class JudgeScoring(Settings):
     both share --judge-max-new-tokens."""
 
     labels: Path | None = None
-    """CSV file of labels: the verdicts of --judge human; any other judge is held against them."""
+    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
+    its errors are taken out of the scores."""
 
     labelling_sheet: Path | None = None
     """CSV file to write, of answers drawn at random, for people to label."""
 
     labelling_sample: int = Field(default=50, ge=1)
-    """Answers of each kind (form of query, state of the store) in --labelling-sheet."""
+    """Answers of each kind (condition, form of query, state of the store) in --labelling-sheet."""
 
     labelling_seed: int = 0
     """Seed of the draw of --labelling-sheet."""
@@ -85,8 +91,7 @@ class JudgeScoring(Settings):
         """Refuse a judge that cannot judge, before anything is asked."""
         if self.judge == "human" and self.labels is None:
             raise ValueError("--judge human needs --labels, a CSV file of labels")
-        needs_model = self.judge_runner in ("openai", "transformers")
-        if self.judge == "llm" and self.judge_model is None and needs_model:
+        if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
             raise ValueError("--judge llm needs --judge-model, the model that judges")
         return self
 
@@ -148,6 +153,77 @@ class HumanJudge:
         )
 
 
+class OverrulingJudge:
+    """A model or people who judge in place of a study's own rule.
+
+    They are shown what the rule read of each answer, its `prediction`. What the rule tells besides
+    right and wrong stays, and its own verdict stands beside theirs as `rule_correct`.
+
+    Args:
+        rule: The study's own judge.
+        by: Who judges in its place.
+        record: The study's verdict record.
+    """
+
+    name: str
+    """That of who judges."""
+
+    def __init__(self, rule: Judge, by: Judge, record: type[Verdict]) -> None:
+        self._rule, self._by, self._record = rule, by, record
+        self.name = by.name
+        self.judges_again: bool = getattr(by, "judges_again", True)
+        """Whether it can judge the repeated sample."""
+
+    def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
+        """Judge answers; see `Judge.judge`.
+
+        Returns:
+            What they tell, as far as the record has it; what the record has beyond `Verdict` and
+            they do not tell, by the rule; and rule_correct.
+
+        Raises:
+            ColumnNotFoundError: If the targets have no question, without which nobody can judge.
+        """
+        check_questions(targets)
+        ruled = self._rule.judge(targets).reset_index(drop=True)
+        shown = shown_answers(targets.reset_index(drop=True), ruled["prediction"])
+        theirs = self._by.judge(shown).reset_index(drop=True)
+        theirs = theirs[[name for name in theirs if name in self._record.model_fields]]
+        beyond = [name for name in ruled if name not in Verdict.model_fields and name not in theirs]
+        return pd.concat([theirs, ruled[beyond]], axis=1).assign(rule_correct=ruled["is_correct"])
+
+
+def shown_answers(targets: pd.DataFrame, predictions: pd.Series) -> pd.DataFrame:
+    """Put what a rule reads of each answer in the place of the whole answer.
+
+    Args:
+        targets: What is judged.
+        predictions: Judged parts, row by row; missing where there is no answer.
+
+    Returns:
+        The targets, their text being what people and models are shown; None without an answer.
+    """
+    parts = predictions.astype(object)
+    return targets.assign(text=parts.where(parts.notna(), None).to_numpy(object))
+
+
+def check_questions(targets: pd.DataFrame) -> None:
+    """Refuse targets without the column question, which models and people judge by.
+
+    Args:
+        targets: What is judged.
+
+    Raises:
+        ColumnNotFoundError: If there is none.
+    """
+    if "question" not in targets:
+        raise ColumnNotFoundError(
+            "a model or people judge by the column question, which the targets of this study do "
+            f"not have ({', '.join(map(str, targets.columns))}); judge by --judge rule, or put "
+            "the question into `Plan.targets`"
+        )
+
+
 def make_chosen_judge(
     scoring: JudgeScoring,
     folder: RunFolder,
@@ -177,12 +253,9 @@ def make_chosen_judge(
         return HumanJudge(scoring.labels or folder.labels)
     if scoring.judge != "llm":
         return None
-    runner = load_runner(
-        scoring.judge_runner,
-        model=scoring.judge_model,
-        options=values_of_items(scoring.judge_option, "judge_option"),
-    )
-    label = scoring.judge_label or scoring.judge_model or runner.name
+    side = SideModel.of(scoring, "judge")
+    runner = side.load()
+    label = side.name(runner)
     words: dict[str, Any] = {}
     home = label
     if (pinned := pin_prompts(prompts, "judge")) != OWN_WORDS:
@@ -222,8 +295,8 @@ def export_labels(
     folder: RunFolder,
     targets: pd.DataFrame,
     *,
-    kind: str = "form",
-    fill: Sequence[str] = ("is_recalled",),
+    kind: str,
+    fill: Sequence[str] = (),
 ) -> None:
     """Keep the labels with the run, and write the sheet that was asked for.
 

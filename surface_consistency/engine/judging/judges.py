@@ -48,6 +48,7 @@ __all__ = [
     "Fact",
     "Judge",
     "LLMJudge",
+    "Overrulable",
     "RuleJudge",
     "answer_spans",
     "ask_logged",
@@ -84,6 +85,21 @@ class Judge(Protocol):
         Returns:
             One row a target, in the same order: is_correct (missing where it could not be judged,
             then with a reason), and whatever else of the study's verdict record the judge tells.
+        """
+
+
+@runtime_checkable
+class Overrulable(Protocol):
+    """A study's own judge that tells more once it knows another's verdict, such as an origin."""
+
+    def overruled(self, by: Judge) -> Judge:
+        """Let a model or people judge in its place.
+
+        Args:
+            by: Who judges.
+
+        Returns:
+            The judge, which tells `rule_correct` besides.
         """
 
 

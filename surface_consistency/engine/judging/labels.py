@@ -1,12 +1,11 @@
-"""Labels that people give: the sheet to fill in, its reading, and what they say of a judge."""
+"""Labels that people give: the sheet to fill in, and its reading."""
 
 import csv
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -14,21 +13,15 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     SourceNotFoundError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
 )
-from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.runs.files import unguard_cell, write_csv
 
 __all__ = [
     "LABEL_COLUMNS",
-    "agreement_columns",
     "check_labelled_answers",
     "check_labels",
-    "hold_against",
     "labels_by_target",
     "read_labels",
-    "with_intervals",
     "write_labelling_sheet",
 ]
 
@@ -211,76 +204,6 @@ def labels_by_target(targets: pd.DataFrame, path: str | os.PathLike[str]) -> pd.
     known = labels.set_index(["prompt_id", "question_id"])["is_correct"]
     keys = pd.MultiIndex.from_arrays([targets["prompt_id"], targets["fact_id"]])
     return known.reindex(keys).reset_index(drop=True)
-
-
-def hold_against(
-    truth: pd.Series, judged: pd.Series, *, n_resamples: int = 10_000, seed: int = 0
-) -> JudgeAgreementResult | None:
-    """Compare two verdicts on the same answers.
-
-    Args:
-        truth: Verdicts that count as true, missing where there is none.
-        judged: Verdicts of the judge, in the same order.
-        n_resamples: Resamples of the intervals.
-        seed: Seed of the resampling.
-
-    Returns:
-        The agreement where both are there; None where that is nowhere.
-    """
-    both = [column.astype("boolean").reset_index(drop=True) for column in (truth, judged)]
-    if not (both[0].notna() & both[1].notna()).any():
-        return None
-    with warnings.catch_warnings():
-        # What is missing or undefined stands in the table.
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return judge_agreement(
-            *(column.astype(object).where(column.notna(), None).tolist() for column in both),
-            missing="drop",
-            n_resamples=n_resamples,
-            rng=seed,
-        )
-
-
-def agreement_columns(found: JudgeAgreementResult) -> dict[str, object]:
-    """Lay an agreement out as columns.
-
-    Args:
-        found: The agreement.
-
-    Returns:
-        n_labelled; n (with a verdict of the judge too); true_positives, false_negatives,
-        false_positives, true_negatives; accuracy, kappa, sensitivity and specificity with bounds.
-    """
-    table = found.table
-    row: dict[str, object] = {
-        "n_labelled": table.n + found.n_missing,
-        "n": table.n,
-        "true_positives": table.both,
-        "false_negatives": table.first_only,
-        "false_positives": table.second_only,
-        "true_negatives": table.neither,
-    }
-    names = ("accuracy", "kappa", "sensitivity", "specificity")
-    return row | with_intervals(found, {name: name for name in names})
-
-
-def with_intervals(found: Any, names: Mapping[str, str]) -> dict[str, object]:  # noqa: ANN401
-    """Lay numbers of a result out as columns.
-
-    Args:
-        found: The result: each number beside its `<name>_interval`.
-        names: Names of the numbers by column.
-
-    Returns:
-        The columns, each with `_low` and `_high`.
-    """
-    row: dict[str, object] = {}
-    for column, name in names.items():
-        interval = getattr(found, f"{name}_interval")
-        row[column] = getattr(found, name)
-        row |= {f"{column}_low": interval.low, f"{column}_high": interval.high}
-    return row
 
 
 def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]:

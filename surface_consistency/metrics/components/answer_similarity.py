@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment, linprog
 
-from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
 from surface_consistency.metrics.correlation._correlations import average_ranks, unit_deviations
 
 __all__ = [
@@ -183,8 +183,7 @@ def assignment_similarity(
         >>> round(result.similarity, 4), result.pairs, result.n_unmatched
         (0.85, ((0, 0), (1, 1)), 1)
     """
-    if unmatched not in ("ignore", "zero"):
-        raise ValueError(f"unmatched must be 'ignore' or 'zero'; got {unmatched!r}")
+    check_choice(unmatched, ("ignore", "zero"), "unmatched")
     similarities = _token_matrix(matrix)
     rows, columns = linear_sum_assignment(similarities, maximize=True)
     total = float(similarities[rows, columns].sum())

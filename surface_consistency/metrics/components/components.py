@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
 
 __all__ = [
     "ImportanceForm",
@@ -65,10 +65,8 @@ def component_importance(
         >>> component_importance([20.0], [[15.0, 20.0, 22.0]]).tolist()
         [[0.25, 0.0, -0.1]]
     """
-    if form not in ("signed", "magnitude"):
-        raise ValueError(f"form must be 'signed' or 'magnitude'; got {form!r}")
-    if negative not in ("raise", "absolute"):
-        raise ValueError(f"negative must be 'raise' or 'absolute'; got {negative!r}")
+    check_choice(form, ("signed", "magnitude"), "form")
+    check_choice(negative, ("raise", "absolute"), "negative")
     whole, without = _logits(base, "base", 1), _logits(ablated, "ablated", 2)
     if len(whole) != len(without):
         raise ValueError(

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +14,8 @@ from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
     Integers,
-    check_confidence_level,
+    check_choice,
+    check_equal_lengths,
     check_n_resamples,
     check_same_index,
     label_codes,
@@ -22,12 +23,8 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    group_values,
-)
-from surface_consistency.metrics.uncertainty.intervals import Interval
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
 __all__ = ["Alternative", "GroupDifferenceResult", "group_difference", "mean_difference"]
 
@@ -235,10 +232,7 @@ def group_difference(
     clusters: Iterable[Hashable] | None = None,
     alternative: Alternative = "two-sided",
     n_permutations: int = 10_000,
-    n_resamples: int = 10_000,
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> GroupDifferenceResult:
     """Compare the mean of a group with the mean of the other rows.
 
@@ -253,11 +247,7 @@ def group_difference(
             mixed one; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
-        n_resamples: Number of resamples of the interval; "auto" takes none.
-        interval: How the interval is made: "auto", by the jackknife over clusters, or "percentile"
-            or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How the interval is made; its seed is that of the arrangements too.
 
     Returns:
         Both means, their difference with interval, and the p-value.
@@ -296,19 +286,13 @@ def group_difference(
         >>> round(result.difference, 2), result.p_value, result.is_exact
         (0.6, 0.1, True)
     """
-    if alternative not in ("two-sided", "greater", "less"):
-        raise ValueError(
-            f"alternative must be 'two-sided', 'greater' or 'less'; got {alternative!r}"
-        )
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples = check_n_resamples(n_resamples)
+    check_choice(alternative, ("two-sided", "greater", "less"), "alternative")
     n_permutations = check_n_resamples(n_permutations, "n_permutations")
     check_same_index(values=values, in_group=in_group, strata=strata, clusters=clusters)
     numbers, members = _checked(values, in_group)
     of_stratum = _stratum_codes(strata, numbers.size)
     of_cluster = label_codes(clusters, numbers.size, "clusters")
-    generator = np.random.default_rng(rng)
+    generator = intervals.generator()
     n_group, n_other = int(members.sum()), int((~members).sum())
     group_sum = float(numbers[members].sum())
     total = group_sum + float(numbers[~members].sum())
@@ -321,11 +305,8 @@ def group_difference(
     bounds = group_values(
         _cluster_sums(numbers, members, of_cluster),
         {"difference": mean_difference},
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=generator,
-    )["difference"].interval(confidence_level)
+        replace(intervals, rng=generator),
+    )["difference"].interval
     reasons = []
     if math.isnan(bounds.low):
         reasons.append(
@@ -354,10 +335,7 @@ def group_difference(
 def _checked(values: npt.ArrayLike, in_group: npt.ArrayLike) -> tuple[Floats, Flags]:
     """Return the values, and which of them are in the group."""
     numbers, codes = numeric_vector(values, "values"), verdict_codes(in_group, "in_group")
-    if numbers.size != codes.size:
-        raise ValueError(
-            f"values and in_group must have equal lengths; got {numbers.size} and {codes.size}"
-        )
+    check_equal_lengths(values=numbers.size, in_group=codes.size)
     for name, absent in (("values", np.isnan(numbers)), ("in_group", codes == MISSING)):
         if absent.any():
             raise ValueError(f"{name}[{int(np.argmax(absent))}] is missing: leave the row out")

@@ -4,6 +4,7 @@ import importlib
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,13 +13,12 @@ import numpy.typing as npt
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics._groups import root_seed
 from surface_consistency.metrics._inputs import (
-    MISSING,
     Floats,
     Integers,
+    check_choice,
     check_count,
     label_codes,
     scores_and_verdicts,
-    verdict_codes,
     warn_undefined,
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
@@ -96,7 +96,7 @@ def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
     return float(defined.mean()) if defined.size else math.nan
 
 
-def _sklearn(module: str, feature: str) -> Any:  # noqa: ANN401
+def _sklearn(module: str, feature: str) -> ModuleType:
     """Import a module of scikit-learn, or say how to get it for this feature."""
     try:
         return importlib.import_module(f"sklearn.{module}")
@@ -210,19 +210,10 @@ def predict_correctness(
         >>> result.auc > 0.8, result.gain > 0.2
         (True, True)
     """
-    features, codes = scores_and_verdicts(scores, correct)
-    if not np.isfinite(features).all():
-        row = int(np.argmin(np.isfinite(features).all(axis=1)))
-        raise ValueError(f"scores[{row}] is not finite: leave the instance out first")
-    if (codes == MISSING).any():
-        raise ValueError(
-            f"correct[{int(np.argmax(codes == MISSING))}] has no verdict: leave the instance out"
-        )
-    if codes.size == 0 or (codes == codes[0]).all():
+    features, labels = scores_and_verdicts(scores, correct)
+    if not 0 < labels.sum() < labels.size:
         raise ValueError("correct must hold both right and wrong answers")
-    labels = codes.astype(np.int64)
-    if classifier not in ("logistic", "svm"):
-        raise ValueError(f"classifier must be 'logistic' or 'svm'; got {classifier!r}")
+    check_choice(classifier, ("logistic", "svm"), "classifier")
     owners = label_codes(groups, labels.size, "groups", row="instance")
     folds = _group_folds(labels, owners, n_folds, rng, feature=_CORRECTNESS)
     macro_f1, auc, baseline = [], [], []
@@ -347,7 +338,16 @@ def predict_alignment(
         >>> result.auc > 0.8, [feature.auc > 0.7 for feature in result.features]
         (True, [True, False])
     """
-    matrix, labels = _labelled(features, aligned)
+    if np.ndim(features) != 2:
+        raise ValueError(
+            "features must have one row a pair, shape (n_pairs, n_features); got "
+            f"{np.shape(features)}"
+        )
+    matrix, labels = scores_and_verdicts(
+        features, aligned, names=("features", "aligned"), row="pair"
+    )
+    if not 0 < labels.sum() < labels.size:
+        raise ValueError("aligned must hold both classes: there is nothing to tell apart")
     owners = label_codes(groups, labels.size, "groups", row="pair")
     titles = _titles(names, matrix.shape[1])
     folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
@@ -377,26 +377,6 @@ def predict_alignment(
         n_aligned=int(labels.sum()),
         n_groups=int(owners.max()) + 1,
     )
-
-
-def _labelled(features: npt.ArrayLike, aligned: npt.ArrayLike) -> tuple[Floats, Integers]:
-    """Return the matrix of features, and the labels as 0 and 1."""
-    matrix, labels = np.asarray(features, dtype=np.float64), verdict_codes(aligned, "aligned")
-    if matrix.ndim != 2 or matrix.shape[1] == 0 or len(matrix) != labels.size:
-        raise ValueError(
-            "features must have one row a pair, shape (n_pairs, n_features); got "
-            f"{matrix.shape} for {labels.size} labels"
-        )
-    if not np.isfinite(matrix).all():
-        row, column = (int(index) for index in np.argwhere(~np.isfinite(matrix))[0])
-        raise ValueError(f"features[{row}, {column}] is not finite: leave the pair out")
-    if (labels == MISSING).any():
-        raise ValueError(
-            f"aligned[{int(np.argmax(labels == MISSING))}] is missing: leave the pair out"
-        )
-    if not 0 < labels.sum() < labels.size:
-        raise ValueError("aligned must hold both classes: there is nothing to tell apart")
-    return matrix, labels.astype(np.int64)
 
 
 def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc
 
-from surface_consistency.metrics._inputs import Floats, Integers
+from surface_consistency.metrics._inputs import Floats, Integers, check_choice
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.intervals import Interval, undefined_interval
 
@@ -328,5 +328,4 @@ def _bounded(left: Floats, right: Floats) -> Floats:
 
 def check_correlation_method(method: str) -> None:
     """Refuse a method that is not one of the two."""
-    if method not in ("pearson", "spearman"):
-        raise ValueError(f"method must be 'pearson' or 'spearman'; got {method!r}")
+    check_choice(method, ("pearson", "spearman"), "method")

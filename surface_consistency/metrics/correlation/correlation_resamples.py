@@ -7,7 +7,7 @@ one matrix product of drawn counts with the clusters' sums serves every predicto
 import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from surface_consistency.metrics._inputs import (
     Integers,
     MissingPolicy,
     as_columns,
-    check_confidence_level,
+    check_choice,
     check_n_resamples,
     check_same_index,
     complete_rows,
@@ -34,9 +34,11 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import BootstrapResult
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife_bounds
 from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
     Interval,
-    jackknife_bounds,
+    Intervals,
     percentile_interval,
     undefined_interval,
 )
@@ -120,8 +122,8 @@ def resample_correlations(
     """
     check_same_index(predictors=predictors, targets=targets, clusters=clusters)
     x, y = as_columns(predictors, "predictors"), as_columns(targets, "targets")
-    rows = _complete(x, y, clusters, method, n_resamples, missing)
-    return _resample(rows, method, check_n_resamples(n_resamples), rng)
+    rows = _complete(x, y, clusters, method, missing)
+    return _resample(rows, method, check_n_resamples(n_resamples), np.random.default_rng(rng))
 
 
 def correlation_bootstrap(
@@ -131,11 +133,8 @@ def correlation_bootstrap(
     controls: npt.ArrayLike | None = None,
     clusters: Iterable[Hashable] | None = None,
     method: CorrelationMethod = "pearson",
-    n_resamples: int = 10_000,
-    interval: Literal["auto", "percentile"] = "auto",
-    confidence_level: float = 0.95,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "raise",
-    rng: np.random.Generator | int | None = 0,
 ) -> tuple[BootstrapResult, ...]:
     """Bootstrap the (partial) correlation of one vector with each of several targets.
 
@@ -145,19 +144,17 @@ def correlation_bootstrap(
         controls: What is held constant, of shape `(n_rows,)` or `(n_rows, k)`; None for nothing.
         clusters: The cluster of each row, such as its fact; None takes each row for its own.
         method: "pearson", or "spearman" for ranks taken anew in each resample.
-        n_resamples: Number of resamples, shared by all targets.
-        interval: "auto" for a jackknife t interval over clusters on the scale of Fisher's z, which
-            holds with few clusters too, or "percentile" of the resamples.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
+        intervals: How intervals are made, with resamples that all targets share: "auto" is a
+            jackknife t interval over clusters on the scale of Fisher's z, which holds with few
+            clusters too, and "percentile" that of the resamples; there is no "bca".
         missing: "raise" or "drop", as in `resample_correlations`.
-        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         One result a target, in their order; the estimate lies in [-1, 1].
 
     Raises:
         TypeError: As `resample_correlations`.
-        ValueError: As `resample_correlations`, or when `confidence_level` is not in (0, 1).
+        ValueError: As `resample_correlations`, or when the method of the intervals is "bca".
 
     Notes:
         The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, where the
@@ -177,25 +174,24 @@ def correlation_bootstrap(
         >>> related.estimate_interval.low > 0, unrelated.estimate_interval.low > 0
         (True, False)
     """
-    check_confidence_level(confidence_level)
-    if interval not in ("auto", "percentile"):
-        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
+    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
     check_same_index(x=x, targets=targets, controls=controls, clusters=clusters)
     predictors = {"x": numeric_vector(x, "x")}
     if controls is not None:
         predictors |= as_columns(controls, "controls")
     columns = as_columns(targets, "targets")
-    rows = _complete(predictors, columns, clusters, method, n_resamples, missing)
-    resamples = _resample(rows, method, n_resamples, rng)
+    rows = _complete(predictors, columns, clusters, method, missing)
+    resamples = _resample(rows, method, intervals.n_resamples, intervals.generator())
     estimates = resamples.partial_correlations[0]
     values = resamples.resampled_partial_correlations[:, 0]
-    bounds = [percentile_interval(column, confidence_level=confidence_level) for column in values.T]
-    if interval == "auto" and resamples.n_clusters > 1:
+    level = intervals.level
+    bounds = [percentile_interval(column, confidence_level=level) for column in values.T]
+    if intervals.method == "auto" and resamples.n_clusters > 1:
         *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
         lows, highs = jackknife_bounds(
             estimates,
             partial_of_correlations(*left)[:, 0].T,
-            confidence_level,
+            level,
             scale="fisher-z",
             sizes=sizes,
         )
@@ -203,7 +199,7 @@ def correlation_bootstrap(
             Interval(
                 low=float(low),
                 high=float(high),
-                confidence_level=confidence_level,
+                confidence_level=level,
                 method="jackknife",
             )
             for low, high in zip(lows, highs, strict=True)
@@ -252,12 +248,10 @@ def _complete(
     targets: dict[str, Floats],
     clusters: Iterable[Hashable] | None,
     method: CorrelationMethod,
-    n_resamples: int,
     missing: MissingPolicy,
 ) -> _Rows:
-    """Check the options, and return the rows in which nothing is missing."""
+    """Check the method, and return the rows in which nothing is missing."""
     check_correlation_method(method)
-    check_n_resamples(n_resamples)
     p, m = len(predictors), len(targets)
     if not p or not m:
         raise ValueError(f"there must be a predictor and a target; got {p} and {m}")
@@ -273,20 +267,12 @@ def _complete(
 
 
 def _resample(
-    rows: _Rows,
-    method: CorrelationMethod,
-    n_resamples: int,
-    rng: np.random.Generator | int | None,
+    rows: _Rows, method: CorrelationMethod, n_resamples: int, rng: np.random.Generator
 ) -> CorrelationResamplesResult:
     """Resample the correlations of complete rows."""
     data = data_correlations(rows.x, rows.y, method=method)
     drawn = drawn_correlations(
-        rows.x,
-        rows.y,
-        rows.codes,
-        method=method,
-        n_resamples=n_resamples,
-        rng=np.random.default_rng(rng),
+        rows.x, rows.y, rows.codes, method=method, n_resamples=n_resamples, rng=rng
     )
     return CorrelationResamplesResult(
         correlations=data[1],

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, grouping_columns
-from surface_consistency.metrics._inputs import Integers, check_count
+from surface_consistency.metrics._inputs import Integers, check_count, check_equal_lengths
 from surface_consistency.metrics.paired.paired_tables import PairedTable, table_of
 
 __all__ = ["contamination_by", "contamination_flags", "decomposition_residual", "recover_table"]
@@ -73,11 +73,7 @@ def contamination_flags(
         )
     ]
     full, del_on, facts = counts
-    if not full.size == del_on.size == facts.size:
-        raise ValueError(
-            "full_correct, del_on_correct and n must have equal lengths, one value a cell; "
-            f"got {full.size}, {del_on.size} and {facts.size}"
-        )
+    check_equal_lengths(full_correct=full.size, del_on_correct=del_on.size, n=facts.size)
     if (facts == 0).any():
         raise ValueError(f"n[{int(np.argmax(facts == 0))}] is 0: a cell must hold facts")
     for name, values in (("full_correct", full), ("del_on_correct", del_on)):

@@ -34,7 +34,8 @@ from surface_consistency.metrics.paired.mcnemar_tests import (
     run_test,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod, cluster_sums
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 __all__ = ["DELETION_RATES", "FULL_RATES", "FULL_TRACE_RATES", "TRACE_RATES", "forgetting_by"]
 
@@ -96,10 +97,7 @@ def forgetting_by(
     has_gold: str | None = None,
     cluster: str | None = "fact_id",
     test: PairedTest = "auto",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute L, R, I and A of each group, with intervals that respect clusters and McNemar's test.
@@ -115,10 +113,7 @@ def forgetting_by(
         cluster: Column of what intervals take as a whole: the fact, since it stands under several
             prompts; None takes each row for a cluster of its own.
         test: Form of the test of DEL-ON against DEL-OFF, as in `paired_by`.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out rows that lack a value, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -133,7 +128,7 @@ def forgetting_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        TypeError: When `frame` is no DataFrame.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, `test` is unknown, or an option is out of range.
 
@@ -150,7 +145,7 @@ def forgetting_by(
         >>> frame = pd.DataFrame(
         ...     {"fact_id": np.arange(120) // 2, "topology": ["Base", "Noise"] * 60,
         ...      "full": 1, "first_correct": [0, 1] * 60, "second_correct": 0})
-        >>> rows = forgetting_by(frame, by="topology", full="full", n_resamples=500)
+        >>> rows = forgetting_by(frame, by="topology", full="full")
         >>> rows[["topology", "leakage", "retrieval_mediated", "full_flag"]].values.tolist()
         [['Base', 0.0, 0.0, ''], ['Noise', 0.0, 1.0, 'full_equals_del_on']]
     """
@@ -192,10 +187,7 @@ def forgetting_by(
         rates,
         summed,
         columns=columns,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        method=interval,
+        intervals=intervals,
         others={"mcnemar_p_value": f"{test} test"},
     )
 

@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from surface_consistency.metrics._inputs import check_equal_lengths
+
 __all__ = [
     "AnswerOverlapResult",
     "MeanOverlapResult",
@@ -170,11 +172,7 @@ def mean_overlap(
         if isinstance(texts, str):
             raise TypeError(f"{name} must be a sequence of strings, not one string; got {texts!r}")
     names = [()] * len(golds) if aliases is None else list(aliases)
-    if not len(predictions) == len(golds) == len(names):
-        raise ValueError(
-            "predictions, golds and aliases must have equal lengths; "
-            f"got {len(predictions)}, {len(golds)} and {len(names)}"
-        )
+    check_equal_lengths(predictions=len(predictions), golds=len(golds), aliases=len(names))
     if not len(golds):
         raise ValueError("predictions is empty: the mean over no answers is undefined")
     overlaps = [

@@ -28,7 +28,8 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.forms.forms import FormEstimator, fact_sums, form_rates
-from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod, cluster_sums
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 __all__ = ["forms_by"]
 
@@ -52,10 +53,7 @@ def forms_by(
     correct: str = "correct",
     cluster: str | None = None,
     estimator: FormEstimator = "unbiased",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute the metrics of `form_consistency` for each group.
@@ -68,10 +66,7 @@ def forms_by(
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
         estimator: "unbiased" or "plug-in", as in `form_consistency`.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -85,7 +80,7 @@ def forms_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        TypeError: When `frame` is no DataFrame.
         ValueError: When the frame is empty, a form stands twice for a fact within a group, a fact
             belongs to two clusters, an id is missing, a verdict is not binary or (under "raise")
             missing, or an option is out of range.
@@ -132,10 +127,7 @@ def forms_by(
         rates,
         lambda where: _group(codes[where], fact_codes[where], clusters[where]),
         columns=columns,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        method=interval,
+        intervals=intervals,
     )
 
 

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence_level,
     check_missing,
-    check_n_resamples,
     label_codes,
     refuse_missing,
     verdict_codes,
@@ -26,17 +24,12 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.uncertainty.bootstrap import (
     GroupValue,
-    IntervalMethod,
-    check_interval_method,
     cluster_sums,
     group_values,
+    values_and_intervals,
 )
-from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
-    Part,
-    ShareStatistic,
-    of_shares,
-)
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, ShareStatistic, of_shares
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
 __all__ = [
     "FormConsistencyResult",
@@ -245,10 +238,7 @@ def form_consistency(
     clusters: Iterable[Hashable] | None = None,
     estimator: FormEstimator = "unbiased",
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> FormConsistencyResult:
     """Measure how alike the forms of a fact are answered.
 
@@ -266,18 +256,14 @@ def form_consistency(
             definition of Srikanth et al., which few forms push up.
         missing: "raise" refuses missing verdicts; "drop" leaves out such forms, with an
             `UnscoredWarning` that says how many.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples, shared by all metrics; "auto" takes none.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How intervals are made; resamples are shared by all metrics.
 
     Returns:
         The metrics, their intervals and the counts.
 
     Raises:
         ValueError: When no fact has two scored forms, a verdict is not binary or (under "raise")
-            missing, the number of clusters is not that of facts, or an option is out of range.
-        TypeError: When `n_resamples` is no integer.
+            missing, the number of clusters is not that of facts, or `estimator` is unknown.
 
     Notes:
         With two forms a fact, `consistency` is that of the paired table. The order of facts and of
@@ -298,9 +284,6 @@ def form_consistency(
         (0.356, 0.393)
     """
     rates = form_rates(estimator)
-    check_interval_method(interval)
-    check_confidence_level(confidence_level)
-    n_resamples = check_n_resamples(n_resamples)
     n_forms, n_right, n_missing = _count_forms(correct, missing)
     usable = n_forms > 1
     if not usable.any():
@@ -310,20 +293,15 @@ def form_consistency(
     values = group_values(
         summed,
         rates,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=np.random.default_rng(rng),
+        intervals,
     )
     if n_missing:
         warnings.warn(
             f"{n_missing} forms lack a verdict and were left out", UnscoredWarning, stacklevel=2
         )
     _warn_undefined(values, len(summed))
-    fields: dict[str, Any] = {name: found.value for name, found in values.items()}
-    fields |= {f"{name}_interval": v.interval(confidence_level) for name, v in values.items()}
     return FormConsistencyResult(
-        **fields,
+        **values_and_intervals(values),
         n_facts=int(usable.sum()),
         n_forms=int(n_forms[usable].sum()),
         n_single=int((~usable).sum()),
@@ -364,7 +342,10 @@ def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
     if n_clusters == 1:
         names.append("all intervals (one cluster)")
     else:
-        lost = (k for k, v in values.items() if math.isnan(v.low) and not math.isnan(v.value))
-        names += [f"interval of {name}" for name in lost]
+        names += [
+            f"interval of {name}"
+            for name, found in values.items()
+            if math.isnan(found.interval.low) and not math.isnan(found.value)
+        ]
     if names:
         warn_undefined(f"undefined (NaN): {', '.join(names)}", stacklevel=3)

@@ -1,6 +1,8 @@
 """Mean accuracy in bins of frequency that hold equally many surface instances."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
-    check_frame,
     column_names,
     group_positions,
     grouping_columns,
@@ -18,10 +19,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence_level,
     check_count,
-    check_missing,
-    check_n_resamples,
     check_same_index,
     complete_rows,
     label_codes,
@@ -32,18 +30,15 @@ from surface_consistency.metrics.correlation._correlations import average_ranks
 from surface_consistency.metrics.frequency.frequency_rows import (
     SUBSETS,
     FrequencyRows,
+    check_threshold,
     distinct_names,
     read_rows,
     take_subset,
     warn_missing,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    cluster_sums,
-    group_values,
-)
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 __all__ = ["binned_curve", "frequency_curves"]
 
@@ -54,10 +49,7 @@ def binned_curve(
     *,
     n_bins: int = 20,
     clusters: Iterable[Hashable] | None = None,
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "raise",
 ) -> pd.DataFrame:
     """Average accuracy in bins of frequency with about equally many rows.
@@ -69,10 +61,7 @@ def binned_curve(
         n_bins: Number of bins; RedirectQA's figure 3 has 20.
         clusters: The cluster of each row, such as its fact, for intervals that resample clusters
             within a bin; None takes each row for its own.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each bin; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; each bin is resampled by itself.
         missing: "raise" refuses rows in which a value is missing; "drop" leaves them out, with
             an `UnscoredWarning` that says how many.
 
@@ -84,7 +73,7 @@ def binned_curve(
     Raises:
         TypeError: When a value is no number or a count no integer.
         ValueError: When the lengths differ, there are no complete rows, an accuracy is outside
-            [0, 1], a value is (under "raise") missing, or an option is out of range.
+            [0, 1], a value is (under "raise") missing, or `n_bins` is less than 1.
 
     Notes:
         A row of average rank r goes to bin floor(n_bins (r - 1/2) / n), so equal frequencies share
@@ -99,11 +88,7 @@ def binned_curve(
         >>> curve[["bin", "frequency_min", "frequency_max", "n", "accuracy"]].values.tolist()
         [[0.0, 1.0, 2.0, 2.0, 0.0], [1.0, 3.0, 4.0, 2.0, 0.5], [2.0, 5.0, 6.0, 2.0, 0.75]]
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
-    if n_bins == 0:
-        raise ValueError("n_bins must be at least 1; got 0")
+    _check_bins(n_bins)
     check_same_index(frequency=frequency, accuracy=accuracy, clusters=clusters)
     columns = {
         "frequency": numeric_vector(frequency, "frequency"),
@@ -120,23 +105,20 @@ def binned_curve(
         )
     if columns["accuracy"].size == 0:
         raise ValueError("there must be at least one complete row to bin; got 0")
-    generator = np.random.default_rng(root_seed(rng))
+    drawn = replace(intervals, rng=np.random.default_rng(root_seed(intervals.rng)))
     warn_unscored(n_dropped, n_rows, what="rows", lack="a frequency or accuracy", stacklevel=2)
     bins = _bins(columns["frequency"], n_bins)
     rows = [
-        {"bin": int(number)}
-        | _point(
-            {k: v[bins == number] for k, v in columns.items()},
-            {
-                "confidence_level": confidence_level,
-                "n_resamples": n_resamples,
-                "method": interval,
-                "rng": generator,
-            },
-        )
+        {"bin": int(number)} | _point({k: v[bins == number] for k, v in columns.items()}, drawn)
         for number in np.unique(bins)
     ]
     return pd.DataFrame(rows)
+
+
+def _check_bins(n_bins: object) -> None:
+    """Refuse what is no number of bins."""
+    if check_count(n_bins, "n_bins") == 0:
+        raise ValueError("n_bins must be at least 1; got 0")
 
 
 def _bins(frequency: Floats, n_bins: int) -> Integers:
@@ -147,20 +129,20 @@ def _bins(frequency: Floats, n_bins: int) -> Integers:
 _MEAN = CountRatio(numerator=(1, 0), denominator=(0, 1))
 
 
-def _point(columns: dict[str, Floats], options: dict[str, Any]) -> dict[str, object]:
+def _point(columns: dict[str, Floats], intervals: Intervals) -> dict[str, object]:
     """Return the mean accuracy of one bin, with its interval."""
     accuracy = columns["accuracy"]
     _, codes = np.unique(columns["clusters"], return_inverse=True)
     sums = cluster_sums(np.column_stack([accuracy, np.ones_like(accuracy)]), codes)
-    found = group_values(sums, {"accuracy": _MEAN}, **options)["accuracy"]
+    bounds = group_values(sums, {"accuracy": _MEAN}, intervals)["accuracy"].interval
     return {
         "frequency_min": float(columns["frequency"].min()),
         "frequency_max": float(columns["frequency"].max()),
         "n": accuracy.size,
         "n_clusters": len(sums),
         "accuracy": float(accuracy.mean()),
-        "accuracy_low": found.low,
-        "accuracy_high": found.high,
+        "accuracy_low": bounds.low,
+        "accuracy_high": bounds.high,
     }
 
 
@@ -168,7 +150,6 @@ _RESULT = (
     *("model", "subset", "frequency", "bin", "frequency_min", "frequency_max", "n"),
     *("n_clusters", "accuracy", "accuracy_low", "accuracy_high"),
 )
-_COLUMN_OPTIONS = "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster"
 
 
 def frequency_curves(
@@ -182,10 +163,7 @@ def frequency_curves(
     cluster: str | None = "fact_id",
     n_bins: int = 20,
     high_frequency_above: float = 10.0,
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Bin accuracy by entity and by surface frequency, on the rows of `frequency_analysis`.
@@ -200,10 +178,7 @@ def frequency_curves(
         cluster: Column of what intervals take as a whole; None takes rows for independent.
         n_bins: Number of bins of about equally many rows.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each bin; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; each bin is resampled by itself.
         missing: "drop" leaves out rows that lack a frequency or an accuracy, with an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -231,24 +206,18 @@ def frequency_curves(
         >>> frame = pd.DataFrame(
         ...     {"fact_id": rows // 2, "is_canonical": rows % 2 == 0, "entity_frequency": rows + 1,
         ...      "surface_frequency": rows // 2 + 1, "accuracy": rows / 199})
-        >>> curves = frequency_curves(frame, n_bins=4, n_resamples=200)
+        >>> curves = frequency_curves(frame, n_bins=4)
         >>> curves.groupby(["subset", "frequency"], sort=False)["n"].sum().tolist()
         [200, 200, 100, 100, 100, 100, 90, 90]
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    check_missing(missing)
-    n_bins, n_resamples = check_count(n_bins, "n_bins"), check_n_resamples(n_resamples)
+    _check_bins(n_bins)
     models = distinct_names(column_names(accuracy), "accuracy")
     taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
     keys = grouping_columns(by, taken)
-    if not high_frequency_above >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
-    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical]
-    needed += [cluster] if cluster is not None else []
-    check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
+    check_threshold(high_frequency_above)
     data = read_rows(
         frame,
+        keys=keys,
         accuracies=models,
         entity_frequency=entity_frequency,
         surface_frequency=surface_frequency,
@@ -256,13 +225,12 @@ def frequency_curves(
         cluster=cluster,
         missing=missing,
     )
-    options = {
-        "n_bins": n_bins,
-        "interval": interval,
-        "confidence_level": confidence_level,
-        "n_resamples": n_resamples,
-        "rng": root_seed(rng),
-    }
+    curves = partial(
+        _two_curves,
+        data,
+        n_bins=n_bins,
+        intervals=replace(intervals, rng=root_seed(intervals.rng)),
+    )
     parts = []
     for key, positions in group_positions(frame, keys).items():
         for column, model in enumerate(models):
@@ -270,7 +238,7 @@ def frequency_curves(
             for subset in SUBSETS:
                 kept = take_subset(data, positions, subset, high_frequency_above).positions
                 kept = kept[~np.isnan(data.accuracies[kept, column])]
-                parts += _two_curves(data, kept, column, {**labels, "subset": subset}, options)
+                parts += curves(kept, column, {**labels, "subset": subset})
     warn_missing(data, len(frame), stacklevel=2)
     columns = [*keys, *taken]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
@@ -281,15 +249,17 @@ def _two_curves(
     kept: npt.NDArray[np.intp],
     column: int,
     labels: dict[str, Any],
-    options: dict[str, Any],
+    *,
+    n_bins: int,
+    intervals: Intervals,
 ) -> list[pd.DataFrame]:
     """Return the curves over entity and over surface frequency; none without rows."""
     if kept.size == 0:
         return []
     accuracy, clusters = data.accuracies[kept, column], data.clusters[kept]
     return [
-        binned_curve(values[kept], accuracy, clusters=clusters.tolist(), **options).assign(
-            **labels, frequency=name
-        )
+        binned_curve(
+            values[kept], accuracy, clusters=clusters.tolist(), n_bins=n_bins, intervals=intervals
+        ).assign(**labels, frequency=name)
         for name, values in (("entity", data.entity), ("surface", data.surface))
     ]

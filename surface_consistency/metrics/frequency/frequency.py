@@ -4,14 +4,13 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
-    check_frame,
     check_pair_ids,
     column_names,
     group_name,
@@ -24,9 +23,7 @@ from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
     MissingPolicy,
-    check_confidence_level,
-    check_missing,
-    check_n_resamples,
+    check_choice,
     warn_undefined,
 )
 from surface_consistency.metrics.correlation._correlations import (
@@ -48,16 +45,21 @@ from surface_consistency.metrics.frequency.frequency_rows import (
     FirstFrequency,
     FrequencyRows,
     FrequencyTransform,
+    check_threshold,
     distinct_names,
     read_rows,
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Scale,
     jackknife_bounds,
     jackknife_p_value,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Interval,
+    Intervals,
     percentile_interval,
 )
 
@@ -230,10 +232,7 @@ def frequency_analysis(
     method: CorrelationMethod = "pearson",
     transform: FrequencyTransform = "log",
     high_frequency_above: float = 10.0,
-    interval: Literal["auto", "percentile"] = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Correlate accuracy with log entity and log surface frequency, apart and given each other.
@@ -260,17 +259,15 @@ def frequency_analysis(
         is_canonical: Column that tells canonical surfaces (True) from redirects (False).
         by: Columns whose groups are analysed apart, such as the model of a long frame.
         cluster: Column of what is resampled as a whole, the fact or the subject; None takes rows
-            for independent and gives intervals without resampling.
+            for independent and gives Fisher's intervals.
         instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
         transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
             logarithm of 1 + frequency, which keeps them.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        interval: With `cluster`, "auto" for jackknife t intervals over clusters, correlations on
-            the scale of Fisher's z, or "percentile" of resamples.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each subset; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made, with `cluster`: "auto" is for jackknife t intervals over
+            clusters, correlations on the scale of Fisher's z, and "percentile" for those of
+            resamples of each subset; there is no "bca".
         missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
             a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
 
@@ -314,7 +311,7 @@ def frequency_analysis(
         ...     {"fact_id": np.arange(600) // 2, "is_canonical": np.arange(600) % 2 == 0,
         ...      "entity_frequency": entity, "surface_frequency": rng.binomial(entity, 0.3),
         ...      "accuracy": rng.random(600) < entity / 400})
-        >>> rows = frequency_analysis(frame, n_resamples=1000).set_index(["subset", "statistic"])
+        >>> rows = frequency_analysis(frame).set_index(["subset", "statistic"])
         >>> rows.loc[("redirect", "entity"), ["n", "n_clusters"]].tolist()
         [300, 300]
     """
@@ -322,13 +319,9 @@ def frequency_analysis(
     taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
     keys = grouping_columns(by, taken)
     check_correlation_method(method)
-    check_missing(missing)
-    if interval not in ("auto", "percentile"):
-        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
-    if not high_frequency_above >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
-    if transform not in ("log", "log1p"):
-        raise ValueError(f"transform must be 'log' or 'log1p'; got {transform!r}")
+    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
+    check_threshold(high_frequency_above)
+    check_choice(transform, ("log", "log1p"), "transform")
     constants = column_names(controls)
     taken_names = {*_names("entity", ()), *_names("others", ())}
     for name in distinct_names(constants, "controls") if constants else ():
@@ -340,17 +333,14 @@ def frequency_analysis(
         clustered=(cluster is not None),
         method=method,
         threshold=high_frequency_above,
-        interval=interval,
-        confidence_level=check_confidence_level(confidence_level),
-        n_resamples=check_n_resamples(n_resamples),
-        seed=root_seed(rng),
+        intervals=intervals,
+        seed=root_seed(intervals.rng),
     )
-    needed = [*keys, *models, entity_frequency, surface_frequency, is_canonical, *constants]
-    needed += [] if others_frequency is None else [others_frequency]
-    needed += [column for column in (cluster, instance_id) if column is not None]
-    check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
     data = read_rows(
         frame,
+        keys=keys,
+        instance_id=instance_id,
+        options=_COLUMN_OPTIONS,
         accuracies=models,
         entity_frequency=entity_frequency,
         surface_frequency=surface_frequency,
@@ -388,9 +378,7 @@ class _Options:
     clustered: bool
     method: CorrelationMethod
     threshold: float
-    interval: Literal["auto", "percentile"]
-    confidence_level: float
-    n_resamples: int
+    intervals: Intervals
     seed: int
 
 
@@ -456,7 +444,7 @@ def _statistics(
     resamples: Floats | None = None
     left_out: Floats | None = None
     sizes = np.bincount(codes).astype(np.float64)
-    if options.clustered and options.interval == "auto":
+    if options.clustered and options.intervals.method == "auto":
         left_out = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
             *left, sizes = left_out_correlations(x, y, codes, method=options.method)
@@ -464,8 +452,9 @@ def _statistics(
     elif options.clustered:
         resamples = np.empty((*estimates.shape, 0))
         if codes.max(initial=0) > 0:
+            n_resamples = options.intervals.n_resamples
             drawn = drawn_correlations(
-                x, y, codes, method=options.method, n_resamples=options.n_resamples, rng=rng
+                x, y, codes, method=options.method, n_resamples=n_resamples, rng=rng
             )
             resamples = np.ascontiguousarray(np.moveaxis(_stacked(*drawn), 0, -1))
     return [
@@ -478,7 +467,7 @@ def _statistics(
             sizes=sizes,
             n=kept.size,
             method=options.method,
-            confidence_level=options.confidence_level,
+            confidence_level=options.intervals.level,
         )
         for k in range(len(columns))
     ]

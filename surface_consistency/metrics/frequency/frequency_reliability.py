@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
-    check_frame,
     column_names,
     group_name,
     group_positions,
@@ -17,8 +16,8 @@ from surface_consistency.metrics._groups import (
 from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
+    check_choice,
     check_confidence_level,
-    check_missing,
     warn_undefined,
 )
 from surface_consistency.metrics.correlation._correlations import (
@@ -30,12 +29,16 @@ from surface_consistency.metrics.frequency.frequency_rows import (
     SUBSETS,
     FrequencyRows,
     FrequencyTransform,
+    check_threshold,
     distinct_names,
     read_rows,
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.uncertainty.intervals import jackknife_bounds, jackknife_p_value
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
+    jackknife_bounds,
+    jackknife_p_value,
+)
 
 __all__ = ["corrected_frequency_analysis"]
 
@@ -47,9 +50,6 @@ _RESULT = (
 )
 _TINY = 1e-10
 """Variance of accuracies, or share of that of frequencies, below which there is only rounding."""
-_COLUMN_OPTIONS = (
-    "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster of the rows"
-)
 
 
 def corrected_frequency_analysis(
@@ -140,22 +140,18 @@ def corrected_frequency_analysis(
     models = distinct_names(column_names(accuracy), "accuracy")
     taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
     keys = grouping_columns(by, taken)
-    check_missing(missing)
     check_confidence_level(confidence_level)
-    if transform not in ("log", "log1p"):
-        raise ValueError(f"transform must be 'log' or 'log1p'; got {transform!r}")
-    if not high_frequency_above >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    check_choice(transform, ("log", "log1p"), "transform")
+    check_threshold(high_frequency_above)
     measured = [*entity_frequency, *surface_frequency]
     if len(measured) != 4 or len(set(measured)) != 4:
         raise ValueError(
             "entity_frequency and surface_frequency must name two columns each, four in all: the "
             f"correction needs two measurements; got {measured}"
         )
-    needed = [*keys, *models, *measured, is_canonical, *([] if cluster is None else [cluster])]
-    check_frame(frame, needed, options=_COLUMN_OPTIONS, row="surface instance")
     data = read_rows(
         frame,
+        keys=keys,
         accuracies=models,
         entity_frequency=entity_frequency[0],
         surface_frequency=surface_frequency[0],

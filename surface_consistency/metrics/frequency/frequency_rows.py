@@ -29,6 +29,7 @@ __all__ = [
     "FrequencyRows",
     "FrequencyTransform",
     "LogFrequencyResult",
+    "check_threshold",
     "distinct_names",
     "log_frequency",
     "number_column",
@@ -286,9 +287,16 @@ class _SubsetRows:
     """Rows that lack a frequency."""
 
 
+def check_threshold(high_frequency_above: float) -> None:
+    """Refuse a frequency below 0 as the one that high frequencies exceed."""
+    if not high_frequency_above >= 0.0:
+        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+
+
 def read_rows(
     frame: pd.DataFrame,
     *,
+    keys: Sequence[str],
     accuracies: list[str],
     entity_frequency: str,
     surface_frequency: str,
@@ -297,9 +305,15 @@ def read_rows(
     missing: MissingPolicy,
     others_frequency: str | None = None,
     controls: Sequence[str] = (),
+    instance_id: str | None = None,
+    options: str = "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster",
 ) -> FrequencyRows:
-    """Read and check the columns of a frame."""
+    """Read and check the columns of a frame; those of `keys` and `instance_id` must be there."""
+    check_missing(missing)
     others = [] if others_frequency is None else [others_frequency]
+    named = [*keys, *accuracies, entity_frequency, surface_frequency, is_canonical, *controls]
+    named += [*others, *filter(None, (cluster, instance_id))]
+    check_frame(frame, named, options=options, row="surface instance")
     columns = {
         name: number_column(frame, name, most=np.inf)
         for name in (entity_frequency, surface_frequency, *others, *controls)

@@ -19,7 +19,6 @@ from surface_consistency.metrics._groups import (
     grouping_columns,
 )
 from surface_consistency.metrics._inputs import (
-    MISSING,
     Floats,
     Integers,
     MissingPolicy,
@@ -218,17 +217,14 @@ def correctness_regression(
         (-0.5, True)
     """
     check_confidence_level(confidence_level)
-    features, codes = scores_and_verdicts(scores, correct)
+    features, verdicts = scores_and_verdicts(scores, correct)
     terms = list(names) or [f"score_{number + 1}" for number in range(features.shape[1])]
     if len(terms) != features.shape[1]:
         raise ValueError(f"names must name {features.shape[1]} scores; got {len(terms)}")
-    if not np.isfinite(features).all() or (codes == MISSING).any():
-        bad = int(np.argmin(np.isfinite(features).all(axis=1) & (codes != MISSING)))
-        raise ValueError(f"instance {bad} lacks a finite score or a verdict: leave it out first")
     design = np.column_stack([np.ones(len(features)), features])
-    labels = label_codes(clusters, codes.size, "clusters", row="instance")
+    labels = label_codes(clusters, verdicts.size, "clusters", row="instance")
     _, owners = np.unique(labels, return_inverse=True)
-    fit = _fit(codes.astype(np.float64), design, owners)
+    fit = _fit(verdicts.astype(np.float64), design, owners)
     rows = _term_rows(fit, terms, owners, confidence_level)
     if fit.reason is not None:
         warn_undefined(f"the regression is undefined (NaN): {fit.reason}", stacklevel=2)

@@ -3,7 +3,7 @@
 import itertools
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,14 +11,19 @@ import numpy.typing as npt
 from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
-    check_confidence_level,
-    check_n_resamples,
+    check_choice,
     warn_undefined,
 )
 from surface_consistency.metrics.judging.judging import JudgeError
 from surface_consistency.metrics.positions.alignment import SCORES, topic_alignment, topic_cells
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
-from surface_consistency.metrics.uncertainty.intervals import Interval, Part, quantiles, share_sums
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, share_sums
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Interval,
+    Intervals,
+    quantiles,
+)
 
 __all__ = ["CorrectedAlignmentResult", "corrected_alignment"]
 
@@ -68,10 +73,7 @@ def corrected_alignment(
     long_error: JudgeError,
     error_correlation: float = 0.0,
     missing: MissingPolicy = "raise",
-    interval: Literal["auto", "percentile"] = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> CorrectedAlignmentResult:
     """Estimate F_S, F_L and alignment as a judge without error would see them.
 
@@ -92,11 +94,9 @@ def corrected_alignment(
             alone. Score with several values to see how much hangs on it.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        interval: "auto" joins Wilson's or MOVER limits over topics, the judge's errors held as
-            they are, with the spread of draws of these errors; "percentile" resamples both at once.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of draws of the judge's error rates, and under "percentile" of topics.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How intervals are made: "auto" joins Wilson's or MOVER limits over topics, the
+            judge's errors held as they are, with the spread of draws of these errors; "percentile"
+            resamples both at once; there is no "bca". `n_resamples` is the number of draws.
 
     Returns:
         The corrected scores with intervals.
@@ -104,7 +104,6 @@ def corrected_alignment(
     Raises:
         ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when an
             option is out of range, or errors as frequent as these cannot be correlated so much.
-        TypeError: When `n_resamples` is no integer.
 
     Notes:
         Without `error_correlation` the judge is taken to err on a short answer independently of the
@@ -131,10 +130,7 @@ def corrected_alignment(
         >>> round(scores.short_accuracy, 3), round(scores.alignment, 3)
         (0.611, 0.747)
     """
-    check_confidence_level(confidence_level)
-    if interval not in ("auto", "percentile"):
-        raise ValueError(f"interval must be 'auto' or 'percentile'; got {interval!r}")
-    n_resamples = check_n_resamples(n_resamples)
+    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
     topics = topic_alignment(short, long, missing=missing)
     cells = topic_cells(topics)
     if min(_better(short_error), _better(long_error)) <= 0.0:
@@ -143,20 +139,20 @@ def corrected_alignment(
     exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
     observed = cells.mean(axis=0, keepdims=True)
     means = _scores(_true_cells(observed, exact))[0]
-    generator = np.random.default_rng(rng)
+    generator, n_draws = intervals.generator(), intervals.n_resamples
     bounds = np.full((2, len(SCORES)), math.nan)
     if len(cells) > 1:
-        seen = np.broadcast_to(observed, (n_resamples, 4))
-        if interval == "percentile":
-            seen = resample_counts(cells, n_resamples=n_resamples, rng=generator) / len(cells)
-        short_rates = short_error.draws(n_resamples, generator)
-        long_rates = long_error.draws(n_resamples, generator)
+        seen = np.broadcast_to(observed, (n_draws, 4))
+        if intervals.method == "percentile":
+            seen = resample_counts(cells, n_resamples=n_draws, rng=generator) / len(cells)
+        short_rates = short_error.draws(n_draws, generator)
+        long_rates = long_error.draws(n_draws, generator)
         errors = _error_matrix(short_rates, long_rates, error_correlation)
         drawn = _scores(_true_cells(seen, errors))
-        tails = ((1.0 - confidence_level) / 2.0, (1.0 + confidence_level) / 2.0)
+        tails = ((1.0 - intervals.level) / 2.0, (1.0 + intervals.level) / 2.0)
         bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
-        if interval == "auto":
-            over_topics = _topic_bounds(cells, exact[0], short_error, long_error, confidence_level)
+        if intervals.method == "auto":
+            over_topics = _topic_bounds(cells, exact[0], short_error, long_error, intervals.level)
             bounds = _joined(means, over_topics, bounds)
     else:
         _warn("one topic says nothing of the spread between topics; bounds")
@@ -166,8 +162,8 @@ def corrected_alignment(
         fields[f"{name}_interval"] = Interval(
             low=float(bounds[0, place]),
             high=float(bounds[1, place]),
-            confidence_level=confidence_level,
-            method="mover" if interval == "auto" else interval,
+            confidence_level=intervals.level,
+            method="mover" if intervals.method == "auto" else intervals.method,
         )
     return CorrectedAlignmentResult(
         **fields,

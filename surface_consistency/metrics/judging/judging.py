@@ -8,21 +8,17 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import (
     MissingPolicy,
-    check_confidence_level,
     check_count,
-    check_n_resamples,
     check_same_index,
     warn_undefined,
 )
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_tables import PairedTable, paired_table
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    group_values,
-)
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
     Interval,
+    Intervals,
     undefined_interval,
     wilson_interval,
 )
@@ -197,10 +193,7 @@ def judge_agreement(
     judge: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> JudgeAgreementResult:
     """Compare a judge's verdicts with human labels of the same answers.
 
@@ -209,19 +202,15 @@ def judge_agreement(
         judge: Verdicts of the judge in the same order; None or NaN where it could not judge.
         missing: "raise" refuses missing values; "drop" leaves such answers out, with an
             `UnscoredWarning`.
-        interval: How that of kappa is made: "auto", "percentile" or "bca", as in
-            `cluster_bootstrap`; the others are Wilson's.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of answers for the interval of kappa; "auto" takes none.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How that of kappa is made, whose resamples are of answers; the others are
+            Wilson's, of the same level.
 
     Returns:
         Accuracy, kappa, sensitivity and specificity with intervals, and the confusion table.
 
     Raises:
         ValueError: When lengths differ, a value is no verdict, a verdict is missing under "raise",
-            or an option is out of range.
-        TypeError: When `n_resamples` is no integer.
+            or no answer has both.
 
     Notes:
         Without an answer that is right (wrong) by the human, sensitivity (specificity) is NaN;
@@ -240,9 +229,6 @@ def judge_agreement(
         >>> result.accuracy, round(result.kappa, 3), result.sensitivity, result.specificity
         (0.93, 0.854, 0.95, 0.9)
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples = check_n_resamples(n_resamples)
     check_same_index(human=human, judge=judge)
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
     table = paired_table(human_values, judge_values, missing=missing)
@@ -254,15 +240,13 @@ def judge_agreement(
             warn_undefined(f"{name} is undefined (NaN): no answer is {kind} by the human labels")
     return JudgeAgreementResult(
         accuracy=(table.both + table.neither) / table.n,
-        accuracy_interval=wilson_interval(
-            table.both + table.neither, table.n, confidence_level=confidence_level
-        ),
+        accuracy_interval=_share(table.both + table.neither, table.n, intervals.level),
         kappa=float(kappa_of_counts(table.counts)),
-        kappa_interval=_kappa_interval(table, interval, confidence_level, n_resamples, rng),
+        kappa_interval=_kappa_interval(table, intervals),
         sensitivity=table.both / n_right if n_right else math.nan,
-        sensitivity_interval=_share(table.both, n_right, confidence_level),
+        sensitivity_interval=_share(table.both, n_right, intervals.level),
         specificity=table.neither / n_wrong if n_wrong else math.nan,
-        specificity_interval=_share(table.neither, n_wrong, confidence_level),
+        specificity_interval=_share(table.neither, n_wrong, intervals.level),
         table=table,
         n_missing=len(human_values) - table.n,
     )
@@ -275,29 +259,16 @@ def _share(successes: int, n: int, level: float) -> Interval:
     return wilson_interval(successes, n, confidence_level=level)
 
 
-def _kappa_interval(
-    table: PairedTable,
-    method: IntervalMethod,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator | int | None,
-) -> Interval:
+def _kappa_interval(table: PairedTable, intervals: Intervals) -> Interval:
     if math.isnan(float(kappa_of_counts(table.counts))):
         warn_undefined(
             f"kappa is undefined (NaN): the verdicts in {table} do not vary", stacklevel=3
         )
-        return undefined_interval(level, method)
+        return undefined_interval(intervals.level, intervals.method)
     answers = np.repeat(np.eye(4), table.counts, axis=0)
-    found = group_values(
-        answers,
-        {"kappa": kappa_of_counts},
-        confidence_level=level,
-        n_resamples=n_resamples,
-        method=method,
-        rng=np.random.default_rng(rng),
-    )["kappa"]
-    if math.isnan(found.low):
+    bounds = group_values(answers, {"kappa": kappa_of_counts}, intervals)["kappa"].interval
+    if math.isnan(bounds.low):
         warn_undefined(
             "the interval of kappa is undefined (NaN): there is one answer", stacklevel=3
         )
-    return found.interval(level)
+    return bounds

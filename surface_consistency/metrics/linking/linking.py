@@ -23,6 +23,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_count,
+    check_equal_lengths,
     check_missing,
     refuse_missing,
     verdict_codes,
@@ -30,8 +31,8 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import IntervalMethod
-from surface_consistency.metrics.uncertainty.intervals import Part, of_shares
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 __all__ = ["LINKING_KINDS", "LINKING_RATES", "LinkingTable", "linking_by", "linking_table"]
 
@@ -49,11 +50,7 @@ def _linking_cells(
     """Return each example's cell: 0, 1 positives right, wrong; 2, 3 negatives; -1 missing."""
     check_missing(missing)
     codes, labels = verdict_codes(correct, names[0]), list(kinds)
-    if len(labels) != codes.size:
-        raise ValueError(
-            f"{names[0]} and {names[1]} must have equal lengths, one entry an example; "
-            f"got {codes.size} and {len(labels)}"
-        )
+    check_equal_lengths(**{names[0]: codes.size, names[1]: len(labels)})
     for index, label in enumerate(labels):
         if label not in LINKING_KINDS:
             raise ValueError(
@@ -249,10 +246,7 @@ def linking_by(
     correct: str = "is_correct",
     kind: str = "kind",
     cluster: str | None = "fact_id",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute raw and balanced accuracy of each group of linking examples, with intervals.
@@ -265,10 +259,7 @@ def linking_by(
         kind: Column of kinds, each one of `LINKING_KINDS`.
         cluster: Column of what is resampled as a whole. A positive example and the negatives made
             from it share a name, so it should join them at least; None takes rows for independent.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out examples that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -280,7 +271,7 @@ def linking_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        TypeError: When `frame` is no DataFrame.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             kind is unknown, a cluster id is missing, a `by` column is named twice or as a column of
             the result, or an option is out of range.
@@ -298,7 +289,7 @@ def linking_by(
         >>> frame = pd.DataFrame(
         ...     {"fact_id": np.arange(60) // 3, "kind": kinds * 20, "type": "Typical_Errors",
         ...      "is_correct": [0, 1, 1, 1, 1, 0] * 10})
-        >>> rows = linking_by(frame, by="type", n_resamples=500)
+        >>> rows = linking_by(frame, by="type")
         >>> rows[["type", "n", "balanced_accuracy"]].values.tolist()
         [['Typical_Errors', 60, 0.625]]
     """
@@ -317,8 +308,5 @@ def linking_by(
         LINKING_RATES,
         lambda where: counted_cells(cells[where], clusters[where], _CELLS),
         columns=_COLUMNS,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        method=interval,
+        intervals=intervals,
     )

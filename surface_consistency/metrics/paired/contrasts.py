@@ -30,6 +30,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
+    check_choice,
     check_confidence_level,
     outcome_cells,
     warn_undefined,
@@ -37,13 +38,15 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
-from surface_consistency.metrics.uncertainty.intervals import (
-    FEW_CLUSTERS,
-    Interval,
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
     jackknife_bounds,
     jackknife_p_value,
     share_sums,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    FEW_CLUSTERS,
+    Interval,
     undefined_interval,
 )
 from surface_consistency.metrics.uncertainty.multiplicity import adjust_p_values
@@ -365,8 +368,7 @@ def contrasts_by(
     keys = grouping_columns([*column_names(within), between], _COLUMNS)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
-    if pairs not in ("pairwise", "common"):
-        raise ValueError(f"pairs must be 'pairwise' or 'common'; got {pairs!r}")
+    check_choice(pairs, ("pairwise", "common"), "pairs")
     rates = _named_rates(rate)
     cells = outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)

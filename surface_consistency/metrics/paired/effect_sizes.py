@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv
 
-from surface_consistency.metrics._inputs import Floats, check_confidence_level, warn_undefined
-from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, check_table
-from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
-    Part,
-    of_shares,
-    wilson_interval,
+from surface_consistency.metrics._inputs import (
+    Floats,
+    check_choice,
+    check_confidence_level,
+    warn_undefined,
 )
+from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, check_table
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
 
 __all__ = [
     "DISCORDANT_ODDS",
@@ -172,8 +173,7 @@ def discordant_odds_ratio(
         [4.64, 4.25, 5.07]
     """
     check_confidence_level(confidence_level)
-    if method not in ("exact", "wilson"):
-        raise ValueError(f"method must be 'exact' or 'wilson'; got {method!r}")
+    check_choice(method, ("exact", "wilson"), "method")
     b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
         warn_undefined("the odds ratio is undefined (NaN): no pair is discordant")

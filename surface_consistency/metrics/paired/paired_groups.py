@@ -31,11 +31,8 @@ from surface_consistency.metrics.paired.mcnemar_tests import (
 )
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.paired.power import design_effect_of
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    Statistic,
-    check_interval_method,
-)
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 __all__ = ["PairedTest", "paired_by"]
 
@@ -55,10 +52,7 @@ def paired_by(
     pair_id: str | None = None,
     rates: Mapping[str, Statistic] = PAIRED_RATES,
     test: PairedTest = "auto",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
     """Compute the paired metrics of each group, with intervals that respect clusters.
@@ -79,11 +73,8 @@ def paired_by(
             group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
             and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
             and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
-        interval: How intervals are made: "auto", which holds near 0 and 1 and with few clusters,
-            or "percentile" or "bca" of resamples, as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of each group, shared by its rates; "auto" takes none.
-        rng: Seed of the resampling, at least 0; generator to draw it from; or None for a fresh one.
+        intervals: How intervals are made; resamples of a group are shared by its rates, and each
+            group derives its own seed.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
 
@@ -97,7 +88,7 @@ def paired_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
-        TypeError: When `frame` is no DataFrame, `n_resamples` no integer, or `rng` no seed.
+        TypeError: When `frame` is no DataFrame.
         ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
             cluster id is missing, a pair id stands twice in a group, a `by` column is named twice
             or as a column of the result, or has empty cells besides a label "none", or an option
@@ -124,7 +115,7 @@ def paired_by(
         >>> frame = pd.DataFrame(
         ...     {"fact_id": range(30), "category": categories * 10,
         ...      "first_correct": [1, 0, 1] * 10, "second_correct": [0, 0, 1] * 10})
-        >>> rows = paired_by(frame, by="category", n_resamples=1000)
+        >>> rows = paired_by(frame, by="category")
         >>> rows[["category", "both", "first_only", "neither", "n", "flip_rate"]].values.tolist()
         [['from plurals', 10, 0, 10, 20, 0.0], ['from surnames', 0, 10, 10, 20, 0.5]]
     """
@@ -134,7 +125,6 @@ def paired_by(
         raise ValueError(f"rates makes a column of the result twice: {twice[0]!r}; rename the rate")
     keys = grouping_columns(by, columns)
     check_test(test)
-    check_interval_method(interval)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="by, first, second, cluster or pair_id")
     cells = outcome_cells(
@@ -158,9 +148,6 @@ def paired_by(
         rates,
         summed,
         columns=columns,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        rng=rng,
-        method=interval,
+        intervals=intervals,
         others={"mcnemar_p_value": f"{test} test"},
     )

@@ -18,7 +18,7 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.uncertainty.intervals import Link, Part
+from surface_consistency.metrics.uncertainty.cluster_bounds import Link, Part
 
 __all__ = [
     "PAIRED_RATES",

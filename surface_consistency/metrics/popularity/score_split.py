@@ -13,9 +13,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence_level,
     check_missing,
-    check_n_resamples,
     check_same_index,
     label_codes,
     verdict_codes,
@@ -23,12 +21,9 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    group_values,
-)
-from surface_consistency.metrics.uncertainty.intervals import Interval, Part, of_shares
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
 __all__ = ["SplitAccuracyResult", "median_split", "split_accuracy", "split_difference"]
 
@@ -100,10 +95,7 @@ def split_accuracy(
     threshold: float | None = None,
     clusters: Iterable[Hashable] | None = None,
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> SplitAccuracyResult:
     """Compare accuracy between instances with high and with low scores.
 
@@ -114,18 +106,14 @@ def split_accuracy(
         clusters: The cluster of each instance; None resamples instances.
         missing: "raise" refuses NaN scores and missing verdicts; "drop" leaves such instances out,
             with an `UnscoredWarning` that says how many.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How intervals are made.
 
     Returns:
         Both accuracies and their difference with intervals, threshold and counts.
 
     Raises:
         ValueError: When lengths differ, a verdict is not binary, a value is missing under "raise",
-            nothing is left, or an option is out of range.
-        TypeError: When `n_resamples` is no integer.
+            or nothing is left.
 
     Notes:
         The threshold is kept as it is in every resample. A side without instances is NaN, and so is
@@ -140,9 +128,6 @@ def split_accuracy(
         >>> result.low_accuracy, result.high_accuracy, result.difference
         (0.5, 1.0, 0.5)
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples = check_n_resamples(n_resamples)
     check_same_index(scores=scores, correct=correct, clusters=clusters)
     values, codes, kept = _complete(scores, correct, missing)
     labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
@@ -151,12 +136,9 @@ def split_accuracy(
     found = group_values(
         _sums(is_high, codes, labels),
         {"low": _LOW, "high": _HIGH, "difference": split_difference},
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=np.random.default_rng(rng),
+        intervals,
     )
-    undefined = [name for name, value in found.items() if value.low != value.low]
+    undefined = [name for name, value in found.items() if value.interval.low != value.interval.low]
     if undefined:
         warn_undefined(
             f"undefined (NaN): interval of {', '.join(undefined)} accuracy; there are "
@@ -168,9 +150,9 @@ def split_accuracy(
         low_accuracy=found["low"].value,
         high_accuracy=found["high"].value,
         difference=found["difference"].value,
-        low_accuracy_interval=found["low"].interval(confidence_level),
-        high_accuracy_interval=found["high"].interval(confidence_level),
-        difference_interval=found["difference"].interval(confidence_level),
+        low_accuracy_interval=found["low"].interval,
+        high_accuracy_interval=found["high"].interval,
+        difference_interval=found["difference"].interval,
         threshold=float(np.median(values)) if threshold is None else float(threshold),
         n_low=int((~is_high).sum()),
         n_high=int(is_high.sum()),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,20 +12,14 @@ from surface_consistency.metrics._inputs import (
     Codes,
     Floats,
     MissingPolicy,
-    check_confidence_level,
     check_missing,
-    check_n_resamples,
     verdict_codes,
     warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, table_of
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    group_values,
-)
-from surface_consistency.metrics.uncertainty.intervals import Interval
+from surface_consistency.metrics.uncertainty.bootstrap import group_values, values_and_intervals
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
 __all__ = [
     "SCORES",
@@ -255,10 +248,7 @@ def alignment_scores(
     long: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> AlignmentResult:
     """Score short against long answers: the mean over topics of `topic_alignment`.
 
@@ -268,18 +258,13 @@ def alignment_scores(
             `(n_topics, n_permutations, n_slots)`.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of topics, shared by all scores; "auto" takes none.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How intervals are made; resamples of topics are shared by all scores.
 
     Returns:
         The scores with their intervals, the table of all pairs, and the counts.
 
     Raises:
-        ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when
-            `confidence_level` or `n_resamples` is out of range.
-        TypeError: When `n_resamples` is no integer.
+        ValueError: For what `topic_alignment` refuses, or when no pair has both verdicts.
 
     Notes:
         Intervals take topics whole, since the facts of a topic, and the permutations of one query,
@@ -297,9 +282,6 @@ def alignment_scores(
         >>> round(scores.alignment, 2), round(scores.signed_alignment, 2)
         (0.9, -0.3)
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples = check_n_resamples(n_resamples)
     topics = topic_alignment(short, long, missing=missing)
     cells = topic_cells(topics)
     if len(cells) == 1:
@@ -309,10 +291,7 @@ def alignment_scores(
     found = group_values(
         cells,
         SCORES,
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=np.random.default_rng(rng),
+        intervals,
     )
     kept = topics.n_pairs > 0
     means = {
@@ -322,12 +301,10 @@ def alignment_scores(
         "alignment": float(topics.alignment[kept].mean()),
         "signed_alignment": float(topics.signed_alignment[kept].mean()),
     }
-    fields: dict[str, Any] = {**means}
-    fields |= {f"{name}_interval": v.interval(confidence_level) for name, v in found.items()}
     return AlignmentResult(
-        **fields,
+        **(values_and_intervals(found) | means),
         table=topics.table,
         n_topics=len(cells),
         n_missing=topics.n_missing,
-        n_resamples=n_resamples,
+        n_resamples=intervals.n_resamples,
     )

@@ -6,7 +6,7 @@ the next. The null band holds what that alone brings about.
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -21,7 +21,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence_level,
+    check_choice,
     check_n_resamples,
     warn_undefined,
     warn_unscored,
@@ -37,13 +37,13 @@ from surface_consistency.metrics.positions._momentum_null import (
 )
 from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    Statistic,
-    check_interval_method,
-    group_values,
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic, group_values
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Interval,
+    Intervals,
+    percentile_interval,
 )
-from surface_consistency.metrics.uncertainty.intervals import Interval, percentile_interval
 
 __all__ = [
     "MomentumCurve",
@@ -75,8 +75,8 @@ class MomentumPoint:
     null_probability: float
     """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
     null_probability_interval: Interval
-    """The null band: without momentum, a share `confidence_level` of data stays inside it at all
-    points of both curves at once."""
+    """The null band: without momentum, a share of data, which is the level of the intervals, stays
+    inside it at all points of both curves at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +119,8 @@ class MomentumResult:
     """Which null band was drawn."""
     band_p_value: float
     """p-value of the point that lies furthest out among the draws without momentum, over both
-    curves, in (0, 1]; at 1 - `confidence_level` or below where a point leaves the band. NaN where
-    no run has a length that the draws have too."""
+    curves, in (0, 1]; at 1 less the level of the intervals or below where a point leaves the band.
+    NaN where no run has a length that the draws have too."""
     n_resamples: int
     """Number of resamples of topics."""
     n_null: int
@@ -181,12 +181,12 @@ def _depths(values: Floats, draws: Floats) -> Floats:
 def _curve_of(
     streak: int,
     counts: Integers,
-    intervals: tuple[list[Interval], Interval],
+    bounds: tuple[list[Interval], Interval],
     without: Floats,
     band: Floats,
     level: float,
 ) -> MomentumCurve:
-    """Build the curve of one kind of run; `intervals` are those by length and of the slope.
+    """Build the curve of one kind of run; `bounds` are those by length and of the slope.
 
     `counts` has shape `(n_lengths, 2)`; null draws come before those axes.
     """
@@ -198,7 +198,7 @@ def _curve_of(
             n=int(counts[length, 0]),
             n_correct=int(counts[length, 1]),
             probability=float(share[length]),
-            probability_interval=intervals[0][length],
+            probability_interval=bounds[0][length],
             null_probability=_mean(null_shares[:, length]),
             null_probability_interval=Interval(
                 low=float(band[0, length]),
@@ -214,7 +214,7 @@ def _curve_of(
         streak=streak,
         points=points,
         slope=slope,
-        slope_interval=intervals[1],
+        slope_interval=bounds[1],
         null_slope=_mean(null_slopes),
         null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
         p_value=_p_value(slope, null_slopes),
@@ -262,11 +262,8 @@ def momentum(
     orders: npt.ArrayLike | None = None,
     null: MomentumNull | None = None,
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
+    intervals: Intervals = DEFAULT_INTERVALS,
     n_null: int = 1_000,
-    rng: np.random.Generator | int | None = 0,
 ) -> MomentumResult:
     """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
 
@@ -289,11 +286,9 @@ def momentum(
             their topic. The result says which.
         missing: "raise" refuses missing verdicts; "drop" leaves out whole responses that lack one,
             with an `UnscoredWarning`.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals and of the null band, in (0, 1).
-        n_resamples: Number of resamples of topics; "auto" takes none.
+        intervals: How intervals are made; topics are resampled. Its level is that of the null band
+            too, and its seed that of the draws without momentum.
         n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
-        rng: Seed, random generator, or None for fresh entropy.
 
     Returns:
         The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
@@ -304,14 +299,14 @@ def momentum(
             complete, `orders` does not hold each sub-question once a row or is left out for several
             permutations, or an option is out of range; under "topic-and-slot" with more than 12
             slots.
-        TypeError: When `orders`, `n_resamples` or `n_null` are no integers.
+        TypeError: When `orders` or `n_null` are no integers.
 
     Notes:
         Lengths that no slot came after are NaN, and so is the slope where all runs are equally
         long, with one `UndefinedMetricWarning`; a single topic gives NaN bounds. The order of
         topics and permutations does not matter, but for the random draws. Swapping right and wrong
         swaps the curves and turns each probability p into 1 - p. The band is one for all points of
-        both curves: without momentum some point leaves it in a share 1 - `confidence_level` of data
+        both curves: without momentum some point leaves it in a share 1 - level of data
         sets, where a band point by point is left by some point in a third of them. A curve inside
         it shows no momentum, however steep it is. Effects of a whole response (all slots bad at
         once) are kept by both nulls, hence never counted as momentum.
@@ -331,16 +326,14 @@ def momentum(
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
-        >>> result = momentum(slots, n_resamples=1000)
+        >>> result = momentum(slots)
         >>> [(point.n, round(point.probability, 3)) for point in result.correct.points[:3]]
         [(175, 0.286), (75, 1.0), (75, 1.0)]
         >>> result.correct.slope > result.correct.null_slope_interval.high
         True
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples, n_null = check_n_resamples(n_resamples), check_n_resamples(n_null, "n_null")
-    generator = np.random.default_rng(rng)
+    n_null = check_n_resamples(n_null, "n_null")
+    generator = intervals.generator()
     codes = response_codes(slots, "slots", missing=missing)
     places = None if orders is None else checked_orders(orders, slots=np.shape(slots))
     null = _chosen_null(null, places, codes.shape[2])
@@ -363,31 +356,25 @@ def momentum(
     found = group_values(
         by_topic.reshape(len(by_topic), -1).astype(np.float64),
         run_statistics(codes.shape[2]),
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=generator,
+        replace(intervals, rng=generator),
     )
     kept = None if places is None else places[complete]
     without = _null_counts(verdicts, topics, kept, null, n_null, generator)
     counts = by_topic.sum(axis=0)
     null_curves = _shares(without).reshape(n_null, -1)
-    bands, depths = _envelope(null_curves, confidence_level)
+    bands, depths = _envelope(null_curves, intervals.level)
     bands = bands.reshape(2, len(STREAKS), -1)
     curves = [
         _curve_of(
             streak,
             counts[kind],
             (
-                [
-                    found[f"{kind} {length}"].interval(confidence_level)
-                    for length in range(counts.shape[1])
-                ],
-                found[f"{kind} slope"].interval(confidence_level),
+                [found[f"{kind} {length}"].interval for length in range(counts.shape[1])],
+                found[f"{kind} slope"].interval,
             ),
             without[:, kind],
             bands[:, kind],
-            confidence_level,
+            intervals.level,
         )
         for kind, streak in enumerate(STREAKS)
     ]
@@ -405,7 +392,7 @@ def momentum(
         n_missing=complete.size - len(verdicts),
         null=null,
         band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
-        n_resamples=n_resamples,
+        n_resamples=intervals.n_resamples,
         n_null=n_null,
     )
 
@@ -431,8 +418,7 @@ def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: in
             orders.shape[0] * orders.shape[1]
         )
         return "topic" if is_repeated or n_slots > MAX_PATTERN_SLOTS else "topic-and-slot"
-    if null not in ("topic", "topic-and-slot"):
-        raise ValueError(f"null must be 'topic' or 'topic-and-slot'; got {null!r}")
+    check_choice(null, ("topic", "topic-and-slot"), "null")
     if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
         raise ValueError(
             f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "

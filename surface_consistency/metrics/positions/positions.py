@@ -15,25 +15,15 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_confidence_level,
-    check_n_resamples,
     warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders, slot_counts
-from surface_consistency.metrics.uncertainty.bootstrap import (
-    IntervalMethod,
-    check_interval_method,
-    group_values,
-)
-from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
-    Part,
-    ShareStatistic,
-    of_shares,
-)
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, ShareStatistic, of_shares
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
 __all__ = ["PositionPoint", "PositionResult", "position_curve", "slot_statistics"]
 
@@ -77,10 +67,7 @@ def position_curve(
     orders: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
-    interval: IntervalMethod = "auto",
-    confidence_level: float = 0.95,
-    n_resamples: int = 10_000,
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> PositionResult:
     """Estimate the accuracy of long answers in each slot.
 
@@ -92,10 +79,7 @@ def position_curve(
         missing: "raise" refuses missing verdicts; "drop" leaves out each sub-question that
             lacks one, in all orders of its topic, so that the balance stays, with an
             `UnscoredWarning`.
-        interval: How intervals are made: "auto", "percentile" or "bca", as in `cluster_bootstrap`.
-        confidence_level: Nominal coverage of the intervals, in (0, 1).
-        n_resamples: Number of resamples of topics; "auto" takes none.
-        rng: Seed, random generator, or None for fresh entropy.
+        intervals: How intervals are made; topics are resampled.
 
     Returns:
         The accuracy in each slot and its slope over slots, with intervals.
@@ -103,8 +87,8 @@ def position_curve(
     Raises:
         ValueError: When the orders are not counter-balanced (the message names a topic, the
             sub-question and its slots), shapes differ, a value is no verdict or (under "raise")
-            missing, no sub-question is complete, or an option is out of range.
-        TypeError: When `orders` or `n_resamples` are no integers.
+            missing, or no sub-question is complete.
+        TypeError: When `orders` are no integers.
 
     Notes:
         Balance makes every slot hold the same facts, so that slots differ by position alone. A
@@ -118,13 +102,10 @@ def position_curve(
     Examples:
         >>> orders = [[[0, 1], [1, 0]]] * 40
         >>> slots = [[[1, 0], [1, 1]], [[1, 0], [0, 0]]] * 20
-        >>> result = position_curve(slots, orders, n_resamples=1000)
+        >>> result = position_curve(slots, orders)
         >>> [point.accuracy for point in result.points], result.slope
         ([0.75, 0.25], -0.5)
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(interval)
-    n_resamples = check_n_resamples(n_resamples)
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
     totals = np.column_stack((right, n_answers)).astype(np.float64)
     accuracies, slope = slot_statistics(right.shape[1])
@@ -132,10 +113,7 @@ def position_curve(
     found = group_values(
         totals,
         {**{str(slot): rate for slot, rate in enumerate(accuracies)}, "slope": slope},
-        confidence_level=confidence_level,
-        n_resamples=n_resamples,
-        method=interval,
-        rng=np.random.default_rng(rng),
+        intervals,
     )
     return PositionResult(
         points=tuple(
@@ -144,15 +122,15 @@ def position_curve(
                 n=int(n_answers.sum()),
                 n_correct=int(right[:, slot].sum()),
                 accuracy=found[str(slot)].value,
-                accuracy_interval=found[str(slot)].interval(confidence_level),
+                accuracy_interval=found[str(slot)].interval,
             )
             for slot in range(right.shape[1])
         ),
         slope=found["slope"].value,
-        slope_interval=found["slope"].interval(confidence_level),
+        slope_interval=found["slope"].interval,
         n_topics=len(right),
         n_missing=n_missing,
-        n_resamples=n_resamples,
+        n_resamples=intervals.n_resamples,
     )
 
 

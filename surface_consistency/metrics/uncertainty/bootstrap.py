@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,22 +13,28 @@ import numpy.typing as npt
 from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
-    check_confidence_level,
     check_n_resamples,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.intervals import Interval, quantiles, statistic_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import statistic_bounds
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Interval,
+    Intervals,
+    percentile_interval,
+    quantiles,
+    undefined_interval,
+)
 
 __all__ = [
     "BootstrapResult",
     "GroupValue",
-    "IntervalMethod",
     "Statistic",
-    "check_interval_method",
     "cluster_bootstrap",
     "cluster_sums",
     "group_values",
     "resample_counts",
+    "values_and_intervals",
 ]
 
 
@@ -63,18 +69,6 @@ def _bca_bounds(
     levels = tuple(normal.cdf(bias + s / (1.0 - skewness * s)) for s in shifted)
     low, high = quantiles(values, levels)
     return low, high
-
-
-IntervalMethod: TypeAlias = Literal["auto", "percentile", "bca"]
-"""What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
-
-_METHODS: tuple[IntervalMethod, ...] = ("auto", "percentile", "bca")
-
-
-def check_interval_method(method: str, name: str = "interval") -> None:
-    """Refuse the name of no way to make an interval."""
-    if method not in _METHODS:
-        raise ValueError(f"{name} must be one of {', '.join(_METHODS)}; got {method!r}")
 
 
 Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
@@ -149,10 +143,7 @@ def cluster_bootstrap(
     counts: npt.ArrayLike,
     statistic: Statistic,
     *,
-    n_resamples: int = 10_000,
-    confidence_level: float = 0.95,
-    method: IntervalMethod = "auto",
-    rng: np.random.Generator | int | None = 0,
+    intervals: Intervals = DEFAULT_INTERVALS,
 ) -> BootstrapResult:
     """Bootstrap a statistic of summed counts by resampling whole clusters.
 
@@ -163,22 +154,15 @@ def cluster_bootstrap(
             `cluster_counts`.
         statistic: Maps summed counts of shape `(..., k)` to values of shape `(...)`; any entry of
             `PAIRED_RATES`, or a vectorised function of one's own.
-        n_resamples: Number of resamples.
-        confidence_level: Nominal coverage, in (0, 1).
-        method: How the interval is made. "auto" takes what holds near 0 and 1 and with few
-            clusters: Wilson's interval of a share, the MOVER interval of a difference of shares,
-            the image of Wilson's for kappa and odds, a jackknife t interval of any other function.
-            "percentile" and "bca" (bias-corrected and accelerated) read it from the resamples.
-        rng: Seed, which gives the same interval again; random generator; or None for fresh entropy.
+        intervals: Level, method, resamples and seed of the interval.
 
     Returns:
         Estimate, interval, standard error, and the numbers of clusters and resamples.
 
     Raises:
         ValueError: When `counts` is not a finite matrix with at least one row and one column,
-            `n_resamples` is less than 1, `confidence_level` is not in (0, 1), `method` is unknown,
             or `statistic` returns another shape than `(...)`.
-        TypeError: When `counts` holds no numbers or `n_resamples` is no integer.
+        TypeError: When `counts` holds no numbers.
 
     Notes:
         The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, for an undefined
@@ -205,20 +189,17 @@ def cluster_bootstrap(
         >>> result.estimate, round(bounds.low, 2), round(bounds.high, 2)
         (0.6, 0.54, 0.66)
     """
-    check_confidence_level(confidence_level)
-    check_interval_method(method, "method")
     patterns, frequencies = _patterns(_matrix(counts))
-    n_resamples, n_clusters = check_n_resamples(n_resamples), int(frequencies.sum())
-    totals = _resample(patterns, frequencies, n_resamples, rng)
-    values = _evaluate(statistic, totals)
+    n_resamples, n_clusters = intervals.n_resamples, int(frequencies.sum())
+    values = _evaluate(statistic, _resample(patterns, frequencies, n_resamples, intervals.rng))
     estimate = float(_evaluate(statistic, frequencies @ patterns))
     finite = values[np.isfinite(values)]
-    low, high = math.nan, math.nan
-    made: str = method if method != "auto" else "jackknife"
+    method = intervals.method
+    bounds = undefined_interval(intervals.level, "jackknife" if method == "auto" else method)
     if n_clusters > 1 and not math.isnan(estimate):
         sums = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
-        low, high, made = _bounds(statistic, sums, values, estimate, method, confidence_level)
-    if math.isnan(low):
+        bounds = _interval(statistic, sums, values, estimate, intervals)
+    if math.isnan(bounds.low):
         if n_clusters == 1:
             reason = "one cluster says nothing of the spread between clusters"
         elif math.isnan(estimate):
@@ -235,9 +216,7 @@ def cluster_bootstrap(
         warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
     return BootstrapResult(
         estimate=estimate,
-        estimate_interval=Interval(
-            low=low, high=high, confidence_level=confidence_level, method=made
-        ),
+        estimate_interval=bounds,
         standard_error=float(finite.std(ddof=1)) if finite.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=n_resamples,
@@ -338,23 +317,11 @@ class GroupValue(NamedTuple):
     value: float
     """Of all clusters; NaN where undefined."""
 
-    low: float
-    """Lower bound; NaN where undefined."""
-
-    high: float
-    """Upper bound; NaN where undefined."""
+    interval: Interval
+    """Its interval; NaN bounds where undefined."""
 
     n_undefined: int
     """Resamples in which it was NaN; 0 where the interval needs none."""
-
-    method: str
-    """How the interval was made."""
-
-    def interval(self, confidence_level: float) -> Interval:
-        """Return the bounds as an interval."""
-        return Interval(
-            low=self.low, high=self.high, confidence_level=confidence_level, method=self.method
-        )
 
 
 def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
@@ -365,48 +332,42 @@ def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
 
 
 def group_values(
-    sums: Floats,
-    statistics: Mapping[str, Statistic],
-    *,
-    confidence_level: float,
-    n_resamples: int,
-    method: IntervalMethod,
-    rng: np.random.Generator,
+    sums: Floats, statistics: Mapping[str, Statistic], intervals: Intervals
 ) -> dict[str, GroupValue]:
     """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
     totals = sums.sum(axis=0)
     drawn = np.empty((0, sums.shape[1]))
-    if len(sums) > 1 and method != "auto":
-        drawn = resample_counts(sums, n_resamples=n_resamples, rng=rng)
-    found = {}
+    if len(sums) > 1 and intervals.method != "auto":
+        drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
+    group = {}
     for name, statistic in statistics.items():
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
-        low, high = math.nan, math.nan
-        made: str = method if method != "auto" else "jackknife"
-        if len(sums) > 1:
-            low, high, made = _bounds(statistic, sums, values, value, method, confidence_level)
         n_undefined = int(np.count_nonzero(np.isnan(values)))
-        found[name] = GroupValue(value, low, high, n_undefined, made)
-    return found
+        bounds = _interval(statistic, sums, values, value, intervals)
+        group[name] = GroupValue(value, bounds, n_undefined)
+    return group
 
 
-def _bounds(
-    statistic: Statistic,
-    sums: Floats,
-    drawn: Floats,
-    estimate: float,
-    method: IntervalMethod,
-    level: float,
-) -> tuple[float, float, str]:
-    """Return the bounds of one statistic of two clusters or more, and how they were made."""
+def values_and_intervals(group: Mapping[str, GroupValue]) -> dict[str, Any]:
+    """Return each statistic as the fields of a result: its value, and its interval."""
+    fields: dict[str, Any] = {name: found.value for name, found in group.items()}
+    return fields | {f"{name}_interval": found.interval for name, found in group.items()}
+
+
+def _interval(
+    statistic: Statistic, sums: Floats, drawn: Floats, estimate: float, intervals: Intervals
+) -> Interval:
+    """Return the interval of one statistic of clusters; NaN for one cluster."""
+    level, method = intervals.level, intervals.method
+    if len(sums) < 2:
+        return undefined_interval(level, "jackknife" if method == "auto" else method)
     if method == "auto":
         low, high, made = statistic_bounds(statistic, sums, level)
-        return float(low), float(high), made
-    if method == "bca":
-        skewness = _acceleration(statistic, sums, np.ones(len(sums)))
-        return *_bca_bounds(drawn, estimate, skewness, level), method
-    tail = (1.0 - level) / 2.0
-    lower, upper = quantiles(drawn, (tail, 1.0 - tail))
-    return lower, upper, method
+        return Interval(low=float(low), high=float(high), confidence_level=level, method=made)
+    if method == "percentile":
+        return percentile_interval(drawn, confidence_level=level)
+    skewness = _acceleration(statistic, sums, np.ones(len(sums)))
+    lower, upper = _bca_bounds(drawn, estimate, skewness, level)
+    return Interval(low=lower, high=upper, confidence_level=level, method=method)

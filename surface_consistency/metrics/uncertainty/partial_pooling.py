@@ -9,6 +9,7 @@ import numpy.typing as npt
 from surface_consistency.metrics._inputs import (
     Floats,
     check_confidence_level,
+    check_equal_lengths,
     numeric_vector,
     warn_undefined,
 )
@@ -81,10 +82,7 @@ def pooled_rates(
     """
     check_confidence_level(confidence_level)
     x, n = numeric_vector(events, "events"), numeric_vector(trials, "trials")
-    if x.size != n.size:
-        raise ValueError(
-            f"events and trials must have equal lengths; got {x.size} and {n.size} groups"
-        )
+    check_equal_lengths(events=x.size, trials=n.size)
     for name, is_wrong in (
         ("events must be at least 0", ~(x >= 0)),
         ("trials must be at least the events", ~(n >= x)),

@@ -66,10 +66,6 @@ class AuditVerdict(Verdict):
     attributed_to: str | None
     """The entry behind it, as "subject | relation | object"; None without one."""
 
-    rule_correct: bool | None = None
-    """What the rules say where a model or people judge; None where the rules judge, and without an
-    answer."""
-
 
 class AuditJudge:
     """Judges answers by the rules of the audit, and attributes those right after deletion.
@@ -106,11 +102,23 @@ class AuditJudge:
             if rule not in rules:
                 raise ValueError(f"{option} must be one of {', '.join(rules)}; got {rule!r}")
         self._rules = {"cleaner": cleaner, "equivalence": equivalence}
+        self._n_facts = n_facts
         self._shown = None if n_facts is None else accepted_candidates(n_facts)
         self._by = by
         self.judges_again: bool = getattr(by, "judges_again", True)
         """Whether it can judge the repeated sample."""
         self.name = f"{cleaner} cleaner, {by.name if by else f'{equivalence} equivalence'}"
+
+    def overruled(self, by: Judge) -> "AuditJudge":
+        """Let a model or people judge what the cleaner gives.
+
+        Args:
+            by: Who judges.
+
+        Returns:
+            The judge.
+        """
+        return AuditJudge(**self._rules, n_facts=self._n_facts, by=by)
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.

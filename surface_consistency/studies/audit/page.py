@@ -8,13 +8,9 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired_tables import (
-    COUNTS,
-    detectable_note,
-    interval_value,
-    with_detectable,
-)
+from surface_consistency.engine.paired_tables import COUNTS, detectable_note, with_detectable
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (
     Answer,
     Bars,
@@ -24,7 +20,6 @@ from surface_consistency.report.page import (
     Dots,
     Finding,
     Flow,
-    Part,
     Prose,
     Section,
     Square,
@@ -32,9 +27,10 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.guards import closure_note, run_warnings
+from surface_consistency.studies.audit.guards import closure_note, guard_facts
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.story import load_stories, surviving_facts
 from surface_consistency.studies.audit.tables import (
@@ -46,8 +42,7 @@ from surface_consistency.studies.audit.tables import (
 __all__ = ["AuditReport"]
 
 _STORIES: Final = 6
-_LOW_START: Final = 0.5
-_FEW_FACTS: Final = 20
+_WORDING: Final = Wording("surface_consistency.studies.audit")
 _STATES: Final = {
     "FULL": "database whole",
     "DEL-ON": "fact deleted",
@@ -61,13 +56,6 @@ _GROUPS: Final = {
     "by_database": "by database",
     "by_condition": "by database and prompt style",
 }
-_WORDS: Final = (
-    "Deleted is every entry that states the fact under any of its names. Leakage (L) is right even "
-    "with retrieval off, so the model’s own parameters know it. Mediated (R) is right with "
-    "retrieval on alone: the store still brings it back. Interference (I) is right with retrieval "
-    "off alone. Artifacts (A) are right after deletion although no entry that was found states the "
-    "fact. A deletion is incomplete where an entry under another name of the fact was left."
-)
 _NAMES: Final = {
     "aliases": "the fact’s own names",
     "groups": "all names that any fact joins",
@@ -83,28 +71,6 @@ _JUDGES: Final = {
 }
 _COLOURS: Final = dict(
     zip(KINDS, ("both", "first_only", "second_only", "neither", "other", "other"), strict=True)
-)
-_NOTHING_FOUND: Final = (
-    "FULL is neither near zero nor equal to DEL-ON in any database, no two databases are the same, "
-    "every prompt file fits its database, every deletion is complete, and every answer was judged."
-)
-_READING: Final = (
-    "FULL: the database whole. DEL-ON: the fact deleted, retrieval on. DEL-OFF: the fact deleted, "
-    "retrieval off. With a facts right under both of the latter, b under DEL-ON only, c under "
-    "DEL-OFF only and d under neither of n: leakage L = (a + c) / n, retrieval-mediated "
-    "correctness R = b / n, interference I = c / n.",
-    "p(DEL-ON) = L + R - c/n, always. The stack L + R, which the paper draws, overstates what "
-    "survives by c/n.",
-    "A counts the facts that are right under DEL-ON with no retained candidate that states the "
-    "fact. Where the rule that deletes is the rule that tells support, no such candidate can be "
-    "retained, and A is p(DEL-ON): it carries no information. The origins do: they say what the "
-    "model was given when it answered.",
-    "McNemar's test is the published one (exact up to 25 discordant pairs, else chi-square with "
-    "continuity correction), which takes all pairs for independent, and beside it Obuchowski's, "
-    "which takes facts for clusters, also corrected by Holm's method for the rows of a table.",
-    "A deletion is incomplete when an entry remains that is equivalent to the fact under the names "
-    "that the aliases of all facts join. It is looked for by a wider rule than the deletion's own, "
-    "which would always pass.",
 )
 
 
@@ -193,7 +159,7 @@ class AuditReport(PairedReport):
         }
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
-            if (compared := self.held.models()) is not None:
+            if (compared := self.compare_models()) is not None:
                 note = f"{compared.note} {self._note}".strip()
                 tables["contrasts"] = replace(compared, note=note)
         return tables | {
@@ -312,7 +278,7 @@ class AuditReport(PairedReport):
             Section(
                 anchor="numbers",
                 title="What survives deletion",
-                lead=[_WORDS],
+                lead=_WORDING.sentence("numbers"),
                 blocks=[
                     *(
                         tables[name]
@@ -379,36 +345,17 @@ class AuditReport(PairedReport):
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say what survives deletion, with retrieval on and off, and where it comes from."""
-        sentence: list[Part] = []
-        standfirst: list[Part] = []
-        for row in self._rows(tables):
-            model = row["model"]
-            if row["n"]:
-                sentence += [
-                    f"After deletion {model} still answers ",
-                    interval_value(row, "del_on_accuracy", tone="lost"),
-                    " of prompts rightly; with retrieval off, ",
-                    interval_value(row, "leakage", tone="strong"),
-                    ". ",
-                ]
-            if row["states_note"]:
-                sentence.append(f"{model}: {row['states_note']}. ")
-            if row["n_full"] and "full_accuracy" in row:
-                standfirst += [
-                    f"With the database whole {model} answers ",
-                    interval_value(row, "full_accuracy", tone="strong"),
-                ]
-            if row["n_full"] and row["n"]:
-                standfirst += [
-                    " and keeps ",
-                    interval_value(row, "survival_given_full", tone="strong"),
-                    " of that after deletion",
-                ]
-            standfirst += [". "] if row["n_full"] else []
-            standfirst += self._origin_sentence(str(model))
-            standfirst += self._noise_sentence(tables, row)
+        noise = tables["noise_floor"].frame if "noise_floor" in tables else None
+        said = {
+            "rows": self._rows(tables),
+            "origins": {run.label: _origins(run) for run in self.report.runs},
+            "noise": {} if noise is None else dict(_by_model(noise)),
+        }
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=_WORDING.sentence("finding", **said),
+            standfirst=_WORDING.sentence("standfirst", **said),
+            warning=self.warning(),
+            chips=self.chips(),
         )
 
     def chips(self) -> list[tuple[str, str]]:
@@ -425,32 +372,6 @@ class AuditReport(PairedReport):
             told.append(("asked", "as published"))
         data, pairs, *rest = super().chips()
         return [data, pairs, *told, *rest]
-
-    def _origin_sentence(self, model: str) -> list[Part]:
-        """Say where the answers came from that are right after deletion."""
-        run = self.report.runs[self.index[model]]
-        right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
-        if right.empty:
-            return [f"No fact was answered by {model} after its deletion. "]
-        kinds = right["attribution"].value_counts()
-        told = [f"{kinds[kind]:,} {KIND_TITLES[kind]}" for kind in KINDS if kind in kinds]
-        said = f"; where they came from: {', '.join(told)}" if told else ""
-        return [
-            f"The {len(right):,} surviving answers stand on {right['fact_id'].nunique():,} of "
-            f"{run.outcomes['fact_id'].nunique():,} facts{said}. "
-        ]
-
-    def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
-        """Say how often identical prompts flip, state by state."""
-        table = tables.get("noise_floor")
-        if table is None:
-            return []
-        found = table.frame[table.frame["model"] == row["model"]]
-        parts: list[Part] = []
-        for place, one in enumerate(found.to_dict("records")):
-            parts += ["; " if place else "Identical prompts asked twice flip ", f"{one['state']} "]
-            parts.append(interval_value(one, "flip_rate", tone="strong"))
-        return [*parts, ". "] if parts else []
 
     def _states_section(self, tables: Mapping[str, Table]) -> Section:
         """Show how verdicts go from state to state."""
@@ -474,12 +395,12 @@ class AuditReport(PairedReport):
                     counts=Counter(judged.itertuples(index=False, name=None)),
                 )
             )
-        lead = (
-            "Every prompt is asked once in each state: the database whole (FULL), the fact deleted "
-            "from it (DEL-ON), and the fact deleted with retrieval off (DEL-OFF). Hatched is what "
-            "only retrieval explains."
+        return Section(
+            anchor="states",
+            title="Three states of memory",
+            lead=_WORDING.sentence("states"),
+            blocks=blocks,
         )
-        return Section(anchor="states", title="Three states of memory", lead=[lead], blocks=blocks)
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the square of DEL-ON against DEL-OFF: all prompts, and those right under FULL."""
@@ -492,15 +413,12 @@ class AuditReport(PairedReport):
         return Section(
             anchor="squares",
             title="The paired square: DEL-ON against DEL-OFF",
-            lead=[
-                "Right in both is leakage from the parameters; right with retrieval only "
-                "(mediated) is what the store brings back. Area is share."
-            ],
+            lead=_WORDING.sentence("squares"),
             blocks=[
                 Squares(
                     squares=found,
-                    conditions=self.study.conditions,
-                    cells=self.study.cells,
+                    conditions=self.design.conditions,
+                    cells=self.design.cells,
                     size="small" if len(found) > 4 else "figure",
                 )
                 for found in (squares, given)
@@ -579,14 +497,10 @@ class AuditReport(PairedReport):
             if name.startswith("attribution") and not table.frame.empty
         ]
         meanings = "; ".join(f"{KIND_TITLES[kind]}: {said}" for kind, said in KIND_MEANINGS.items())
-        listed = (
-            "Where DEL-OFF has an answer right too, the parameters alone would have sufficed, "
-            "whatever was retrieved. tables/survivors.csv lists all answers."
-        )
         return Section(
             anchor="origins",
             title="Where the survivors came from",
-            lead=[listed],
+            lead=_WORDING.sentence("origins"),
             blocks=[*blocks, Prose(parts=[f"{meanings}."])],
         )
 
@@ -596,7 +510,7 @@ class AuditReport(PairedReport):
         return Bars(
             name=name,
             title=f"What is right after deletion, by {by}",
-            parts=[(label, cell) for cell, label in zip(COUNTS, self.study.cells, strict=True)],  # type: ignore[misc]
+            parts=[(label, cell) for cell, label in zip(COUNTS, self.design.cells, strict=True)],  # type: ignore[misc]
             rows=[
                 (
                     f"{_words(row[by])}{', ' + row['model'] if several else ''}",
@@ -677,92 +591,56 @@ class AuditReport(PairedReport):
 
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
         """Say what speaks against the numbers, gravest first."""
-        found = []
+        found: list[Check] = []
         for run in self.report.runs:
-            warnings = list(run_warnings(run))
-            found += [
-                Check(
-                    level="look here",
-                    title=title,
-                    text=[f"{run.label}: ", *text],
-                    anchor="check-tables",
-                )
-                for title, text in warnings
-            ]
-            if not warnings:
-                text = [f"{run.label}: {_NOTHING_FOUND}"]
-                found.append(Check(level="fine", title="The guards found nothing", text=text))
-        found += [*self._check_replies(), *self._check_judges(), *self._check_published()]
-        found += [*self._check_noise(tables), *self._check_sizes(tables)]
+            facts = guard_facts(run)
+            warned = _WORDING.checks("guards", **facts)
+            found += warned or _WORDING.checks("nothing_found", **facts)
+        found += [*self._check_replies(), *self._check_judges()]
+        found += _WORDING.checks(
+            "limits",
+            rows=self._rows(tables),
+            otherwise_judged=[run for run in self.report.runs if _is_judged_otherwise(run)],
+            noise=[(run.label, self._against_noise(run)) for run in self.report.runs],
+        )
         return sorted(found, key=lambda check: check.level != "look here")
 
-    def _check_published(self) -> Iterator[Check]:
-        """Tell of runs asked as published that are judged otherwise."""
-        for run in self.report.runs:
-            judged = run.scoring.settings if run.scoring is not None else {}
-            other = [name for name, value in PUBLISHED_SCORING.items() if judged.get(name) != value]
-            if run.manifest.settings.get("as_published") and other:
-                text = (
-                    f"{run.label} was asked as published and is judged otherwise "
-                    f"({run.judged_by}), so its numbers are not those of the paper's rules."
-                )
-                yield Check(level="look here", title="Not judged as published", text=[text])
-
-    def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
-        """Hold what survives against the noise floor."""
-        for run in self.report.runs:
-            noise = self.held.noise_counts(run).get("DEL-ON")
-            scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
-            if noise is None or scored.empty:
-                text: list[Part] = [
-                    f"{run.label}: no prompt has a verdict on each of two answers, so a part of "
-                    "what survives may be the runner’s own noise; --repeat asks some twice."
-                ]
-                yield Check(level="look here", title="No noise floor", text=text)
-                continue
-            found = self.held.against_noise(scored, noise, rate="first_accuracy")
-            is_fine = found["difference"] > 0 and found["p_value"] < 0.05
-            text = [f"{run.label}: under DEL-ON identical prompts asked twice flip "]
-            text += [
-                Value(value=found["value_b"]),
-                " of verdicts; what is right there exceeds that ",
-            ]
-            text += ["by ", interval_value(found, "difference", kind="difference"), ", "]
-            text += [Value(value=float(found["p_value"]), kind="p_value"), "."]
-            yield Check(level="fine" if is_fine else "look here", title="Noise floor", text=text)
-
-    def _check_sizes(self, tables: Mapping[str, Table]) -> Iterator[Check]:
-        """Tell where few facts or a low start limit what can be said."""
-        for row in self._rows(tables):
-            if 0 < row["n_clusters"] < _FEW_FACTS:
-                text = (
-                    f"{row['model']}: the numbers stand on {int(row['n_clusters'])} facts; below "
-                    f"{_FEW_FACTS} intervals still hold but are wide, and say little."
-                )
-                yield Check(level="look here", title="Few facts", text=[text])
-            if row["n_full"] and row["n"] and row.get("full_accuracy", 1.0) < _LOW_START:
-                yield Check(
-                    level="look here",
-                    title="Low start",
-                    text=[
-                        f"{row['model']}: under FULL the model answers ",
-                        interval_value(row, "full_accuracy"),
-                        ". Read survival as a share of that, ",
-                        interval_value(row, "survival_given_full"),
-                        ", not of all prompts.",
-                    ],
-                )
+    def _against_noise(self, run: Run) -> Mapping[str, Any] | None:
+        """Hold what survives against the noise floor; None without one."""
+        noise = self.noise_counts(run).get("DEL-ON")
+        scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
+        if noise is None or scored.empty:
+            return None
+        return self.against_noise(scored, noise, rate="first_accuracy")
 
     def method(self) -> list[str]:
         """Write the method as prose for an appendix."""
-        return [
-            *_READING,
-            "Brackets are 95 % intervals that take facts whole, since a fact stands under several "
-            "prompt styles, which are not independent: Wilson’s with the number of independent "
-            "prompts that the facts are worth.",
-            "The noise floor is the share of verdicts that flip when the very same prompt is asked "
-            "again in other batches, state by state.",
-        ]
+        return [sentence_text(one) for one in _WORDING.paragraphs("method")]
+
+
+def _by_model(frame: pd.DataFrame) -> Iterator[tuple[str, list[dict[Any, Any]]]]:
+    """Yield the rows of each model."""
+    for label, rows in frame.groupby("model", sort=False):
+        yield str(label), rows.to_dict("records")
+
+
+def _origins(run: Run) -> dict[str, Any]:
+    """Count the answers that are right after deletion, their facts and where they came from."""
+    right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
+    kinds = right["attribution"].value_counts()
+    return {
+        "n": len(right),
+        "n_facts": right["fact_id"].nunique(),
+        "n_all": run.outcomes["fact_id"].nunique(),
+        "kinds": [(KIND_TITLES[kind], kinds[kind]) for kind in KINDS if kind in kinds],
+    }
+
+
+def _is_judged_otherwise(run: Run) -> bool:
+    """Tell whether a run that was asked as published is not judged so."""
+    judged = run.scoring.settings if run.scoring is not None else {}
+    differs = any(judged.get(name) != value for name, value in PUBLISHED_SCORING.items())
+    return bool(run.manifest.settings.get("as_published")) and differs
 
 
 def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 import hashlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pandas as pd
@@ -11,10 +11,13 @@ import pandas as pd
 from surface_consistency.engine.selection import tell_limit
 from surface_consistency.engine.study import Plan, PromptGroup
 from surface_consistency.errors import ContaminationWarning
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
+from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
+from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.retrieval.retriever import content_digest
 from surface_consistency.studies.audit.retrieval.verification import FactClosure
 from surface_consistency.studies.audit.settings import AuditSettings
@@ -35,7 +38,7 @@ _NAMES = ("subject", "relation", "gold_object")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AuditPlan:
-    """What the runner of an audit needs besides prompts: the `Plan.context`."""
+    """What the runner of an audit needs besides prompts: the `Plan.prepare`, when it is called."""
 
     store: AuditFactStore
     """The store that answers."""
@@ -45,6 +48,29 @@ class AuditPlan:
 
     contents: Mapping[str, str]
     """Digest of the entries of each database."""
+
+    settings: AuditSettings
+    """How the study asks."""
+
+    def __call__(self, runner: Any) -> Runner:  # noqa: ANN401 - with `with_store` or without
+        """Give the store to a runner with a method `with_store`; others get facts in prompts.
+
+        Args:
+            runner: Who answers, as the user named it.
+
+        Returns:
+            The runner that is asked.
+
+        Raises:
+            ValueError: If the audit is as published, and the runner decodes otherwise.
+        """
+        if self.settings.as_published:
+            _refuse_unpublished(runner)
+        if hasattr(runner, "with_store"):
+            return runner.with_store(self.store)  # type: ignore[no-any-return]
+        return RetrievalAugmentedRunner(
+            runner, self.store, query=self.store.query, n_facts=self.settings.n_facts
+        )
 
 
 def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFactory) -> Plan:
@@ -58,7 +84,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
         which runs of one model share; one target a fact, style and state, one pair a fact and
-        style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as context.
+        style; the checks fit, databases, closure and closure_facts; an `AuditPlan` as `prepare`.
 
     Raises:
         ValueError: If there are no conditions, two databases have one name, or a radius is set for
@@ -115,6 +141,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
         store=AuditFactStore(databases, contexts, off_mode=settings.off_mode, query=settings.query),
         databases=databases,
         contents=contents,
+        settings=settings,
     )
     return Plan(
         data=DataSource(
@@ -137,7 +164,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
         },
-        context=context,
+        prepare=context,
     )
 
 
@@ -357,3 +384,20 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
                 "other_objects": shown(others),
                 "echoes": "; ".join(fact.echoes),
             }
+
+
+def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
+    """Refuse a runner that decodes otherwise than the published audit."""
+    if not hasattr(runner, "with_store"):
+        raise ValueError(
+            "--as-published is of models that look facts up themselves; take --runner lookup, or "
+            "leave out --as-published"
+        )
+    given = getattr(runner, "settings", None)
+    published = asdict(LookupSettings())
+    for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
+        if value != published[name]:
+            raise ValueError(
+                f"--as-published decodes with {name}={published[name]}, and --runner-option "
+                f"{name}={value} was given; leave out one of the two"
+            )

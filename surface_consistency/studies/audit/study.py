@@ -8,21 +8,16 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
-from surface_consistency.engine.judging.chosen_judges import (
-    check_labelling,
-    export_labels,
-    make_chosen_judge,
-)
-from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.study import Plan, Scored, Study
+from surface_consistency.engine.design import Design
+from surface_consistency.engine.study import Answerer, Plan, Scored, Study
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
@@ -30,7 +25,6 @@ from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
-from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.page import AuditReport
@@ -55,7 +49,6 @@ from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     check_states,
-    judge_table,
     lookup_table,
 )
 from surface_consistency.studies.audit.toy_model import train_memory_organism
@@ -66,7 +59,7 @@ _SAMPLE_DOMAINS = ("countries",)
 _SAMPLE_TOPOLOGIES = ("noise",)
 
 
-class AuditStudy(Study):
+class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     """What survives the deletion of a fact, by which way, and from where.
 
     Methods are those of `Study`.
@@ -78,23 +71,23 @@ class AuditStudy(Study):
 
     name = "audit"
     printed_prompts = "the prompt files hold the authors' own (appendix A.1), in six styles"
-    title = "Audit of forgetting"
-    question = "the same fact with the database whole, the fact deleted, and retrieval off"
+    design = Design(
+        title="Audit of forgetting",
+        question="the same fact with the database whole, the fact deleted, and retrieval off",
+        conditions=("DEL-ON", "DEL-OFF"),
+        cells=("leakage", "retrieval only", "parameters only", "neither"),
+        stratum="state",
+        groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
+    )
     source = AuditSource
     settings = AuditSettings
     scoring = AuditScoring
     outcome = AuditOutcome
     verdict = AuditVerdict
     report = AuditReport
-    conditions = ("DEL-ON", "DEL-OFF")
-    cells = ("leakage", "retrieval only", "parameters only", "neither")
-    clusters = {"fact_id": "facts"}  # noqa: RUF012
-    stratum = "state"
+    kind = "state"
     runner = "lookup"
     organism = AuditOrganism
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        name: columns for name, columns in AUDIT_GROUPINGS.items() if columns
-    }
 
     def __init__(
         self,
@@ -149,21 +142,12 @@ class AuditStudy(Study):
             self._retrievers = wanted, factory.built_once()
         return plan_audit(data, settings, self._retrievers[1])
 
-    def prepare_runner(self, runner: Any, plan: Plan, settings: AuditSettings) -> Runner:  # noqa: ANN401
-        """Give the store to a runner with a method `with_store`; others get facts in prompts."""
-        store = plan.context.store
-        if settings.as_published:
-            _refuse_unpublished(runner)
-        if hasattr(runner, "with_store"):
-            return runner.with_store(store)  # type: ignore[no-any-return]
-        return RetrievalAugmentedRunner(runner, store, query=store.query, n_facts=settings.n_facts)
-
     def load_runner(
         self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> "LookupModel | Runner":
+    ) -> Answerer:
         """Load who answers: "lookup" is a limited-memory model that looks facts up itself."""
         if name != "lookup":
-            return super().load_runner(name, model=model, options=options)  # type: ignore[no-any-return]
+            return super().load_runner(name, model=model, options=options)
         if model is None:
             raise ValueError(
                 "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
@@ -222,18 +206,12 @@ class AuditStudy(Study):
         return settled
 
     def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
-        """Make the judge, who knows how many facts the model was shown.
-
-        Raises:
-            DataError: If labels are not of this run, or the labelling sheet is there already.
-        """
-        check_labelling(scoring, folder)
+        """Make the judge, who knows how many facts the model was shown."""
         n_facts = folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,
             equivalence=scoring.equivalence,
             n_facts=n_facts if isinstance(n_facts, int) else None,
-            by=make_chosen_judge(scoring, folder),
         )
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
@@ -252,28 +230,15 @@ class AuditStudy(Study):
         return "\n\n".join(story.to_text() for story in load_stories(run, asked.tolist()))
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count lookups, hold FULL against DEL-ON, and the judge against rules and labels.
-
-        These are "lookups", "contamination", "judge_against_rule" and "judge_agreement".
-        """
-        checks = {
+        """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
+        return {
             "lookups": lookup_table(scored.targets, scored.verdicts),
             "contamination": check_states(scored.outcomes),
         }
-        if scored.scoring.judge != "rule":
-            checks["judge_against_rule"] = judge_table(
-                scored.targets, scored.verdicts, scored.verdicts["rule_correct"]
-            )
-        labels = scored.scoring.labels or scored.folder.labels
-        if labels.is_file() and scored.scoring.judge != "human":
-            truth = labels_by_target(_shown_answers(scored), labels)
-            checks["judge_agreement"] = judge_table(scored.targets, scored.verdicts, truth)
-        return checks
 
     def export(self, scored: Scored) -> None:
-        """Write answers and means in the published formats, and labels and sheet of people."""
+        """Write answers and means in the published formats."""
         export_published(scored)
-        export_labels(scored.scoring, scored.folder, _shown_answers(scored), kind="state", fill=())
 
 
 class LookupModel:
@@ -325,28 +290,6 @@ class LookupModel:
                 **self._others,  # type: ignore[arg-type]
             )
         return self._loaded.with_store(source)
-
-
-def _shown_answers(scored: Scored) -> pd.DataFrame:
-    """Give the targets with the cleaned answers, which people and models are shown."""
-    return scored.targets.assign(text=scored.verdicts["prediction"].to_numpy(object))
-
-
-def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
-    """Refuse a runner that decodes otherwise than the published audit."""
-    if not hasattr(runner, "with_store"):
-        raise ValueError(
-            "--as-published is of models that look facts up themselves; take --runner lookup, or "
-            "leave out --as-published"
-        )
-    given = getattr(runner, "settings", None)
-    published = asdict(LookupSettings())
-    for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
-        if value != published[name]:
-            raise ValueError(
-                f"--as-published decodes with {name}={published[name]}, and --runner-option "
-                f"{name}={value} was given; leave out one of the two"
-            )
 
 
 def _folder_name(retriever: str, threshold: float | None) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.judging.labels import agreement_columns, hold_against
 from surface_consistency.errors import (
     ContaminationWarning,
     UndefinedMetricWarning,
@@ -16,6 +15,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     CountRatio,
+    Intervals,
     cluster_counts,
     clustered_mcnemar,
     contamination_by,
@@ -32,7 +32,6 @@ __all__ = [
     "STATE_COLUMNS",
     "audit_tables",
     "check_states",
-    "judge_table",
     "lookup_table",
 ]
 
@@ -61,8 +60,6 @@ _MISSED: Final[Mapping[MemoryState, str]] = {
     "DEL-OFF": f"DEL-OFF was not asked: L, R, I and A need {_PAIRED}",
 }
 _GIVEN_FULL: Final = "_given_full"
-# Resamples are seeded by the names of grouping columns; this one keeps intervals as they were.
-_SEEDED_AS: Final = {"topology": "variant"}
 _CONDITION: Final = ["model", "database", "domain", "topology", "style"]
 _SURVIVORS: Final = {
     "model": "model",
@@ -189,32 +186,6 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
 
 
-def judge_table(targets: pd.DataFrame, verdicts: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
-    """Hold the verdicts of a judge against others, state by state.
-
-    Args:
-        targets: What was judged.
-        verdicts: Row by row those of `targets`.
-        truth: Row by row the other verdicts, the rules' or those of people; missing where there
-            are none.
-
-    Returns:
-        One row a state and one of "all": judge, state, and the columns of
-        `labels.agreement_columns`, in which the other verdicts count as true; states without both
-        verdicts are left out. Equal answers of several prompts are not independent; the intervals
-        take them for it.
-    """
-    states = targets["state"].to_numpy()
-    rows = []
-    for state in (*STATE_COLUMNS, "all"):
-        part = (states == state) | (state == "all")
-        found = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
-        if found is not None:
-            head = {"judge": verdicts["judged_by"].iloc[0], "state": state}
-            rows.append(head | agreement_columns(found))
-    return pd.DataFrame(rows)
-
-
 def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well."""
     survived = frame[frame["first_correct"].fillna(False).astype(bool)]
@@ -232,15 +203,14 @@ def _rates(
     """Compute L, R, I, A and the tests by model and these columns."""
     keys = ["model", *columns]
     table = forgetting_by(
-        frame.rename(columns=_SEEDED_AS),
-        by=[_SEEDED_AS.get(key, key) for key in keys],
+        frame,
+        by=keys,
         full="full_correct" if frame["full_correct"].notna().any() else None,
         has_gold="has_gold" if frame["has_gold"].notna().any() else None,
         # As published; the clustered form stands beside it.
         test="independent",
-        n_resamples=n_resamples,
-        rng=seed,
-    ).rename(columns={old: new for new, old in _SEEDED_AS.items()})
+        intervals=Intervals(n_resamples=n_resamples, rng=seed),
+    )
     groups = _groups(frame, keys)
     order = {key: place for place, key in enumerate(groups)}
     places = list(table[keys].itertuples(index=False, name=None))
@@ -447,13 +417,10 @@ def _bounds(
             )
             for place in range(sums.shape[1] - 1)
         },
-        confidence_level=0.95,
-        n_resamples=n_resamples,
-        method="auto",
-        rng=np.random.default_rng(seed),
+        Intervals(n_resamples=n_resamples, rng=seed),
     ).values()
     return (
         n_facts,
-        np.array([value.low for value in found]),
-        np.array([value.high for value in found]),
+        np.array([value.interval.low for value in found]),
+        np.array([value.interval.high for value in found]),
     )

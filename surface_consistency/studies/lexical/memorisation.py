@@ -5,18 +5,20 @@ neighbours; Min-K % and Min-K++, which it does not have, besides.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import model_dots
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics import (
+    SplitAccuracyResult,
     correctness_regression,
     extraction_log_likelihood,
     majority_macro_f1,
@@ -28,13 +30,16 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
-from surface_consistency.metrics.uncertainty.intervals import wilson_interval
 from surface_consistency.reading import existing_file, json_objects
+from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, Dots
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulate import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.lexical.quality import share_columns
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 
 __all__ = [
@@ -58,6 +63,29 @@ _SCORES: Final = {
     "min_k_plus_plus": "Min-K++ (not in the paper)",
 }
 _FOLDS: Final = 5
+_TASKS: Final = ["model", "task"]
+_SPLIT: Final = ("low_accuracy", "high_accuracy", "difference", "n_low", "n_high")
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="score", title="Score", labels=_SCORES),
+    Column(key="option", title="Option"),
+    interval_column("extracted", "Extracted", "rate", "%"),
+    Column(key="extraction", title="TDE likelihood", kind="number", unit="nats"),
+    Column(key="loss", title="MIA loss", kind="number", unit="nats a token"),
+    Column(key="neighbours", title="MIA neighbours", kind="number", unit="nats a token"),
+    Column(key="min_k", title="Min-K %", kind="number", unit="nats a token"),
+    Column(key="min_k_plus_plus", title="Min-K++", kind="number"),
+    Column(key="n_low", title="Low", kind="count"),
+    Column(key="n_high", title="High", kind="count"),
+    interval_column("low_accuracy", "Low", "rate", "right, %"),
+    interval_column("high_accuracy", "High", "rate", "right, %"),
+    Column(key="baseline", title="Baseline", kind="rate", unit="macro-F1, %"),
+    Column(key="macro_f1", title="Macro-F1", kind="rate", unit="logistic, %"),
+    Column(key="auc", title="AUC", kind="number", unit="0.5 is chance"),
+    Column(key="svm_macro_f1", title="Macro-F1", kind="rate", unit="SVM, %"),
+    Column(key="svm_auc", title="AUC", kind="number", unit="SVM"),
+    Column(key="term", title="Option"),
+    interval_column("estimate", "Coefficient", "number"),
+)
 
 
 def memorisation_prompts(
@@ -246,37 +274,50 @@ class MemorisationAnalysis(Analysis):
             DataError: If a run was asked without memorisation.
             MissingDependencyError: If scikit-learn or statsmodels is not installed.
         """
-        means, splits, predictions, coefficients = [], [], [], []
-        for run in report.runs:
-            scores = memorisation_scores(run.folder, k=settings.k)
-            pairs = run.outcomes.drop_duplicates("fact_id")
-            frame = scores.merge(pairs[["fact_id", "task", "first_correct"]], on="fact_id")
-            for task, of_task in frame.groupby("task", sort=False):
-                head = {"model": run.label, "task": task}
-                means += [{**head, **row} for row in _means(of_task)]
-                for name in _SCORES:
-                    features = _features(of_task, name)
-                    if features.empty:
-                        continue
-                    splits.append({**head, "score": name, **_split(features, name)})
-                    told = _prediction(features, settings)
-                    predictions.append({**head, "score": name, **told})
-                    coefficients += [
-                        {**head, "score": name, **row} for row in _coefficients(features)
-                    ]
-        head_columns = [
-            Column(key="model", title="Model"),
-            Column(key="task", title="Task"),
-            Column(key="score", title="Score", labels=_SCORES),
-        ]
+        frame = pd.concat(
+            [
+                _with_verdicts(run, memorisation_scores(run.folder, k=settings.k))
+                for run in report.runs
+            ]
+        )
+        predict = partial(_prediction, settings=settings)
+        svm = " svm_macro_f1 svm_auc" if settings.svm else ""
         return {
-            MEMORISATION: _means_table(pd.DataFrame(means), head_columns[:2]),
-            "memorisation_split": _split_table(pd.DataFrame(splits), head_columns),
-            "memorisation_prediction": _prediction_table(
-                pd.DataFrame(predictions), head_columns, svm=settings.svm
+            MEMORISATION: describe(
+                tabulate(frame, [*_TASKS, "option"], _means),
+                "Memorisation scores of the instances in the original words",
+                "model task option n extracted extraction loss neighbours min_k min_k_plus_plus",
+                _COLUMNS,
+                titles={"n": "Texts"},
+                note="Extracted: the second half of the words follows the first word for word by "
+                "greedy decoding. Min-K % and Min-K++ are not in the paper.",
             ),
-            "memorisation_coefficients": _coefficient_table(
-                pd.DataFrame(coefficients), head_columns
+            "memorisation_split": describe(
+                tabulate(frame, _TASKS, partial(_by_score, _split)),
+                "Accuracy at low and at high scores, cut at the median",
+                "model task score n_low n_high low_accuracy high_accuracy difference",
+                _COLUMNS,
+                note="Score: right option less wrong one, over the right one, as in the paper; of "
+                "log-likelihoods, which are negative, high means the wrong option is the likelier. "
+                "Tasks of a single option take its score.",
+            ),
+            "memorisation_prediction": describe(
+                tabulate(frame, _TASKS, partial(_by_score, predict)),
+                "Are verdicts foretold by memorisation scores of both options?",
+                "model task score n baseline macro_f1 auc" + svm,
+                _COLUMNS,
+                titles={"n": "Instances"},
+                note="On folds that were not seen, stratified. Baseline: always the more frequent "
+                "verdict.",
+            ),
+            "memorisation_coefficients": describe(
+                tabulate(frame, _TASKS, partial(_by_score, _coefficients)),
+                "Logistic regression of a right answer on the scores of both options",
+                "model task score term n estimate p_value",
+                _COLUMNS,
+                titles={"n": "Instances"},
+                note="Log odds a unit of the score, errors robust; empty where a score is constant "
+                "or separates the verdicts.",
             ),
         }
 
@@ -304,169 +345,89 @@ class MemorisationAnalysis(Analysis):
         ]
 
 
-def _means(frame: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Average the scores of right and of wrong options."""
-    for is_right, part in frame.groupby("is_right", sort=False):
-        known = part["extracted"].dropna()
-        n = int(known.sum())
-        bounds = wilson_interval(n, len(known)) if len(known) else None
-        yield {
-            "option": "right" if is_right else "wrong",
-            "n": len(part),
-            "extracted": n / len(known) if len(known) else math.nan,
-            "extracted_low": bounds.low if bounds else math.nan,
-            "extracted_high": bounds.high if bounds else math.nan,
-            **{name: float(part[name].mean()) for name in _SCORES if name != "extracted"},
-        }
+def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
+    """Put the verdicts in the original words beside the scores of a run."""
+    facts = run.outcomes.drop_duplicates("fact_id")[["fact_id", "task", "first_correct"]]
+    option = np.where(scores["is_right"], "right", "wrong")
+    return scores.assign(model=run.label, option=option).merge(facts, on="fact_id")
 
 
-def _features(frame: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Put the score of the right option and the mean of the others side by side, with verdicts."""
-    right = frame[frame["is_right"]].set_index("fact_id")
-    made = pd.DataFrame({"right": right[name], "correct": right["first_correct"]})
-    wrong = frame[~frame["is_right"]].groupby("fact_id")[name].mean()
-    if len(wrong):
-        made["wrong"] = wrong
-    made = made.dropna().reset_index()
-    return made.astype({"correct": bool})
+def _means(part: pd.DataFrame) -> dict[str, object]:
+    """Average the scores of right or of wrong options."""
+    known = part["extracted"].dropna()
+    return {
+        "n": len(part),
+        **share_columns("extracted", int(known.sum()), len(known)),
+        **{name: part[name].mean() for name in _SCORES if name != "extracted"},
+    }
 
 
-def _scores_of(features: pd.DataFrame) -> npt.NDArray[np.float64]:
+def _by_score(
+    statistic: Callable[[pd.DataFrame], Iterable[Mapping[Any, object]]], part: pd.DataFrame
+) -> Iterator[dict[str, object]]:
+    """Compute a statistic of each score: of the right option, the mean of others, and verdicts."""
+    right = part[part["option"] == "right"].set_index("fact_id")
+    wrong = part[part["option"] == "wrong"].groupby("fact_id")
+    for name in _SCORES:
+        features = pd.DataFrame({"right": right[name], "correct": right["first_correct"]})
+        if len(wrong):
+            features["wrong"] = wrong[name].mean()
+        features = features.dropna().reset_index().astype({"correct": bool})
+        if len(features):
+            for row in statistic(features):
+                yield {"score": name, **row}
+
+
+def _scores_of(features: pd.DataFrame) -> pd.DataFrame:
     """Take the columns of scores."""
-    names = [name for name in ("right", "wrong") if name in features]
-    return features[names].to_numpy(dtype=np.float64)
+    return features[[name for name in ("right", "wrong") if name in features]]
 
 
-def _split(features: pd.DataFrame, name: str) -> dict[str, Any]:
+def _split(features: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Compare accuracy at low and high scores, relative to the right option's as in the paper."""
-    right = features["right"].to_numpy(float)
-    scores = right
+    scores = features["right"].to_numpy(float)
     if "wrong" in features:
-        scores = relative_difference(right, features["wrong"].to_numpy(float))
-    row: dict[str, Any] = dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0}
+        scores = relative_difference(scores, features["wrong"].to_numpy(float))
     if np.isnan(scores).all():
-        return row
-    found = split_accuracy(scores, features["correct"], missing="drop")
-    for part in ("low_accuracy", "high_accuracy", "difference"):
-        bounds = getattr(found, f"{part}_interval")
-        row |= {part: getattr(found, part), f"{part}_low": bounds.low, f"{part}_high": bounds.high}
-    return row | {"n_low": found.n_low, "n_high": found.n_high}
+        yield spread(SplitAccuracyResult, _SPLIT) | {"n_low": 0, "n_high": 0}
+    else:
+        yield spread(split_accuracy(scores, features["correct"], missing="drop"), _SPLIT)
 
 
-_SPLIT: Final = tuple(
-    f"{part}{end}"
-    for part in ("low_accuracy", "high_accuracy", "difference")
-    for end in ("", "_low", "_high")
-)
-
-
-def _prediction(features: pd.DataFrame, settings: MemorisationSettings) -> dict[str, Any]:
+def _prediction(
+    features: pd.DataFrame, settings: MemorisationSettings
+) -> Iterator[dict[str, object]]:
     """Foretell verdicts from scores, on folds that were not seen."""
     correct = features["correct"].to_numpy(bool)
     fewest = int(min(correct.sum(), (~correct).sum()))
-    row: dict[str, Any] = {
+    baseline = majority_macro_f1(float(correct.mean()))
+    row: dict[str, object] = {
         "n": len(correct),
         "accuracy": float(correct.mean()),
-        "baseline": majority_macro_f1(float(correct.mean())),
-        **dict.fromkeys(("macro_f1", "auc", "svm_macro_f1", "svm_auc"), math.nan),
+        "baseline": baseline,
     }
-    if fewest < 2:
-        return row
-    options: dict[str, Any] = {"n_folds": min(_FOLDS, fewest), "rng": settings.fold_seed}
-    scores = _scores_of(features)
-    found = predict_correctness(scores, correct, **options)
-    row |= {
-        "macro_f1": found.macro_f1,
-        "auc": found.auc,
-        "baseline": found.baseline_macro_f1,
-    }
-    if settings.svm:
-        other = predict_correctness(scores, correct, classifier="svm", **options)
-        row |= {"svm_macro_f1": other.macro_f1, "svm_auc": other.auc}
-    return row
+    row |= dict.fromkeys(("macro_f1", "auc", "svm_macro_f1", "svm_auc"), math.nan)
+    if fewest >= 2:
+        predict = partial(
+            predict_correctness,
+            _scores_of(features).to_numpy(float),
+            correct,
+            n_folds=min(_FOLDS, fewest),
+            rng=settings.fold_seed,
+        )
+        result = predict()
+        row |= {"baseline": result.baseline_macro_f1}
+        row |= {"macro_f1": result.macro_f1, "auc": result.auc}
+        if settings.svm:
+            result = predict(classifier="svm")
+            row |= {"svm_macro_f1": result.macro_f1, "svm_auc": result.auc}
+    yield row
 
 
-def _coefficients(features: pd.DataFrame) -> list[dict[str, Any]]:
+def _coefficients(features: pd.DataFrame) -> list[dict[Hashable, object]]:
     """Regress verdicts on the scores as they are."""
-    names = [name for name in ("right", "wrong") if name in features]
-    found = correctness_regression(_scores_of(features), features["correct"], names=names)
-    rows = found[found["term"] != "intercept"].to_dict("records")
-    return [{str(key): value for key, value in row.items()} for row in rows]
-
-
-def _means_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
-    """Describe the means."""
-    return Table(
-        frame=frame,
-        caption="Memorisation scores of the instances in the original words",
-        note="Extracted: the second half of the words follows the first word for word by greedy "
-        "decoding. Min-K % and Min-K++ are not in the paper.",
-        columns=[
-            *head,
-            Column(key="option", title="Option"),
-            Column(key="n", title="Texts", kind="count"),
-            interval_column("extracted", "Extracted", "rate", "%"),
-            Column(key="extraction", title="TDE likelihood", kind="number", unit="nats"),
-            Column(key="loss", title="MIA loss", kind="number", unit="nats a token"),
-            Column(key="neighbours", title="MIA neighbours", kind="number", unit="nats a token"),
-            Column(key="min_k", title="Min-K %", kind="number", unit="nats a token"),
-            Column(key="min_k_plus_plus", title="Min-K++", kind="number"),
-        ],
+    scores = _scores_of(features)
+    rows = correctness_regression(
+        scores.to_numpy(float), features["correct"], names=list(scores.columns)
     )
-
-
-def _split_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
-    """Describe accuracy by score."""
-    return Table(
-        frame=frame,
-        caption="Accuracy at low and at high scores, cut at the median",
-        note="Score: right option less wrong one, over the right one, as in the paper; of "
-        "log-likelihoods, which are negative, high means the wrong option is the likelier. "
-        "Tasks of a single option take its score.",
-        columns=[
-            *head,
-            Column(key="n_low", title="Low", kind="count"),
-            Column(key="n_high", title="High", kind="count"),
-            interval_column("low_accuracy", "Low", "rate", "right, %"),
-            interval_column("high_accuracy", "High", "rate", "right, %"),
-            interval_column("difference", "Difference", "difference", "points"),
-        ],
-    )
-
-
-def _prediction_table(frame: pd.DataFrame, head: Sequence[Column], *, svm: bool) -> Table:
-    """Describe predictions."""
-    further = [
-        Column(key="svm_macro_f1", title="Macro-F1", kind="rate", unit="SVM, %"),
-        Column(key="svm_auc", title="AUC", kind="number", unit="SVM"),
-    ]
-    return Table(
-        frame=frame,
-        caption="Are verdicts foretold by memorisation scores of both options?",
-        note="On folds that were not seen, stratified. Baseline: always the more frequent verdict.",
-        columns=[
-            *head,
-            Column(key="n", title="Instances", kind="count"),
-            Column(key="baseline", title="Baseline", kind="rate", unit="macro-F1, %"),
-            Column(key="macro_f1", title="Macro-F1", kind="rate", unit="logistic, %"),
-            Column(key="auc", title="AUC", kind="number", unit="0.5 is chance"),
-            *(further if svm else []),
-        ],
-    )
-
-
-def _coefficient_table(frame: pd.DataFrame, head: Sequence[Column]) -> Table:
-    """Describe coefficients."""
-    return Table(
-        frame=frame,
-        caption="Logistic regression of a right answer on the scores of both options",
-        note="Log odds a unit of the score, errors robust; empty where a score is constant or "
-        "separates the verdicts.",
-        columns=[
-            *head,
-            Column(key="term", title="Option"),
-            Column(key="n", title="Instances", kind="count"),
-            interval_column("estimate", "Coefficient", "number"),
-            Column(key="p_value", title="p", kind="p_value"),
-        ],
-    )
+    return rows[rows["term"] != "intercept"].to_dict("records")

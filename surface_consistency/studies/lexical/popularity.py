@@ -6,18 +6,21 @@ Section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 o
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import model_dots, paired_columns
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
+    Intervals,
     PopularityScale,
+    PopularityShiftResult,
     adjust_p_values,
     fit_popularity_scale,
     instance_popularity,
@@ -26,22 +29,47 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
+from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, Dots, Lines, Series
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulate import describe, spread, tabulate
+from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.quality import points_of
-from surface_consistency.studies.redirectqa.frequency import read_counts
 
 __all__ = ["PopularityAnalysis", "PopularitySettings", "text_id"]
 
 _WORDINGS: Final = {"first": "original", "second": "other words"}
-_PAIRS: Final = {"all": "all", "lost": "right, then wrong"}
+_TASKS: Final = ["model", "task"]
+_SPLIT: Final = ("n_low", "n_high", "threshold", "low_accuracy", "high_accuracy", "difference")
+_SHIFT: Final = {
+    "original_mean": "original",
+    "perturbed_mean": "perturbed",
+    **{name: name for name in ("n_unchanged", "rank_biserial", "p_value")},
+}
 _SPLITS: Final = {
     "popularity": "popularity in the original words",
     "fall": "popularity fell",
 }
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="wording", title="Wording"),
+    Column(key="pairs", title="Pairs", labels={"lost": "right, then wrong"}),
+    Column(key="split", title="By", labels=_SPLITS),
+    Column(key="part", title="Instances"),
+    Column(key="n_low", title="Rare", kind="count"),
+    Column(key="n_high", title="Common", kind="count"),
+    interval_column("low_accuracy", "Rare", "rate", "right, %"),
+    interval_column("high_accuracy", "Common", "rate", "right, %"),
+    Column(key="original", title="Original", kind="number", unit="mean"),
+    Column(key="original_deviation", title="Original", kind="number", unit="SD"),
+    Column(key="perturbed", title="Other words", kind="number", unit="mean"),
+    Column(key="perturbed_deviation", title="Other words", kind="number", unit="SD"),
+    Column(key="rank_biserial", title="Effect", kind="number"),
+    Column(key="popularity", title="Popularity", kind="number"),
+    Column(key="share", title="Instances up to it", kind="rate", unit="%"),
+)
 
 
 def text_id(target_id: str, option: int) -> str:
@@ -101,13 +129,15 @@ class PopularityAnalysis(Analysis):
                 f"--counts names {len(places)} counts for {len(report.runs)} runs; give one for "
                 "all, or one a run"
             )
-        read = [_read(place) for place in places]
-        frames = [
-            _scored(run, read[min(number, len(read) - 1)], places[min(number, len(places) - 1)],
-                    settings.bins)
-            for number, run in enumerate(report.runs)
-        ]  # fmt: skip
-        frame = pd.concat(frames, ignore_index=True)
+        counts = {place: _read(place) for place in places}
+        of_runs = places if len(places) > 1 else places * len(report.runs)
+        frame = pd.concat(
+            [
+                _scored(run, counts[place], place, settings.bins)
+                for run, place in zip(report.runs, of_runs, strict=True)
+            ],
+            ignore_index=True,
+        )
         return {
             "popularity_accuracy": _accuracy(frame, report),
             "popularity_shift": _shift(frame),
@@ -142,9 +172,9 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
     counts: dict[str, npt.NDArray[np.float64]] = {}
     for name, values in zip(rows["instance_id"], rows["counts"], strict=True):
         # A count that is not known, such as one that a server only estimated, is left out.
-        told = np.asarray([] if values is None else values, dtype=np.float64)
-        counts[str(name)] = told[~np.isnan(told)]
-        if (told < 0).any() or np.isinf(told).any():
+        of_text = np.asarray([] if values is None else values, dtype=np.float64)
+        counts[str(name)] = of_text[~np.isnan(of_text)]
+        if (of_text < 0).any() or np.isinf(of_text).any():
             raise DataError(f"{place}: the counts of {name!r} must be finite and at least 0")
     return counts
 
@@ -154,8 +184,7 @@ def _scored(
 ) -> pd.DataFrame:
     """Score the popularity of each pair of a run in both wordings."""
     targets, pairs = run.folder.read_plan()
-    texts = targets[["target_id", "fact_id", "correct"]].assign(n_options=targets["texts"].map(len))
-    names = [text_id(target, 0) for target in texts["target_id"]]
+    names = [text_id(target, 0) for target in targets["target_id"]]
     if not any(name in counts for name in names):
         raise DataError(
             f"{place} holds counts of none of the {len(names)} texts of {run.label}, such as "
@@ -163,190 +192,131 @@ def _scored(
             f"{run.folder.path / 'texts.jsonl'}"
         )
     tasks = pairs.drop_duplicates("fact_id").set_index("fact_id")["task"]
-    texts = texts.assign(
-        task=texts["fact_id"].map(tasks),
-        is_original=texts["target_id"].isin(set(pairs["first_target"])),
-    )
-    parts = []
-    for _, of_task in texts.groupby("task", sort=False):
-        rows = of_task.to_dict("records")
-        of_texts = [
-            [counts.get(text_id(row["target_id"], k), np.empty(0)) for k in range(row["n_options"])]
-            for row in rows
-        ]
-        originals = [
-            values
-            for row, options in zip(rows, of_texts, strict=True)
-            if row["is_original"]
-            for values in options
-        ]
-        joined = np.concatenate(originals) if originals else np.empty(0)
-        if not joined.size:
-            continue
-        scale = fit_popularity_scale(joined, n_bins=bins)
-        parts += [
-            _of_target(row, options, scale) for row, options in zip(rows, of_texts, strict=True)
-        ]
-    told = pd.DataFrame(parts, columns=["target_id", "popularity", "lead"]).set_index("target_id")
+    originals = set(pairs["first_target"])
+    scores: dict[str, tuple[float, float]] = {}
+    for _, of_task in targets.groupby(targets["fact_id"].map(tasks), sort=False):
+        ngrams = {
+            target: [counts.get(text_id(target, k), np.empty(0)) for k in range(len(texts))]
+            for target, texts in zip(of_task["target_id"], of_task["texts"], strict=True)
+        }
+        joined = [of_text for target in ngrams if target in originals for of_text in ngrams[target]]
+        if sum(of_text.size for of_text in joined):
+            scale = fit_popularity_scale(np.concatenate(joined), n_bins=bins)
+            places = zip(ngrams.items(), of_task["correct"], strict=True)
+            scores |= {name: _popularity(texts, int(k), scale) for (name, texts), k in places}
+    by_target = pd.DataFrame(scores, index=["popularity", "lead"], dtype=float).T
     named = pairs.set_index("pair_id")
     frame = run.outcomes.copy()
-    for side in ("first", "second"):
+    for side in _WORDINGS:
         of_side = frame["pair_id"].map(named[f"{side}_target"])
-        frame[f"{side}_popularity"] = of_side.map(told["popularity"]).astype(float)
-        frame[f"{side}_lead"] = of_side.map(told["lead"]).astype(float)
+        for name in by_target:
+            frame[f"{side}_{name}"] = of_side.map(by_target[name]).astype(float)
     return frame
 
 
-def _of_target(
-    row: Mapping[Any, Any], options: Sequence[npt.NDArray[np.float64]], scale: PopularityScale
-) -> tuple[str, float, float]:
+def _popularity(
+    texts: Sequence[npt.NDArray[np.float64]], correct: int, scale: PopularityScale
+) -> tuple[float, float]:
     """Score one instance: the text with the right option, and its lead over the others."""
     scores = [
         float(instance_popularity([counts], scale=scale)[0]) if counts.size else math.nan
-        for counts in options
+        for counts in texts
     ]
-    own = scores.pop(int(row["correct"]))
-    lead = own
-    if scores:
-        lead = float(relative_difference([own], [float(np.mean(scores))])[0])
-    return row["target_id"], own, lead
+    own = scores.pop(correct)
+    if not scores:
+        return own, own
+    return own, float(relative_difference([own], [float(np.mean(scores))])[0])
+
+
+def _by_wording(frame: pd.DataFrame) -> pd.DataFrame:
+    """List the texts: the original ones once, those in other words for each draw."""
+    texts = {"first": frame.drop_duplicates(["model", "fact_id"]), "second": frame}
+    parts = []
+    for side, wording in _WORDINGS.items():
+        names = {f"{side}_{name}": name for name in ("popularity", "lead", "correct")}
+        parts.append(texts[side].rename(columns=names).assign(wording=wording))
+    return pd.concat(parts, ignore_index=True)
 
 
 def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
     """Compare accuracy at low and high popularity: figure 1."""
-    rows = []
-    for (model, task), of_task in frame.groupby(["model", "task"], sort=False):
-        for side, wording in _WORDINGS.items():
-            part = of_task.drop_duplicates("fact_id") if side == "first" else of_task
-            known = part[part[f"{side}_lead"].notna() & part[f"{side}_correct"].notna()]
-            row: dict[str, Any] = {
-                "model": model,
-                "task": task,
-                "wording": wording,
-                "n_missing": len(part) - len(known),
-            }
-            if known.empty:
-                continue
-            found = split_accuracy(
-                known[f"{side}_lead"],
-                known[f"{side}_correct"].astype(bool),
-                clusters=known[report.cluster],
-                n_resamples=report.settings.resamples,
-                rng=report.settings.bootstrap_seed,
-            )
-            row |= {"n_low": found.n_low, "n_high": found.n_high, "threshold": found.threshold}
-            for name in ("low_accuracy", "high_accuracy", "difference"):
-                bounds = getattr(found, f"{name}_interval")
-                row |= {
-                    name: getattr(found, name),
-                    f"{name}_low": bounds.low,
-                    f"{name}_high": bounds.high,
-                }
-            rows.append(row)
-    names = ["low_accuracy", "high_accuracy", "difference"]
-    columns = [
-        *("model", "task", "wording", "n_missing", "n_low", "n_high", "threshold"),
-        *(f"{name}{end}" for name in names for end in ("", "_low", "_high")),
-    ]
-    return Table(
-        frame=pd.DataFrame(rows, columns=columns),
-        caption="Accuracy on rare and on common instances, cut at the median",
+
+    def split(part: pd.DataFrame) -> dict[str, object] | None:
+        known = part.dropna(subset=["lead", "correct"])
+        if known.empty:
+            return None
+        result = split_accuracy(
+            known["lead"],
+            known["correct"].astype(bool),
+            clusters=known[report.cluster],
+            intervals=Intervals(
+                n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
+            ),
+        )
+        return {"n_missing": len(part) - len(known), **spread(result, _SPLIT)}
+
+    return describe(
+        tabulate(_by_wording(frame), [*_TASKS, "wording"], split),
+        "Accuracy on rare and on common instances, cut at the median",
+        "model task wording n_low n_high n_missing low_accuracy high_accuracy difference",
+        _COLUMNS,
         note="Where there are two options, common means that the right one is the more popular, "
         "relative to its own popularity. Without a text of n tokens there is no popularity.",
-        columns=[
-            Column(key="model", title="Model"),
-            Column(key="task", title="Task"),
-            Column(key="wording", title="Wording"),
-            Column(key="n_low", title="Rare", kind="count"),
-            Column(key="n_high", title="Common", kind="count"),
-            Column(key="n_missing", title="Without", kind="count", on_phones=False),
-            interval_column("low_accuracy", "Rare", "rate", "right, %"),
-            interval_column("high_accuracy", "Common", "rate", "right, %"),
-            interval_column("difference", "Difference", "difference", "points"),
-        ],
     )
 
 
 def _shift(frame: pd.DataFrame) -> Table:
     """Test whether other words are less popular: table 3, draws of a fact averaged."""
-    is_lost = frame["first_correct"].fillna(False).astype(bool) & ~frame["second_correct"].fillna(
-        True
-    ).astype(bool)
-    rows = []
-    for (model, task), of_task in frame.groupby(["model", "task"], sort=False):
-        for pairs in _PAIRS:
-            part = of_task[is_lost.loc[of_task.index]] if pairs == "lost" else of_task
-            sides = ["first_popularity", "second_popularity"]
-            mean = part.dropna(subset=sides).groupby("fact_id", sort=False)[sides].mean()
-            row: dict[str, Any] = {"model": model, "task": task, "pairs": pairs, "n": len(mean)}
-            if len(mean):
-                found = popularity_shift(mean[sides[0]], mean[sides[1]])
-                row |= {
-                    "original": found.original_mean,
-                    "original_deviation": float(mean[sides[0]].std()),
-                    "perturbed": found.perturbed_mean,
-                    "perturbed_deviation": float(mean[sides[1]].std()),
-                    "n_unchanged": found.n_unchanged,
-                    "rank_biserial": found.rank_biserial,
-                    "p_value": found.p_value,
-                }
-            rows.append(row)
-    keys = [
-        *("model", "task", "pairs", "n", "original", "original_deviation", "perturbed"),
-        *("perturbed_deviation", "n_unchanged", "rank_biserial", "p_value"),
-    ]
-    made = pd.DataFrame(rows, columns=keys)
-    made["adjusted_p_value"] = adjust_p_values(made["p_value"].astype(float))
-    return Table(
-        frame=made,
-        caption="Popularity in the original and in other words",
+    rows = tabulate(frame, _TASKS, _shifts)
+    rows["adjusted_p_value"] = adjust_p_values(rows["p_value"].astype(float))
+    return describe(
+        rows,
+        "Popularity in the original and in other words",
+        "model task pairs n original original_deviation perturbed perturbed_deviation "
+        "rank_biserial adjusted_p_value",
+        _COLUMNS,
+        titles={"pairs": "Instances", "n": "Number"},
         note="Of the text with the right option; several draws of an instance are averaged. "
         "Wilcoxon’s signed ranks; effect: rank-biserial, -1 where every change is a fall. "
         "Instances that were chosen for being lost say nothing of those that were not: compare "
         "with all.",
-        columns=[
-            Column(key="model", title="Model"),
-            Column(key="task", title="Task"),
-            Column(key="pairs", title="Instances", labels=_PAIRS),
-            Column(key="n", title="Number", kind="count"),
-            Column(key="original", title="Original", kind="number", unit="mean"),
-            Column(key="original_deviation", title="Original", kind="number", unit="SD"),
-            Column(key="perturbed", title="Other words", kind="number", unit="mean"),
-            Column(key="perturbed_deviation", title="Other words", kind="number", unit="SD"),
-            Column(key="rank_biserial", title="Effect", kind="number"),
-            Column(key="adjusted_p_value", title="p", kind="p_value", unit="Holm"),
-        ],
     )
+
+
+def _shifts(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Test the shift of a task's instances, and of those that were lost."""
+    is_lost = part["first_correct"].eq(True) & part["second_correct"].eq(False)
+    for pairs, rows in (("all", part), ("lost", part[is_lost.fillna(False)])):
+        sides = ["first_popularity", "second_popularity"]
+        means = rows.dropna(subset=sides).groupby("fact_id", sort=False)[sides].mean()
+        first, second = means[sides[0]], means[sides[1]]
+        result = popularity_shift(first, second) if len(means) else PopularityShiftResult
+        yield {
+            "pairs": pairs,
+            "n": len(means),
+            **spread(result, _SHIFT),
+            "original_deviation": first.std(),
+            "perturbed_deviation": second.std(),
+        }
 
 
 def _paired(frame: pd.DataFrame, report: Report) -> Table:
     """Compare both verdicts on common and on rare instances, and where popularity fell."""
-    parts = []
-    for split in _SPLITS:
-        labelled = frame.assign(split=split, part=_part_of(frame, split))
-        parts.append(labelled[labelled["part"].notna()])
-    known = pd.concat(parts, ignore_index=True)
-    by = ["model", "task", "split", "part"]
-    found = paired_by(
-        known,
-        by=by,
+    parts = [frame.assign(split=split, part=_part_of(frame, split)) for split in _SPLITS]
+    rows = paired_by(
+        pd.concat(parts, ignore_index=True).dropna(subset=["part"]),
+        by=[*_TASKS, "split", "part"],
         cluster=report.cluster,
-        n_resamples=report.settings.resamples,
-        rng=report.settings.bootstrap_seed,
-    )
-    found["adjusted_p_value"] = adjust_p_values(found["mcnemar_p_value"].astype(float))
-    labels = [
-        Column(key="model", title="Model"),
-        Column(key="task", title="Task"),
-        Column(key="split", title="By", labels=_SPLITS),
-        Column(key="part", title="Instances"),
-    ]
-    return Table(
-        frame=found,
-        caption="Both verdicts, by popularity and by whether other words lowered it",
-        columns=paired_columns(
-            ("original", "other words"), labels, cluster="instances", adjusted=True
+        intervals=Intervals(
+            n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
         ),
+    )
+    rows["adjusted_p_value"] = adjust_p_values(rows["mcnemar_p_value"].astype(float))
+    labels = [_COLUMNS[key] for key in (*_TASKS, "split", "part")]
+    return describe(
+        rows,
+        "Both verdicts, by popularity and by whether other words lowered it",
+        paired_columns(("original", "other words"), labels, cluster="instances", adjusted=True),
         few="n_clusters",
     )
 
@@ -357,13 +327,9 @@ def _part_of(frame: pd.DataFrame, split: str) -> pd.Series:
         change = frame["second_popularity"] - frame["first_popularity"]
         named = pd.Series(np.where(change < 0.0, "fell", "did not fall"), index=frame.index)
         return named.where(change.notna())
-    medians = (
-        frame.drop_duplicates(["model", "fact_id"])
-        .groupby(["model", "task"])["first_lead"]
-        .median()
-    )
-    keys = pd.MultiIndex.from_frame(frame[["model", "task"]])
-    cut = pd.Series(medians.reindex(keys).to_numpy(), index=frame.index)
+    facts = frame.drop_duplicates(["model", "fact_id"])
+    medians = facts.groupby(_TASKS)["first_lead"].median()
+    cut = medians.reindex(pd.MultiIndex.from_frame(frame[_TASKS])).to_numpy()
     named = pd.Series(np.where(frame["first_lead"] > cut, "common", "rare"), index=frame.index)
     return named.where(frame["first_lead"].notna())
 
@@ -371,36 +337,19 @@ def _part_of(frame: pd.DataFrame, split: str) -> pd.Series:
 def _distribution(frame: pd.DataFrame, bins: int) -> Table:
     """Count the instances up to each popularity in both wordings: figure 4."""
     grid = np.linspace(1.0, bins, 4 * (bins - 1) + 1)
-    rows = []
-    for (model, task), of_task in frame.groupby(["model", "task"], sort=False):
-        for side, wording in _WORDINGS.items():
-            part = of_task.drop_duplicates("fact_id") if side == "first" else of_task
-            values = part[f"{side}_popularity"].dropna().to_numpy(float)
-            if not values.size:
-                continue
-            shares = (values[:, None] <= grid + 1e-9).mean(axis=0)
-            rows += [
-                {
-                    "model": model,
-                    "task": task,
-                    "wording": wording,
-                    "popularity": float(at),
-                    "share": float(share),
-                    "n": values.size,
-                }
-                for at, share in zip(grid, shares, strict=True)
-            ]
-    columns = ["model", "task", "wording", "popularity", "share", "n"]
-    return Table(
-        frame=pd.DataFrame(rows, columns=columns),
-        caption="Instances up to a popularity",
-        columns=[
-            Column(key="model", title="Model"),
-            Column(key="task", title="Task"),
-            Column(key="wording", title="Wording"),
-            Column(key="popularity", title="Popularity", kind="number"),
-            Column(key="share", title="Instances up to it", kind="rate", unit="%"),
-        ],
+    texts = _by_wording(frame).dropna(subset=["popularity"])
+
+    def shares(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+        values = part["popularity"].to_numpy(float)
+        for at in grid.tolist():
+            share = float((values <= at + 1e-9).mean())
+            yield {"popularity": at, "share": share, "n": len(values)}
+
+    return describe(
+        tabulate(texts, [*_TASKS, "wording"], shares),
+        "Instances up to a popularity",
+        "model task wording popularity share",
+        _COLUMNS,
     )
 
 
@@ -410,11 +359,9 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
     lines: list[tuple[str, int, list[Dot]]] = []
     for task, of_task in chosen.groupby("task", sort=False):
         lines.append((str(task).replace("_", " "), 0, []))
-        for key, n, label in (
-            ("low_accuracy", "n_low", "rare"),
-            ("high_accuracy", "n_high", "common"),
-        ):
-            lines.append((label, 1, model_dots(of_task, key, place, n=n)))
+        for part, label in (("low", "rare"), ("high", "common")):
+            dots = model_dots(of_task, f"{part}_accuracy", place, n=f"n_{part}")
+            lines.append((label, 1, dots))
     if lines:
         yield Dots(
             name="popularity-accuracy",
@@ -427,7 +374,7 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
 
 def _curves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
     """Draw the distribution of popularity in both wordings, a chart a model and task."""
-    for (model, task), part in rows.groupby(["model", "task"], sort=False):
+    for (model, task), part in rows.groupby(_TASKS, sort=False):
         yield Lines(
             name=f"popularity-{task}" + (f"-{place[str(model)]}" if len(place) > 1 else ""),
             title=f"Popularity of {str(task).replace('_', ' ')}, share of instances up to it, %"

@@ -1,7 +1,8 @@
 """Does an instance in other words still mean the same? Overlap, sentence vectors and a judge."""
 
+import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,10 @@ from surface_consistency.engine.study import Scored
 from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics.uncertainty.intervals import wilson_interval
 from surface_consistency.models.registry import load_runner
+from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulate import describe, tabulate
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
@@ -32,12 +35,22 @@ __all__ = [
     "quality_section",
     "quality_tables",
     "rouge_l",
+    "share_columns",
 ]
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)
 _MEASURES: Final = {"rouge_l": "ROUGE-L", "cosine": "cosine"}
 _FOLDER: Final = "judges"
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="measure", title="Measure", labels=_MEASURES),
+    Column(key="mean", title="Mean", kind="number"),
+    Column(key="q10", title="10 % up to", kind="number"),
+    Column(key="median", title="Median", kind="number"),
+    Column(key="q90", title="90 % up to", kind="number"),
+    Column(key="n_unclear", title="Unclear", kind="count"),
+    interval_column("same", "Same", "rate", "%"),
+)
 
 
 def rouge_l(first: str, second: str) -> float:
@@ -101,34 +114,32 @@ def quality_checks(scored: Scored) -> dict[str, pd.DataFrame]:
     changed = texts[texts["is_changed"]]
     if changed.empty:
         return {}
-    measured = {"rouge_l": changed["rouge_l"].to_numpy(float)}
+    measures = {"rouge_l": changed["rouge_l"].to_numpy(float)}
     if scoring.encoder is not None:
-        measured["cosine"] = _cosines(changed["first"], changed["second"], scoring.encoder)
-    rows, curves = [], []
-    for name, values in measured.items():
-        for task, places in changed.groupby("task", sort=False).indices.items():
-            of_task = values[places]
-            low, middle, high = np.quantile(of_task, (0.1, 0.5, 0.9))
-            rows.append(
-                {
-                    "task": task,
-                    "measure": name,
-                    "n": len(of_task),
-                    "mean": float(of_task.mean()),
-                    "q10": float(low),
-                    "median": float(middle),
-                    "q90": float(high),
-                }
-            )
-            shares = (of_task[:, None] <= _GRID + 1e-9).mean(axis=0)
-            curves += [
-                {"task": task, "measure": name, "value": float(at), "share": float(share)}
-                for at, share in zip(_GRID, shares, strict=True)
-            ]
-    checks = {"similarity": pd.DataFrame(rows), "similarity_curve": pd.DataFrame(curves)}
+        measures["cosine"] = _cosines(changed["first"], changed["second"], scoring.encoder)
+    values = pd.concat(
+        [changed[["task"]].assign(measure=name, value=of_all) for name, of_all in measures.items()]
+    )
+    checks = {
+        "similarity": tabulate(values, ["task", "measure"], _similarity),
+        "similarity_curve": tabulate(values, ["task", "measure"], _curve),
+    }
     if scoring.meaning_model is not None or scoring.meaning_runner != "openai":
         checks |= _judged(changed, scored)
     return checks
+
+
+def _similarity(part: pd.DataFrame) -> dict[str, float]:
+    """Describe the values of a measure."""
+    low, middle, high = np.quantile(part["value"], (0.1, 0.5, 0.9))
+    mean = float(part["value"].mean())
+    return {"n": len(part), "mean": mean, "q10": low, "median": middle, "q90": high}
+
+
+def _curve(part: pd.DataFrame) -> Iterator[dict[str, float]]:
+    """Count the pairs up to each value of a measure."""
+    for value in _GRID.tolist():
+        yield {"value": value, "share": float((part["value"] <= value + 1e-9).mean())}
 
 
 def _texts(scored: Scored) -> pd.DataFrame:
@@ -192,26 +203,22 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
     judge = MeaningJudge(
         runner, Path(scored.folder.path) / _FOLDER / name, model=label, max_new_tokens=8
     )
-    found = judge.judge(targets)
-    told = sample[["pair_id", "task", "first", "second"]].assign(
-        is_same=found["is_correct"], reply=found["raw"], reason=found["reason"]
+    verdicts = judge.judge(targets)
+    pairs = sample[["pair_id", "task", "first", "second"]].assign(
+        is_same=verdicts["is_correct"], reply=verdicts["raw"], reason=verdicts["reason"]
     )
-    rows = []
-    for task, part in told.groupby("task", sort=False):
-        known = part["is_same"].dropna().astype(bool)
-        bounds = wilson_interval(int(known.sum()), len(known)) if len(known) else None
-        rows.append(
-            {
-                "task": task,
-                "judge": label,
-                "n": len(known),
-                "n_unclear": len(part) - len(known),
-                "same": float(known.mean()) if len(known) else np.nan,
-                "same_low": bounds.low if bounds else np.nan,
-                "same_high": bounds.high if bounds else np.nan,
-            }
-        )
-    return {"meaning": pd.DataFrame(rows), "meaning_pairs": told}
+    rows = tabulate(pairs, ["task"], lambda part: {"judge": label, **_same(part)})
+    return {"meaning": rows, "meaning_pairs": pairs}
+
+
+def _same(part: pd.DataFrame) -> dict[str, object]:
+    """Compute the share of a task's pairs that mean the same."""
+    known = part["is_same"].dropna().astype(bool)
+    return {
+        "n": len(known),
+        "n_unclear": len(part) - len(known),
+        **share_columns("same", int(known.sum()), len(known)),
+    }
 
 
 def _sampled(part: pd.DataFrame, n: int) -> pd.DataFrame:
@@ -233,37 +240,25 @@ def quality_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
     Returns:
         Those that are there.
     """
-    made: dict[str, Table] = {}
-    head = [Column(key="model", title="Model"), Column(key="task", title="Task")]
+    described: dict[str, Table] = {}
     if "similarity" in tables:
-        made["similarity"] = Table(
-            frame=tables["similarity"].frame,
-            caption="How alike the wordings are, of pairs in which a word was replaced",
+        described["similarity"] = describe(
+            tables["similarity"].frame,
+            "How alike the wordings are, of pairs in which a word was replaced",
+            "model task measure n mean q10 median q90",
+            _COLUMNS,
             note="ROUGE-L: common words in order. Cosine: of sentence vectors, in place of "
             "BERTScore.",
-            columns=[
-                *head,
-                Column(key="measure", title="Measure", labels=_MEASURES),
-                Column(key="n", title="Pairs", kind="count"),
-                Column(key="mean", title="Mean", kind="number"),
-                Column(key="q10", title="10 % up to", kind="number"),
-                Column(key="median", title="Median", kind="number"),
-                Column(key="q90", title="90 % up to", kind="number"),
-            ],
         )
     if "meaning" in tables:
-        made["meaning"] = Table(
-            frame=tables["meaning"].frame,
-            caption="Pairs that a model judges to mean the same",
-            columns=[
-                *head,
-                Column(key="judge", title="Judge"),
-                Column(key="n", title="Judged", kind="count"),
-                Column(key="n_unclear", title="Unclear", kind="count"),
-                interval_column("same", "Same", "rate", "%"),
-            ],
+        described["meaning"] = describe(
+            tables["meaning"].frame,
+            "Pairs that a model judges to mean the same",
+            "model task judge n n_unclear same",
+            _COLUMNS,
+            titles={"n": "Judged"},
         )
-    return made
+    return described
 
 
 def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Section | None:
@@ -288,6 +283,24 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     if len(models) > 1:
         blocks.insert(0, lead)
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
+
+
+def share_columns(name: str, n_true: int, n: int) -> dict[str, object]:
+    """Compute a share with Wilson's interval, as columns of a table.
+
+    Args:
+        name: Column of the share.
+        n_true: Trials that count.
+        n: All trials.
+
+    Returns:
+        The share and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN of no
+        trials.
+    """
+    if not n:
+        return dict.fromkeys((name, f"{name}_low", f"{name}_high"), math.nan)
+    bounds = wilson_interval(n_true, n)
+    return {name: n_true / n, f"{name}_low": bounds.low, f"{name}_high": bounds.high}
 
 
 def points_of(places: Iterable[float], shares: Iterable[float]) -> list[Point]:

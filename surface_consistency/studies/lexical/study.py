@@ -15,11 +15,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 from pydantic import Field, model_validator
 
+from surface_consistency.engine.design import Design
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.judging.judges import ask_logged
 from surface_consistency.engine.selection import tell_limit
 from surface_consistency.engine.study import Plan, PromptGroup, Scored, Study, StudySettings
@@ -54,10 +56,7 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     WordFrequency,
     corpus_frequencies,
 )
-from surface_consistency.studies.lexical.perturbation.inflection import (
-    RuleInflector,
-    lemminflect_inflector,
-)
+from surface_consistency.studies.lexical.perturbation.inflection import lemminflect_inflector
 from surface_consistency.studies.lexical.perturbation.perturb import candidate_synonyms, perturb_all
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
@@ -152,9 +151,6 @@ class LexicalSettings(StudySettings):
     """Whether --senses judge writes the number of a definition, or the most probable number is
     taken."""
 
-    inflector: Literal["rules", "lemminflect"] = "rules"
-    """Who restores the form of a replaced word; lemminflect needs the extra `lexical`."""
-
     may_keep: bool = False
     """Whether the original word is among those drawn from."""
 
@@ -205,7 +201,7 @@ class LexicalSettings(StudySettings):
         return self
 
 
-class LexicalScoring(Settings):
+class LexicalScoring(JudgeScoring):
     """How an option is chosen."""
 
     option_score: OptionScore = "sum"
@@ -301,7 +297,7 @@ class LexicalJudge:
         return options[chosen], chosen == correct, None, told
 
 
-class LexicalStudy(Study):
+class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalScoring]):
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
@@ -309,30 +305,32 @@ class LexicalStudy(Study):
         "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
         "the benchmarks are asked in the words of lm-evaluation-harness"
     )
-    title = "Lexical perturbation"
-    question = "whether a model solves a benchmark alike when nouns and verbs give way to synonyms"
+    design = Design(
+        title="Lexical perturbation",
+        question="whether a model solves a benchmark alike when nouns and verbs give way to "
+        "synonyms",
+        conditions=("original", "other words"),
+        cells=("right in both", "right in the original only", "in other words only", "neither"),
+        clusters={"fact_id": "instances"},
+        facet="task",
+        groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
+    )
     source = LexicalSource
     settings = LexicalSettings
     scoring = LexicalScoring
     outcome = LexicalOutcome
     verdict = LexicalVerdict
     report = LexicalReport
-    conditions = ("original", "other words")
-    cells = ("right in both", "right in the original only", "in other words only", "neither")
-    clusters = {"fact_id": "instances"}  # noqa: RUF012
-    panel = "task"
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "by_replaced": ("replaced",),
-        "by_group": ("group",),
-    }
     _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:
         """Load the tasks; see `Study.load`.
 
         Raises:
+            MissingDependencyError: If lemminflect is not installed, before anything is read.
             DataError: If no task is named, or one cannot be read.
         """
+        lemminflect_inflector()
         if not source.task:
             raise DataError("no task is named; give --task, such as --task piqa")
         loaded = [
@@ -370,7 +368,7 @@ class LexicalStudy(Study):
         Raises:
             SourceNotFoundError: If WordNet, or a file of senses, counts or neighbours is not there.
             RunnerError: If the judge of senses cannot be asked.
-            MissingDependencyError: If lemminflect is asked for and not installed.
+            MissingDependencyError: If lemminflect is not installed.
         """
         instances = _limited(data.instances, settings.limit)
         tell_limit(settings.limit, len(instances), len(data.instances), "instances")
@@ -379,11 +377,7 @@ class LexicalStudy(Study):
         reword = partial(
             perturb_all,
             lexicon=lexicon,
-            inflect=(
-                lemminflect_inflector()
-                if settings.inflector == "lemminflect"
-                else RuleInflector(lexicon)
-            ),
+            inflect=lemminflect_inflector(),
             pos=settings.pos,
             multi_word=settings.multi_word,
             seed=settings.seed,

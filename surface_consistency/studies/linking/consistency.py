@@ -3,26 +3,36 @@
 The paper compares categories by eye; this joins the two studies pair by pair.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import cluster_bootstrap, clustered_auc
-from surface_consistency.metrics.uncertainty.intervals import Part, of_shares
-from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.report.columns import COLUMNS, catalogue
+from surface_consistency.report.table import Column, Table
+from surface_consistency.report.tabulate import describe, spread, tabulate
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.records import LinkingOutcome
 
 __all__ = ["LinkingConsistency", "LinkingConsistencySettings"]
 
-_NAMES = ["first_surface", "second_surface"]
+_NAMES: Final = ["first_surface", "second_surface"]
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="n_linked", title="Linked", kind="count"),
+    Column(key="n_not_linked", title="Not linked", kind="count"),
+    Column(key="flip_rate_linked", title="Flips, linked", kind="rate", unit="%"),
+    Column(key="flip_rate_not_linked", title="Flips, not linked", kind="rate", unit="%"),
+)
 
 
 class LinkingConsistencySettings(Settings):
@@ -55,52 +65,36 @@ class LinkingConsistency(Analysis):
             DataError: If a model has no linking run, or they have no pair of names in common.
         """
         probes = _probes(settings.linking)
-        rows = []
-        for run in report.runs:
-            if run.manifest.model not in probes:
-                raise DataError(
-                    f"no linking run of {run.manifest.model!r} among those of "
-                    f"{', '.join(sorted(probes))}; name one by --linking"
-                )
-            joined = _joined(run, probes[run.manifest.model])
-            for template, of_template in joined.groupby("template", sort=False):
-                known = of_template[of_template["first_correct"].astype(bool)]
-                for label, part in (("all", of_template), ("right under the title", known)):
-                    row = _row(part, report)
-                    rows.append({"model": run.label, "template": template, "pairs": label, **row})
+        frame = pd.concat([_joined(run, probes) for run in report.runs], ignore_index=True)
+
+        def rates(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+            known = part[part["first_correct"].astype(bool)]
+            for label, rows in (("all", part), ("right under the title", known)):
+                yield {"pairs": label, **_rates(rows, report.cluster)}
+
         return {
-            self.name: Table(
-                frame=pd.DataFrame(rows),
-                caption="Flips of pairs whose two names the model links, and of the others",
+            self.name: describe(
+                tabulate(frame, ["model", "template"], rates),
+                "Flips of pairs whose two names the model links, and of the others",
+                "model template pairs n_linked n_not_linked flip_rate_linked flip_rate_not_linked "
+                "difference auc",
+                _COLUMNS,
                 note="Linked: yes, with the redirect first, to the pair’s own question. An area "
                 "under the curve of 0.5 says that the log-odds of yes foretell no flip.",
                 few="n_clusters",
-                columns=[
-                    Column(key="model", title="Model"),
-                    Column(key="template", title="Template"),
-                    Column(key="pairs", title="Pairs"),
-                    Column(key="n_linked", title="Linked", kind="count"),
-                    Column(key="n_not_linked", title="Not linked", kind="count"),
-                    Column(key="flip_rate_linked", title="Flips, linked", kind="rate", unit="%"),
-                    Column(
-                        key="flip_rate_not_linked", title="Flips, not linked", kind="rate", unit="%"
-                    ),
-                    interval_column("difference", "Difference", "difference", "points"),
-                    interval_column("auc", "AUC", "number", "0.5 is chance"),
-                ],
             )
         }
 
 
 def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
     """Read the true pairs of linking runs, by model."""
-    found = study_name(folders)
-    if found != "linking":
-        raise ValueError(f"--linking names runs of the linking probe, not of {found}")
+    study = study_name(folders)
+    if study != "linking":
+        raise ValueError(f"--linking names runs of the linking probe, not of {study}")
     probes: dict[str, pd.DataFrame] = {}
     for run in load_runs(folders, outcome=LinkingOutcome):
-        told = run.outcomes
-        own = told[(told["kind"] == "positive") & told["is_main"] & told["first_correct"].notna()]
+        rows = run.outcomes
+        own = rows[(rows["kind"] == "positive") & rows["is_main"] & rows["first_correct"].notna()]
         if run.manifest.model in probes:
             raise ValueError(
                 f"--linking names two runs of {run.manifest.model!r}; give one of each model"
@@ -111,56 +105,47 @@ def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
     return probes
 
 
-def _joined(run: Run, probe: pd.DataFrame) -> pd.DataFrame:
+def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Put what the model said of two names beside what it answered under them."""
-    scored = run.outcomes
-    scored = scored[scored["first_correct"].notna() & scored["second_correct"].notna()]
-    joined = scored.merge(probe.drop_duplicates(_NAMES), on=_NAMES, how="inner")
+    model = run.manifest.model
+    if model not in probes:
+        raise DataError(
+            f"no linking run of {model!r} among those of {', '.join(sorted(probes))}; name one by "
+            "--linking"
+        )
+    scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
+    joined = scored.merge(probes[model].drop_duplicates(_NAMES), on=_NAMES, how="inner")
     if joined.empty:
         raise DataError(
-            f"the linking run of {run.manifest.model!r} asks for no pair of names of {run.label}; "
-            "ask it for the same data"
+            f"the linking run of {model!r} asks for no pair of names of {run.label}; ask it for "
+            "the same data"
         )
     flips = joined["first_correct"].astype(bool) != joined["second_correct"].astype(bool)
-    return joined.assign(is_flip=flips)
+    return joined.assign(model=run.label, is_flip=flips)
 
 
-def _row(part: pd.DataFrame, report: Report) -> dict[str, Any]:
-    """Compute the numbers of some pairs."""
+def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+    """Compute the flip rates of some pairs, and how well log-odds foretell a flip."""
     linked, flips = part["is_linked"].to_numpy(), part["is_flip"].to_numpy()
-    cells = np.stack([linked & flips, linked, ~linked & flips, ~linked], axis=1).astype(float)
-    codes, _ = pd.factorize(part[report.cluster])
-    n_clusters = int(codes.max(initial=-1)) + 1
-    row: dict[str, Any] = {
-        "n_linked": int(linked.sum()),
-        "n_not_linked": int((~linked).sum()),
-        "n_clusters": n_clusters,
+    cells = pd.DataFrame(np.stack([linked & flips, linked, ~linked & flips, ~linked], axis=1))
+    counts = cells.groupby(part[cluster].to_numpy(), sort=False).sum().to_numpy(float)
+    linked_flips, n_linked, other_flips, n_others = counts.sum(axis=0)
+    row: dict[str, object] = {
+        "n_linked": int(n_linked),
+        "n_not_linked": int(n_others),
+        "n_clusters": len(counts),
+        "flip_rate_linked": linked_flips / n_linked if n_linked else math.nan,
+        "flip_rate_not_linked": other_flips / n_others if n_others else math.nan,
     }
-    counts = np.stack(
-        [np.bincount(codes, cells[:, column], minlength=n_clusters) for column in range(4)], axis=1
-    )
-    names = ("flip_rate_linked", "flip_rate_not_linked", "difference")
-    row |= dict.fromkeys((*names, "difference_low", "difference_high"), float("nan"))
-    if row["n_linked"]:
-        row["flip_rate_linked"] = counts[:, 0].sum() / counts[:, 1].sum()
-    if row["n_not_linked"]:
-        row["flip_rate_not_linked"] = counts[:, 2].sum() / counts[:, 3].sum()
-    if row["n_linked"] and row["n_not_linked"] and n_clusters > 1:
-        told = cluster_bootstrap(counts, _difference)
-        row["difference"] = told.estimate
-        row["difference_low"] = told.estimate_interval.low
-        row["difference_high"] = told.estimate_interval.high
+    is_known = n_linked and n_others and len(counts) > 1
+    difference = cluster_bootstrap(counts, _difference) if is_known else BootstrapResult
     known = part[part["first_log_odds"].notna()]
     area = clustered_auc(
         -known["first_log_odds"].to_numpy(dtype=float),
         known["is_flip"].to_numpy(dtype=float),
-        known[report.cluster].to_numpy(dtype=object),
+        known[cluster].to_numpy(dtype=object),
     )
-    return row | {
-        "auc": area.auc,
-        "auc_low": area.auc_interval.low,
-        "auc_high": area.auc_interval.high,
-    }
+    return row | spread(difference, {"estimate": "difference"}) | spread(area, ["auc"])
 
 
 @of_shares(Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))

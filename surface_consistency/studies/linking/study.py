@@ -6,32 +6,35 @@ of the two names; the verdicts on one example in both orders are the pair of thi
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import ClassVar, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.design import Design, Report
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.study import Plan, PromptGroup, Report, Study, StudySettings
+from surface_consistency.engine.study import Plan, PromptGroup, Study, StudySettings
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import clustered_auc, linking_by
+from surface_consistency.metrics import Intervals, clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.models.options import check_scores_of_options
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
+from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Part, Section
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulate import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.data import (
     NameEncoder,
     SurfaceNegative,
@@ -85,12 +88,26 @@ _ENCODERS: Final = Plugins(
     built_in={"names": "surface_consistency.studies.linking.data:ngram_vectors"},
     error=DataError,
 )
+_ENDS: Final = ("", "_low", "_high")
 _FIRST_WORD: Final = re.compile(r"\w+")
 _KINDS: Final = {
     "positive": "true pair",
     "surface_negative": "a character replaced",
     "semantic_negative": "name of a similar entity",
 }
+
+
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="group", title="Group"),
+    Column(key="kind", title="Kind", labels=_KINDS),
+    Column(key="n", title="Examples", kind="count"),
+    interval_column("raw_accuracy", "Raw", "rate", "%", direction="higher"),
+    interval_column("balanced_accuracy", "Balanced", "rate", "%", direction="higher"),
+    interval_column("positive_accuracy", "Positive", "rate", "%", direction="higher"),
+    interval_column("negative_accuracy", "Negative", "rate", "%", direction="higher"),
+    interval_column("yes_rate", "Yes", "rate", "%"),
+    interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
+)
 
 
 class LinkingSettings(StudySettings):
@@ -129,7 +146,7 @@ class LinkingSettings(StudySettings):
     """Ask only so many pairs of names."""
 
 
-class LinkingScoring(Settings):
+class LinkingScoring(JudgeScoring):
     """How answers are judged: yes is right for true pairs alone."""
 
     calibrated: bool = False
@@ -235,10 +252,10 @@ def log_odds(scores: Sequence[ScoredText]) -> float:
 class LinkingReport(PairedReport):
     """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
-    def __init__(self, study: Study, report: Report) -> None:
+    def __init__(self, report: Report) -> None:
         self._whole = report.runs
         totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in report.runs]
-        super().__init__(study, replace(report, runs=totals))
+        super().__init__(replace(report, runs=totals))
 
     def tables(self) -> dict[str, Table]:
         """Compute the rates of table 7 and areas under the curve, besides the paired tables.
@@ -247,167 +264,94 @@ class LinkingReport(PairedReport):
             Tables by name: "linking" by type and category, "linking_kinds", "linking_orders", and
             those of `PairedReport.tables`, whose two conditions are the orders of the names.
         """
+        by = ["model", "group", "label"]
+        shown = (
+            "model group label n n_clusters raw_accuracy balanced_accuracy positive_accuracy "
+            "negative_accuracy yes_rate auc"
+        )
+        titles = {"n_clusters": self.clusters.capitalize()}
         return {
-            "linking": self._table(
-                [row for run in self._whole for row in self._groups(run)],
+            "linking": describe(
+                tabulate(_labelled(self._whole, _groups), by, self._rates),
                 "Linking by type and category of the redirect, asked with the redirect first",
+                shown,
+                _COLUMNS,
+                titles=titles,
                 note="A pair of several categories counts in each of them and once in totals. "
                 "Whether “no” is right for a misspelling with one more character replaced is "
                 "disputable, hence the row without them.",
+                few="n_clusters",
             ),
-            "linking_kinds": self._kinds(),
-            "linking_orders": self._table(
-                [row for run in self.report.runs for row in self._orders(run)],
+            "linking_kinds": describe(
+                tabulate(
+                    _labelled(self.report.runs, _kinds), ["model", "kind", "label"], self._right
+                ),
+                "Right answers by kind of example",
+                "model kind label n accuracy",
+                _COLUMNS,
+                note="Disputable: a misspelling or spelling variant with one more character "
+                "replaced, to which “yes” may be as right.",
+                few="n_clusters",
+            ),
+            "linking_orders": describe(
+                tabulate(_labelled(self.report.runs, self._orders), by, self._rates),
                 "Linking by order of the names, with and without calibration",
+                shown,
+                _COLUMNS,
+                titles=titles,
                 note="Calibrated: the log-odds less those of the same wording with N/A for both "
                 "names.",
+                few="n_clusters",
             ),
             **super().tables(),
         }
 
-    def _groups(self, run: Run) -> Iterable[dict[str, object]]:
-        """Compute the rows of one run: all, without the disputable, types, categories."""
-        totals, whole = _of_totals(run.outcomes), run.outcomes
-        yield self._row(run, totals, "all", "all")
-        if totals["is_disputable"].any():
-            yield self._row(run, totals[~totals["is_disputable"]], "all", "but disputable ones")
-        for name, kind in TYPES.items():
-            part = totals[[name in types for types in totals["types"]]]
-            if len(part):
-                yield self._row(run, part, "type", kind.title)
-        for name, category in CATEGORIES.items():
-            part = whole[[name in categories for categories in whole["categories"]]]
-            if len(part):
-                yield self._row(run, part, "category", category.name)
-
-    def _orders(self, run: Run) -> Iterable[dict[str, object]]:
-        """Compute the rows of one run by order, uncalibrated and calibrated."""
-        frame = run.outcomes
-        for side, condition in zip(("first", "second"), self.study.conditions, strict=True):
-            yield self._row(run, frame, condition, "as asked", side=side)
-            calibrated = frame[f"{side}_calibrated_log_odds"]
+    def _orders(self, outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
+        """Take both orders of the names, uncalibrated and calibrated."""
+        for side, order in zip(("first", "second"), self.design.conditions, strict=True):
+            yield _of_side(outcomes, side).assign(group=order, label="as asked")
+            calibrated = outcomes[f"{side}_calibrated_log_odds"]
             if calibrated.notna().any():
-                is_true = frame["kind"] == "positive"
-                right = ((calibrated > 0.0) == is_true).where(calibrated.notna())
-                judged = frame.assign(**{f"{side}_correct": right})
-                yield self._row(
-                    run, judged, condition, "calibrated", side=side, odds="calibrated_log_odds"
+                is_right = (calibrated > 0.0) == (outcomes["kind"] == "positive")
+                yield outcomes.assign(
+                    correct=is_right.where(calibrated.notna()),
+                    log_odds=calibrated,
+                    group=order,
+                    label="calibrated",
                 )
 
-    def _row(
-        self,
-        run: Run,
-        frame: pd.DataFrame,
-        group: str,
-        label: str,
-        *,
-        side: str = "first",
-        odds: str = "log_odds",
-    ) -> dict[str, object]:
-        """Compute the rates and the area under the curve of some examples."""
-        settings, cluster = self.report.settings, self.report.cluster
-        told = linking_by(
-            frame,
-            correct=f"{side}_correct",
-            cluster=cluster,
-            n_resamples=settings.resamples,
-            rng=settings.bootstrap_seed,
-        ).iloc[0]
-        row: dict[str, object] = {"model": run.label, "group": group, "label": label}
-        row |= {name: told[name] for name in told.index}
-        known = frame[frame[f"{side}_{odds}"].notna()]
-        for against, kinds in (
-            ("", LINKING_KINDS[1:]),
-            *((f"_{k}", (k,)) for k in LINKING_KINDS[1:]),
-        ):
-            part = known[known["kind"].isin(["positive", *kinds])]
+    def _accuracies(self, part: pd.DataFrame) -> pd.Series:
+        """Compute the accuracies of some examples, with intervals."""
+        settings = self.report.settings
+        rows = linking_by(
+            part,
+            correct="correct",
+            cluster=self.report.cluster,
+            intervals=Intervals(n_resamples=settings.resamples, rng=settings.bootstrap_seed),
+        )
+        return rows.iloc[0]
+
+    def _rates(self, part: pd.DataFrame) -> dict[str, object]:
+        """Compute accuracies, and areas under the curve against all and each kind of negatives."""
+        row: dict[str, object] = {**self._accuracies(part)}
+        known = part[part["log_odds"].notna()]
+        negatives = LINKING_KINDS[1:]
+        against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
+        for name, kinds in against.items():
+            rows = known[known["kind"].isin(["positive", *kinds])]
             area = clustered_auc(
-                part[f"{side}_{odds}"].to_numpy(dtype=float),
-                (part["kind"] == "positive").to_numpy(dtype=float),
-                part[cluster].to_numpy(dtype=object),
+                rows["log_odds"].to_numpy(dtype=float),
+                (rows["kind"] == "positive").to_numpy(dtype=float),
+                rows[self.report.cluster].to_numpy(dtype=object),
             )
-            row |= {
-                f"auc{against}": area.auc,
-                f"auc{against}_low": area.auc_interval.low,
-                f"auc{against}_high": area.auc_interval.high,
-            }
+            row |= spread(area, {"auc": name})
         return row
 
-    def _table(self, rows: Sequence[Mapping[str, object]], caption: str, *, note: str) -> Table:
-        """Set rows of `_row`."""
-        return Table(
-            frame=pd.DataFrame(rows),
-            caption=caption,
-            note=note,
-            few="n_clusters",
-            columns=[
-                Column(key="model", title="Model"),
-                Column(key="group", title="Group"),
-                Column(key="label", title="Of"),
-                Column(key="n", title="Examples", kind="count"),
-                Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
-                *(
-                    interval_column(key, title, "rate", "%", direction="higher")
-                    for key, title in (
-                        ("raw_accuracy", "Raw"),
-                        ("balanced_accuracy", "Balanced"),
-                        ("positive_accuracy", "Positive"),
-                        ("negative_accuracy", "Negative"),
-                    )
-                ),
-                interval_column("yes_rate", "Yes", "rate", "%"),
-                interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
-            ],
-        )
-
-    def _kinds(self) -> Table:
-        """Compute the accuracy on each kind of example, in the first order, whole and by type."""
-        rows = []
-        for run in self.report.runs:
-            for kind in LINKING_KINDS:
-                of_kind = run.outcomes[run.outcomes["kind"] == kind]
-                parts = {"all": of_kind}
-                disputable = of_kind["is_disputable"].to_numpy(dtype=bool)
-                if disputable.any():
-                    parts |= {
-                        "disputable": of_kind[disputable],
-                        "beyond dispute": of_kind[~disputable],
-                    }
-                for name, redirect_type in TYPES.items():
-                    of_type = [name in types for types in of_kind["types"]]
-                    parts[redirect_type.title] = of_kind[of_type]
-                rows += [
-                    self._kind_row(run, kind, label, part)
-                    for label, part in parts.items()
-                    if len(part)
-                ]
-        return Table(
-            frame=pd.DataFrame(rows),
-            caption="Right answers by kind of example",
-            note="Disputable: a misspelling or spelling variant with one more character replaced, "
-            "to which “yes” may be as right.",
-            few="n_clusters",
-            columns=[
-                Column(key="model", title="Model"),
-                Column(key="kind", title="Kind", labels=_KINDS),
-                Column(key="label", title="Of"),
-                Column(key="n", title="Examples", kind="count"),
-                interval_column("accuracy", "Right", "rate", "%", direction="higher"),
-            ],
-        )
-
-    def _kind_row(self, run: Run, kind: str, label: str, part: pd.DataFrame) -> dict[str, object]:
+    def _right(self, part: pd.DataFrame) -> dict[str, object]:
         """Compute the accuracy on some examples of one kind."""
-        told = linking_by(
-            part,
-            correct="first_correct",
-            cluster=self.report.cluster,
-            n_resamples=self.report.settings.resamples,
-            rng=self.report.settings.bootstrap_seed,
-        ).iloc[0]
-        row = {"model": run.label, "kind": kind, "label": label, "n": told["n"]}
-        row |= {"n_clusters": told["n_clusters"], "accuracy": told["raw_accuracy"]}
-        return row | {f"accuracy_{end}": told[f"raw_accuracy_{end}"] for end in ("low", "high")}
+        rates = self._accuracies(part)
+        row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
+        return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
         """Put the linking tables before those of the orders; see `PairedReport.sections`."""
@@ -457,12 +401,58 @@ class LinkingReport(PairedReport):
         return {*super()._own_tables(), "linking", "linking_kinds", "linking_orders"}
 
 
+def _labelled(
+    runs: Iterable[Run], parts: Callable[[pd.DataFrame], Iterable[pd.DataFrame]]
+) -> pd.DataFrame:
+    """List the examples of each part of each run, with the columns that name run and part."""
+    frames = [
+        part.assign(model=run.label) for run in runs for part in parts(run.outcomes) if len(part)
+    ]
+    return pd.concat(frames, ignore_index=True)
+
+
+def _of_side(outcomes: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Take the verdicts and log-odds of one order of the names."""
+    return outcomes.assign(
+        correct=outcomes[f"{side}_correct"], log_odds=outcomes[f"{side}_log_odds"]
+    )
+
+
+def _groups(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Take all examples, those without the disputable, each type and each category."""
+    whole = _of_side(outcomes, "first")
+    totals = _of_totals(whole)
+    yield totals.assign(group="all", label="all")
+    if totals["is_disputable"].any():
+        yield totals[~totals["is_disputable"]].assign(group="all", label="but disputable ones")
+    for name, kind in TYPES.items():
+        is_of_type = [name in types for types in totals["types"]]
+        yield totals[is_of_type].assign(group="type", label=kind.title)
+    for name, category in CATEGORIES.items():
+        is_of_category = [name in categories for categories in whole["categories"]]
+        yield whole[is_of_category].assign(group="category", label=category.name)
+
+
+def _kinds(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """Take the examples of each kind, whole, by whether they are disputable, and by type."""
+    for kind in LINKING_KINDS:
+        examples = _of_side(outcomes[outcomes["kind"] == kind], "first")
+        yield examples.assign(label="all")
+        is_disputable = examples["is_disputable"].to_numpy(dtype=bool)
+        if is_disputable.any():
+            yield examples[is_disputable].assign(label="disputable")
+            yield examples[~is_disputable].assign(label="beyond dispute")
+        for name, redirect_type in TYPES.items():
+            is_of_type = [name in types for types in examples["types"]]
+            yield examples[is_of_type].assign(label=redirect_type.title)
+
+
 def _of_totals(outcomes: pd.DataFrame) -> pd.DataFrame:
     """Keep each pair of names once: in the wording of its first category."""
     return outcomes[outcomes["is_main"].to_numpy(dtype=bool)].reset_index(drop=True)
 
 
-class LinkingStudy(Study):
+class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingScoring]):
     """Two names, one entity?"""
 
     name = "linking"
@@ -470,24 +460,26 @@ class LinkingStudy(Study):
         "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
         "of the other categories are this package's"
     )
-    title = "Linking probe"
-    question = "whether a model affirms that two names are of one entity, in both orders"
+    design = Design(
+        title="Linking probe",
+        question="whether a model affirms that two names are of one entity, in both orders",
+        conditions=("redirect first", "title first"),
+        cells=(
+            "right both times",
+            "right with the redirect first only",
+            "title first only",
+            "neither",
+        ),
+        clusters={"subject_id": "subjects", "fact_id": "facts"},
+        groupings={"by_kind": ("kind",)},
+        labels={"kind": _KINDS},
+    )
     source = RedirectQASource
     settings = LinkingSettings
     scoring = LinkingScoring
     outcome = LinkingOutcome
     verdict = LinkingVerdict
     report = LinkingReport
-    conditions = ("redirect first", "title first")
-    cells = (
-        "right both times",
-        "right with the redirect first only",
-        "title first only",
-        "neither",
-    )
-    clusters = {"subject_id": "subjects", "fact_id": "facts"}  # noqa: RUF012
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {"by_kind": ("kind",)}
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {"kind": _KINDS}
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.

@@ -11,6 +11,7 @@ import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import (
+    Intervals,
     assignment_similarity,
     group_difference,
     predict_alignment,
@@ -171,7 +172,7 @@ def _difference(known: pd.DataFrame, feature: str, n_permutations: int, rng: int
                 strata=known["model"],
                 clusters=known["cluster"],
                 n_permutations=n_permutations,
-                rng=rng,
+                intervals=Intervals(rng=rng),
             )
     except ValueError:  # Each topic has one class in each model: nothing can be shuffled.
         return row | dict.fromkeys(unknown, math.nan)

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.study import Analysis, Report
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import (
-    ColumnNotFoundError,
     DataError,
     SurfaceConsistencyWarning,
 )
@@ -27,12 +27,13 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.report.page import Check, Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import surface_id
 
-__all__ = ["FrequencyAnalysis", "FrequencySettings", "read_counts"]
+__all__ = ["FrequencyAnalysis", "FrequencySettings"]
 
 _KEYS: Final = ["model", "subset"]
 _COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
@@ -172,41 +173,6 @@ def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
             "common and correct nothing; give a second --frequencies"
         )
     return [_read(path, measure) for path, measure in pairs]
-
-
-def read_counts(
-    path: Path, name: str, *, needed: Sequence[str], what: str, uncounted: str, unmerged: str
-) -> tuple[Path, pd.DataFrame]:
-    """Read a table of a counting run.
-
-    Args:
-        path: Folder of the run, or the file itself.
-        name: Name of the file in the folder.
-        needed: Columns that it must have.
-        what: What the rows are, for messages.
-        uncounted: What to give, where the folder is that of no count.
-        unmerged: How the file comes about, where it is.
-
-    Returns:
-        The file, and its rows.
-
-    Raises:
-        DataError: If the file is missing or cannot be read.
-        ColumnNotFoundError: If it lacks a column.
-    """
-    place = path / name if path.is_dir() else path
-    if not place.is_file():
-        remedy = unmerged if (path / "manifest.json").is_file() else uncounted
-        raise DataError(f"{place} is missing: {remedy}")
-    try:
-        rows = pd.read_parquet(place)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{place} is no Parquet file of {what}: {error}") from error
-    if lacking := [column for column in needed if column not in rows]:
-        raise ColumnNotFoundError(
-            f"{place} lacks the column {', '.join(lacking)}; it has {', '.join(rows.columns)}"
-        )
-    return place, rows
 
 
 def _read(path: Path, measure: str) -> pd.DataFrame:

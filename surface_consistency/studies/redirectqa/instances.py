@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from surface_consistency.text import comparable
+from surface_consistency.text import counted_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +35,7 @@ def surface_id(fact_id: str, surface: str) -> str:
     Returns:
         "FACT|SURFACE", the name as it is counted: in NFC, with single spaces.
     """
-    return f"{fact_id}|{_counted(surface)}"
+    return f"{fact_id}|{counted_name(surface)}"
 
 
 def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
@@ -54,7 +54,7 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
     rows: dict[tuple[str, str], dict[str, object]] = {}
     for question in questions:
         triple = question.triple
-        surface = _counted(question.surface.text)
+        surface = counted_name(question.surface.text)
         rows.setdefault(
             (triple.id, surface),
             {
@@ -70,8 +70,3 @@ def instance_rows(questions: "Iterable[QuestionRealization]") -> "pd.DataFrame":
     columns = ["fact_id", "surface_id", "subject_id", "object_id", "surface", "is_canonical"]
     frame = pd.DataFrame(list(rows.values()), columns=[*columns, "pageviews"])
     return frame.astype({"pageviews": "Int64"})
-
-
-def _counted(surface: str) -> str:
-    """Spell a name as it is counted."""
-    return comparable(" ".join(surface.split()), "exact")

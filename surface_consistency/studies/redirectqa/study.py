@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.score import align_predictions
@@ -22,6 +23,7 @@ from surface_consistency.engine.study import (
     OptionSettings,
     Plan,
     PromptGroup,
+    RuleScoring,
     SourceSettings,
     Study,
 )
@@ -38,6 +40,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import separate_stored
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
+from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.readers import Place, read_rows
@@ -207,34 +210,36 @@ class RedirectReport(PairedReport):
             )
 
 
-class RedirectQAStudy(Study):
+class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, RuleScoring]):
     """Canonical names against Wikipedia redirects."""
 
     name = "redirectqa"
-    title = "RedirectQA"
-    question = "the same fact under its article’s title and under a redirect to it"
+    design = Design(
+        title="RedirectQA",
+        question="the same fact under its article’s title and under a redirect to it",
+        conditions=("title", "redirect"),
+        cells=("both right", "title only", "redirect only", "neither"),
+        clusters={"subject_id": "subjects", "fact_id": "facts", "relation": "relations"},
+        stratum="template",
+        facet="template",
+        groupings={
+            "by_type": ("types",),
+            "by_category": ("categories",),
+            "by_relation": ("relation",),
+        },
+        second_condition_columns=("types", "categories"),
+        exploded_names={"types": "type", "categories": "category"},
+        labels={
+            "template": {name: name for name in TEMPLATES},
+            "type": {name: kind.title for name, kind in TYPES.items()},
+            "category": {name: category.name for name, category in CATEGORIES.items()},
+        },
+    )
     printed_prompts = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome
     report = RedirectReport
-    conditions = ("title", "redirect")
-    cells = ("both right", "title only", "redirect only", "neither")
-    clusters = {"subject_id": "subjects", "fact_id": "facts", "relation": "relations"}  # noqa: RUF012
-    stratum = "template"
-    panel = "template"
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "by_type": ("types",),
-        "by_category": ("categories",),
-        "by_relation": ("relation",),
-    }
-    of_second = ("types", "categories")
-    singular: ClassVar[Mapping[str, str]] = {"types": "type", "categories": "category"}
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "template": {name: name for name in TEMPLATES},
-        "type": {name: kind.title for name, kind in TYPES.items()},
-        "category": {name: category.name for name, category in CATEGORIES.items()},
-    }
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions; see `Study.load`.
@@ -361,10 +366,7 @@ def score_predictions(
     targets = question_targets(data)
     texts = align_predictions(targets, predictions, reading=reading)
     params = (settings or RedirectQASettings()).with_thoughts(GenerationParams())
-    replies = separate_stored(texts, params).set_index("prompt_id").reindex(texts.index)
-    answered = targets.assign(
-        **{name: replies[name].to_numpy() for name in ("text", "finish_reason", "error")}
-    )
+    answered = join_answers(targets, separate_stored(texts, params))
     verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
     return study.outcomes(_pairs(data), verdicts, model=model)
 

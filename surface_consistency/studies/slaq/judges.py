@@ -4,14 +4,13 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.judging.chosen_judges import make_chosen_judge
-from surface_consistency.engine.judging.judges import NO_ANSWER, Judge, LLMJudge, facts_of
+from surface_consistency.engine.judging.judges import NO_ANSWER, LLMJudge, facts_of
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.engine.judging.prompts import judge_free, judge_long, judge_short
 from surface_consistency.matching.answering_part import LongAnswer, TopicQuestions
@@ -20,18 +19,13 @@ from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.models.runner import Runner
-from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import DataSource, Prompt
 from surface_consistency.studies.slaq.data import load_labelled_answers
-
-if TYPE_CHECKING:
-    from surface_consistency.studies.slaq.study import SlaqScoring
 
 __all__ = [
     "MatcherJudge",
     "SlaqLLMJudge",
     "answering_parts",
-    "make_judge",
     "matcher_agreement",
 ]
 
@@ -303,39 +297,6 @@ class SlaqLLMJudge(LLMJudge):
         return found.drop(columns="state").assign(
             is_recalled=pd.arrays.BooleanArray(recalled, ~is_told)
         )
-
-
-def make_judge(scoring: "SlaqScoring", folder: RunFolder) -> Judge:
-    """Make the judge that was asked for.
-
-    Args:
-        scoring: How answers are judged.
-        folder: The run; a model that judges keeps its log there, in a folder of its own.
-
-    Returns:
-        The judge.
-
-    Raises:
-        ValueError: If there is no such rule.
-        RunnerError: If the judging model cannot be loaded.
-        ValueError: If the prompts are of another version.
-        SourceNotFoundError: If there is no file of labels.
-        DataError: If the labels cannot be read.
-    """
-    chosen = make_chosen_judge(
-        scoring, folder, SlaqLLMJudge, prompts=scoring.judge_prompts or _prompts_of(folder)
-    )
-    return chosen or MatcherJudge(
-        scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
-    )
-
-
-def _prompts_of(folder: RunFolder) -> str:
-    """Name the preset that a run was asked in, without the digest, which is of other texts."""
-    if not folder.manifest.is_file():
-        return OWN_WORDS
-    asked = folder.read_manifest().settings.get("prompts")
-    return asked.partition("@")[0] if isinstance(asked, str) else OWN_WORDS
 
 
 def _reference_forms(accepted: Sequence[str]) -> tuple[str, ...]:

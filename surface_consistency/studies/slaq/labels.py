@@ -1,42 +1,21 @@
 """What the labels of people say of SLAQ's judge, and its scores without the judge's errors."""
 
-import warnings
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.judging.labels import (
+from surface_consistency.engine.judging.judge_agreement import (
     agreement_columns,
-    check_labelled_answers,
-    check_labels,
+    corrected_scores,
+    error_of_counts,
     hold_against,
-    with_intervals,
+    warn_uncorrected,
 )
-from surface_consistency.errors import (
-    DataError,
-    SurfaceConsistencyWarning,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
-from surface_consistency.metrics import (
-    JudgeAgreementResult,
-    JudgeError,
-    corrected_alignment,
-    topic_alignment,
-    topic_arrays,
-)
+from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import topic_arrays
 
 __all__ = ["judge_checks"]
-
-_SCORES: Final = {
-    "first_accuracy": "short_accuracy",
-    "second_accuracy": "long_accuracy",
-    "accuracy_difference": "accuracy_difference",
-    "consistency": "alignment",
-    "signed_alignment": "signed_alignment",
-}
 
 
 def judge_checks(
@@ -96,93 +75,42 @@ def judge_checks(
         axis=1,
     ).rename(columns={"fact_id": "question_id"})
     both = given.merge(judged, on=["prompt_id", "question_id"], suffixes=("_human", "_judge"))
-    tables: dict[str, JudgeAgreementResult] = {}
-    rows = []
+    rows: list[dict[str, object]] = []
     for form in ("short", "long", "free"):
         part = both[both["form"] == form]
         for verdict in ("is_correct", "is_recalled") if form == "free" else ("is_correct",):
             sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
             found = hold_against(*sides, n_resamples=n_resamples, seed=seed)
             if found is not None:
-                if verdict == "is_correct":
-                    tables[form] = found
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
                 rows.append(head | agreement_columns(found))
-    corrected = _corrected(outcomes, tables, n_resamples, seed)
+    corrected = _corrected(outcomes, rows, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 
 
 def _corrected(
-    outcomes: pd.DataFrame,
-    tables: Mapping[str, JudgeAgreementResult],
-    n_resamples: int,
-    seed: int,
+    outcomes: pd.DataFrame, rows: Sequence[Mapping[str, object]], n_resamples: int, seed: int
 ) -> list[dict[str, object]]:
     """Correct each condition whose errors are known on both sides."""
-    rows = []
+    errors_of = {row["form"]: row for row in rows if row["verdict"] == "is_correct"}
+    corrected = []
     for condition in ("long", "free"):
         pairs = outcomes[outcomes["second_condition"] == condition]
         if pairs.empty:
             continue
         try:
-            errors = [_error(tables.get(form), form) for form in ("short", condition)]
+            errors = [error_of_counts(errors_of.get(form), form) for form in ("short", condition)]
         except ValueError as error:
-            warnings.warn(
-                f"the scores of the condition {condition!r} are not corrected: {error}",
-                SurfaceConsistencyWarning,
-                stacklevel=4,
-            )
+            warn_uncorrected(condition, error)
             continue
-        rows.append({"condition": condition} | _corrected_row(pairs, errors, n_resamples, seed))
-    return rows
-
-
-def _error(found: JudgeAgreementResult | None, form: str) -> JudgeError:
-    """Return the judge's errors on a form."""
-    if found is None:
-        raise ValueError(f"no {form} answer has both a label and a verdict; label some")
-    try:
-        error = JudgeError.of_table(found.table)
-    except ValueError as reason:
-        raise ValueError(f"of the {form} answers {reason}; label more of them") from reason
-    if error.sensitivity + error.specificity <= 1.0:
-        raise ValueError(
-            f"on {form} answers the judge is no better than chance (sensitivity "
-            f"{error.sensitivity:.2f}, specificity {error.specificity:.2f})"
+        # A free answer is one permutation, whose slots are the places in the source.
+        slots = pairs.assign(
+            permutation=pairs["permutation"].fillna(0),
+            slot=pairs["slot"].fillna(pairs["question_index"]),
         )
-    return error
-
-
-def _corrected_row(
-    pairs: pd.DataFrame, errors: list[JudgeError], n_resamples: int, seed: int
-) -> dict[str, object]:
-    """Correct one condition, and set what the judge has beside it."""
-    # A free answer is one permutation, whose slots are the places in the source.
-    slots = pairs.assign(
-        permutation=pairs["permutation"].fillna(0),
-        slot=pairs["slot"].fillna(pairs["question_index"]),
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         arrays = topic_arrays(slots, question="question_index")
-        found = corrected_alignment(
-            arrays.short,
-            arrays.long,
-            short_error=errors[0],
-            long_error=errors[1],
-            missing="drop",
-            n_resamples=n_resamples,
-            rng=seed,
+        scores = corrected_scores(
+            arrays.short, arrays.long, errors, n_resamples=n_resamples, seed=seed
         )
-        seen = topic_alignment(arrays.short, arrays.long, missing="drop")
-    row: dict[str, object] = {"n_topics": found.n_topics, "n_missing": found.n_missing}
-    for column, name in _SCORES.items():
-        observed = (
-            seen.long_accuracy - seen.short_accuracy
-            if name == "accuracy_difference"
-            else getattr(seen, name)
-        )
-        row[f"observed_{column}"] = float(np.nanmean(observed))
-        row |= with_intervals(found, {column: name})
-    return row | {"is_cut": found.is_cut}
+        corrected.append({"condition": condition} | scores)
+    return corrected

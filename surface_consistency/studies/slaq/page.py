@@ -1,5 +1,6 @@
 """SLAQ's tables and page: points of accuracy lost, slots, momentum, one topic in all orders."""
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
@@ -7,13 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 import pandas as pd
 
 from surface_consistency.engine.paired import PairedReport, cell_of
-from surface_consistency.engine.paired_tables import (
-    TEST_NAMES,
-    interval_value,
-    is_hardly_right,
-    with_detectable,
-)
+from surface_consistency.engine.paired_tables import TEST_NAMES, is_hardly_right, with_detectable
 from surface_consistency.errors import DataError
+from surface_consistency.metrics import PairedTable
+from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (
     Answer,
     Block,
@@ -24,13 +22,13 @@ from surface_consistency.report.page import (
     Lines,
     Matrix,
     Page,
-    Part,
     Point,
     Section,
     Series,
     Value,
 )
 from surface_consistency.report.table import Column, Table
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
@@ -41,10 +39,11 @@ from surface_consistency.studies.slaq.tables import (
 )
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Report, Study
+    from surface_consistency.engine.design import Report
 
 __all__ = ["SlaqReport"]
 
+_WORDING: Final = Wording("surface_consistency.studies.slaq")
 _OWN: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity", "recall")
 _JUDGE: Final = ("judge_agreement", "corrected")
 _STREAKS: Final = ((1, "right"), (0, "wrong"))
@@ -65,15 +64,14 @@ class SlaqReport(PairedReport):
     """Computes the tables of SLAQ's runs and says what stands on their page.
 
     Args:
-        study: The study.
         report: The runs.
     """
 
     n_null: ClassVar[int] = 1_000
     """Draws of the null band of momentum."""
 
-    def __init__(self, study: "Study", report: "Report") -> None:
-        super().__init__(study, report)
+    def __init__(self, report: "Report") -> None:
+        super().__init__(report)
         self._facts: dict[str, dict[str, dict[str, str]]] = {}
 
     # Tables.
@@ -159,10 +157,7 @@ class SlaqReport(PairedReport):
                 Section(
                     anchor="judge",
                     title="The judge, held against labels",
-                    lead=[
-                        "Judges err. Their errors on labelled answers are counted, and taken out "
-                        "of the scores by Rogan and Gladen’s correction on both sides."
-                    ],
+                    lead=_WORDING.sentence("judge"),
                     blocks=judged,
                 )
             )
@@ -216,33 +211,29 @@ class SlaqReport(PairedReport):
         Returns:
             The finding.
         """
-        rows = self._rows(tables)
-        sentence: list[Part] = []
-        standfirst: list[Part] = []
-        for row in rows:
-            if is_hardly_right(row):
-                continue
-            share = interval_value(row, "accuracy_difference", kind="difference", tone="lost")
-            lost = not share.value > 0
-            if lost:
-                ends = [None if end is None else -end for end in (share.high, share.low)]
-                share = replace(share, value=-share.value, low=ends[0], high=ends[1])
-            words = "fewer" if lost else "more"
-            sentence.append("" if sentence else "Asked for five facts at once")
-            sentence += [f", {row['model']} states ", share, f" {words} rightly"]
-            standfirst += self._beside(tables, row)
-        sentence += [" than when asked for each alone. "] if sentence else []
-        for row in filter(is_hardly_right, rows):
-            sentence += self._hardly_sentence(row)
-        sentence = [*sentence[:-1], str(sentence[-1]).rstrip()] if sentence else ["No pair."]
-        standfirst += self._matcher_sentence()
+        rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
+        hardly = [self._hardly_sentence(row) for row in self._rows(tables) if is_hardly_right(row)]
+        beside = [
+            (
+                row,
+                list(self._same_sentence(tables, row)),
+                self._of(tables, "position", str(row["model"])),
+                self._noise_sentence(tables, row),
+            )
+            for row in rows
+        ]
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=_WORDING.sentence(
+                "finding", shares=[(row, _lost_share(row)) for row in rows], hardly=hardly
+            ),
+            standfirst=_WORDING.sentence("standfirst", beside=beside, matched=self._matched()),
+            warning=self.warning(),
+            chips=self.chips(),
         )
 
-    def _matcher_sentence(self) -> Iterator[Part]:
-        """Say how often a string matcher errs, where one judged."""
-        told: set[tuple[object, ...]] = set()
+    def _matched(self) -> list[tuple[Run, Value, PairedTable]]:
+        """Find how often the string matchers err that judged runs, each once."""
+        matched: dict[tuple[object, ...], tuple[Run, Value, PairedTable]] = {}
         for run in self.report.runs:
             if not run.judged_by.startswith("matcher:"):
                 continue
@@ -251,49 +242,13 @@ class SlaqReport(PairedReport):
             part: Literal["answering", "whole"] = (
                 "whole" if run.judged_by.endswith(" on whole") else "answering"
             )
-            entities_only = not settings.get("all_facts", False)
-            if (rule, part, entities_only) in told:
-                continue
-            told.add((rule, part, entities_only))
-            found = matcher_agreement(rule, part=part, entities_only=entities_only)
-            table = found.table
-            yield (
-                f"The judge of {run.label} is a string matcher ({run.judged_by}), which takes "
-                "words for what they say: it agrees with a reader on "
-            )
-            interval = found.accuracy_interval
-            yield Value(value=found.accuracy, low=interval.low, high=interval.high)
-            n_right = table.both + table.second_only
-            yield (
-                f" of {table.n:,} labelled facts of another model; of {n_right:,} that it calls "
-                f"right {table.second_only:,} are wrong, and of {table.both + table.first_only:,} "
-                f"that are right it misses {table.first_only:,}. For work to be quoted take "
-                "--judge-model, or labels of these answers. "
-            )
-
-    def _beside(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> Iterator[Part]:
-        """Say what stands beside the finding on one model."""
-        flips = int(row["first_only"] + row["second_only"])
-        yield f"Alone {row['model']} states "
-        yield interval_value(row, "first_accuracy", tone="strong")
-        yield " rightly, in the long answer "
-        yield interval_value(row, "second_accuracy", tone="strong")
-        yield ". The verdict is the same both times for "
-        yield interval_value(row, "consistency", tone="strong")
-        yield (
-            f"; of {flips:,} flips {int(row['first_only']):,} lose a fact that it states alone. "
-        )
-        yield from self._same_sentence(tables, row)
-        slots = self._of(tables, "position", str(row["model"]))
-        if slots:
-            ends = [Value(value=float(slots[end]["accuracy"]), tone="strong") for end in (0, -1)]
-            verb = "falls" if ends[0].value >= ends[1].value else "rises"
-            yield f"Accuracy {verb} from "
-            yield ends[0]
-            yield " in the first slot to "
-            yield ends[1]
-            yield " in the last. "
-        yield from self._noise_sentence(tables, row)
+            only = not settings.get("all_facts", False)
+            if (rule, part, only) not in matched:
+                found = matcher_agreement(rule, part=part, entities_only=only)
+                ends = found.accuracy_interval
+                share = Value(value=found.accuracy, low=ends.low, high=ends.high)
+                matched[rule, part, only] = run, share, found.table
+        return list(matched.values())
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the contingency table of each model, and which slots lose facts.
@@ -308,11 +263,7 @@ class SlaqReport(PairedReport):
         return replace(
             section,
             title="The same fact, alone and among five",
-            lead=[
-                "The left part of a square is what the model states rightly when asked for it "
-                "alone; the upper part of each half is what it states rightly in the long answer. "
-                "Area is share. A curve shows which slots of the long query lose facts."
-            ],
+            lead=_WORDING.sentence("squares"),
             blocks=[*section.blocks, *self._slot_curves(tables)],
         )
 
@@ -411,16 +362,10 @@ class SlaqReport(PairedReport):
                 blocks.append(self._momentum_curve(label, kind, points, own, weak))
                 if any(_leaves(row) for row in points):
                     leaving.append(f"{label} after {kind} slots")
-        told = f"These do: {', '.join(leaving)}." if leaving else "None does here."
         return Section(
             anchor="momentum",
             title="Does one error bring the next?",
-            lead=[
-                "Share right after a run of so many right, or wrong, slots. The grey band is what "
-                "topics and slots of different difficulty bring about alone: without momentum 19 "
-                "of 20 models stay inside it at every point of both curves, so a curve that leaves "
-                f"it anywhere shows momentum. {told}"
-            ],
+            lead=_WORDING.sentence("momentum", leaving=leaving),
             blocks=blocks,
         )
 
@@ -507,10 +452,13 @@ class SlaqReport(PairedReport):
         return Section(
             anchor="topic",
             title=f"One topic in {_number(len(lines))} orders",
-            lead=[
-                f"{name}: {run.label} states {_number(int(n_known))} of the "
-                f"{_number(rows['fact_id'].nunique())} facts rightly when asked for them alone."
-            ],
+            lead=_WORDING.sentence(
+                "topic",
+                name=name,
+                label=run.label,
+                n_known=_number(int(n_known)),
+                n_facts=_number(rows["fact_id"].nunique()),
+            ),
             blocks=[matrix],
         )
 
@@ -547,70 +495,18 @@ class SlaqReport(PairedReport):
         Returns:
             "look here" first.
         """
-        found = [*super().checks(tables), *self._check_unjudged(tables)]
-        found += [*self._check_curves(tables), *self._check_judge(tables)]
+        of = functools.partial(self._of, tables)
+        limits = _WORDING.checks(
+            "limits",
+            unjudged=[(label, of("unjudged", label)) for label in self.labels],
+            curves=[
+                (label, of("position", label), of("momentum_slopes", label))
+                for label in self.labels
+            ],
+            judged=[(label, of("judge_agreement", label)) for label in self.labels],
+        )
+        found = [*super().checks(tables), *limits]
         return sorted(found, key=lambda check: check.level != "look here")
-
-    def _check_unjudged(self, tables: Mapping[str, Table]) -> Iterator[Check]:
-        """Tell why facts have no verdict."""
-        for label in self.labels:
-            reasons = self._of(tables, "unjudged", label)
-            if reasons:
-                counted = "; ".join(f"{int(row['n']):,}: {row['reason']}" for row in reasons)
-                yield Check(
-                    level="look here",
-                    title="Not judged",
-                    text=[
-                        f"{label}: facts without a verdict are left out, never taken as wrong. "
-                        f"{counted}."
-                    ],
-                    anchor="check-tables",
-                )
-
-    def _check_curves(self, tables: Mapping[str, Table]) -> Iterator[Check]:
-        """Tell where slots cannot be told from questions, and curves stand on few answers."""
-        for label in self.labels:
-            is_balanced = bool(self._of(tables, "position", label))
-            yield Check(
-                level="fine" if is_balanced else "look here",
-                title="Slots are balanced" if is_balanced else "No curve by slot",
-                text=[
-                    f"{label}: each fact stands in each slot equally often, so slot and question "
-                    "can be told apart."
-                    if is_balanced
-                    else f"{label}: no fact with a verdict in every order stands in each slot "
-                    "equally often, so a slot cannot be told from the questions that stand in it. "
-                    "Ask a multiple of five orders."
-                ],
-            )
-            slopes = self._of(tables, "momentum_slopes", label)
-            if slopes and slopes[0]["n_missing"] > slopes[0]["n_responses"]:
-                n_all = int(slopes[0]["n_responses"] + slopes[0]["n_missing"])
-                yield Check(
-                    level="look here",
-                    title="The momentum curve is short",
-                    text=[
-                        f"{label}: only {int(slopes[0]['n_responses']):,} of {n_all:,} long "
-                        "answers have a verdict in every slot."
-                    ],
-                    anchor="momentum",
-                )
-
-    def _check_judge(self, tables: Mapping[str, Table]) -> Iterator[Check]:
-        """Say how often the judge agrees with people."""
-        for label in self.labels:
-            for row in self._of(tables, "judge_agreement", label):
-                if row["verdict"] == "is_correct":
-                    yield Check(
-                        level="fine" if row["accuracy"] >= 0.9 else "look here",
-                        title="The judge against labels",
-                        text=[
-                            f"{label}: {row['judge']} agrees with people on ",
-                            interval_value(row, "accuracy"),
-                            f" of {int(row['n']):,} labelled {row['form']} answers.",
-                        ],
-                        anchor="judge",
-                    )
 
     def chips(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding, the number of orders among them.
@@ -629,29 +525,8 @@ class SlaqReport(PairedReport):
         Returns:
             Paragraphs.
         """
-        return [
-            "F_S and F_L are the shares of facts that the model states rightly when asked for them "
-            "alone and within the long query. Alignment is the share of facts with the same "
-            "verdict both times, right or wrong; signed alignment counts two right answers as 1 "
-            "and two wrong ones as -1, so a model that is mostly wrong twice is well aligned and "
-            "has a negative signed alignment.",
-            f"Brackets are 95 % intervals that take {self.clusters} whole, since the facts of a "
-            "topic, and the orders of one query, are not independent: Wilson’s with the number of "
-            "independent pairs that they are worth, and for differences the MOVER interval from "
-            "these. p tests whether flips lean to one side, by "
-            "Obuchowski’s form of McNemar’s test, which respects clusters; by group Holm’s method "
-            "corrects it.",
-            "A long query is asked in several orders of its questions. Accuracy by slot is shown "
-            "only where each question stands in each slot equally often; from one fixed order, or "
-            "from random ones, a slot cannot be told from the questions that stand in it.",
-            "A run of right answers is followed by right answers more often than not even where "
-            "nothing is passed on, because topics differ in difficulty. The null “topic” shuffles "
-            "the slots of each response, “topic-and-slot” also keeps how hard each slot is; its "
-            f"band leaves out the twentieth of {self.n_null:,} draws that go furthest out at any "
-            "point of either curve.",
-            "The noise floor is the share of verdicts that flip when the very same prompt is asked "
-            "again in other batches, by form, with intervals that take topics whole.",
-        ]
+        said = _WORDING.paragraphs("method", clusters=self.clusters, n_null=self.n_null)
+        return [sentence_text(paragraph) for paragraph in said]
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
@@ -681,6 +556,15 @@ class SlaqReport(PairedReport):
                 self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
         nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
         return self._facts[run.label].get(str(fact_id), nameless)
+
+
+def _lost_share(row: Mapping[Any, Any]) -> Value:
+    """Take the difference in accuracy without its sign."""
+    share = interval_value(row, "accuracy_difference", kind="difference", tone="lost")
+    if share.value > 0:
+        return share
+    low, high = (None if end is None else -end for end in (share.high, share.low))
+    return replace(share, value=-share.value, low=low, high=high)
 
 
 def _leaves(row: Mapping[Any, Any]) -> bool:

@@ -7,15 +7,15 @@ random.
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.chosen_judges import (
     JudgeScoring,
-    check_labelling,
-    export_labels,
+    make_chosen_judge,
 )
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
@@ -37,7 +37,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.slaq.data import SLAQ_ID, Slaq, load_slaq, load_slaq_sample
-from surface_consistency.studies.slaq.judges import make_judge
+from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SlaqReport
 from surface_consistency.studies.slaq.prompts import (
@@ -176,7 +176,7 @@ class SlaqSettings(OptionSettings):
 class SlaqScoring(JudgeScoring):
     """How answers are judged."""
 
-    judge: Literal["matcher", "llm", "human"] = "matcher"
+    judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
     """Who judges: a matching rule, a model, or labels of people; llm where --judge-model is given.
     """
 
@@ -192,10 +192,6 @@ class SlaqScoring(JudgeScoring):
     judge_prompts: Annotated[str | None, AfterValidator(_judging)] = None
     """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
     run was asked in by default."""
-
-    labels: Path | None = None
-    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
-    its errors are taken out of the scores."""
 
     @model_validator(mode="after")
     def _words_are_asked(self) -> "SlaqScoring":
@@ -218,12 +214,35 @@ class SlaqOrganism(Settings):
     """Seed of what it is taught and of its weights."""
 
 
-class SlaqStudy(Study):
+class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     """Short questions against long queries."""
 
     name = "slaq"
-    title = "SLAQ"
-    question = "the same fact asked alone and as one of five in a long query"
+    design = Design(
+        title="SLAQ",
+        question="the same fact asked alone and as one of five in a long query",
+        conditions=("short query", "long query"),
+        cells=(
+            "right both times",
+            "right when asked alone only",
+            "right in the long answer only",
+            "wrong both times",
+        ),
+        clusters={"topic_id": "topics", "fact_id": "facts"},
+        stratum="form",
+        facet="second_condition",
+        groupings={
+            "by_category": ("category",),
+            "by_popularity": ("popularity",),
+            "by_entity": ("is_entity",),
+        },
+        exploded_names={"second_condition": "condition"},
+        labels={
+            "condition": {"long": "long query", "free": "free form"},
+            "popularity": {"popular": "popular", "obscure": "obscure", "unknown": "unknown"},
+            "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
+        },
+    )
     source = SlaqSource
     settings = SlaqSettings
     scoring = SlaqScoring
@@ -231,27 +250,7 @@ class SlaqStudy(Study):
     outcome = SlaqOutcome
     verdict = SlaqVerdict
     report = SlaqReport
-    conditions = ("short query", "long query")
-    cells = (
-        "right both times",
-        "right when asked alone only",
-        "right in the long answer only",
-        "wrong both times",
-    )
-    clusters = {"topic_id": "topics", "fact_id": "facts"}  # noqa: RUF012
-    stratum = "form"
-    panel = "second_condition"
-    groupings: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "by_category": ("category",),
-        "by_popularity": ("popularity",),
-        "by_entity": ("is_entity",),
-    }
-    singular: ClassVar[Mapping[str, str]] = {"second_condition": "condition"}
-    labels: ClassVar[Mapping[str, Mapping[str, str]]] = {
-        "condition": {"long": "long query", "free": "free form"},
-        "popularity": {"popular": "popular", "obscure": "obscure", "unknown": "unknown"},
-        "is_entity": {"True": "named entity", "False": "description", "unknown": "unknown"},
-    }
+    kind = "form"
 
     def load(self, source: SlaqSource) -> Slaq:
         """Load the topics.
@@ -358,20 +357,19 @@ class SlaqStudy(Study):
         return load_runner("transformers", model=str(model), options=options)
 
     def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:
-        """Make the judge of a run, once labels and sheet are found to be in order.
+        """Make the matcher; see `Study.judge`."""
+        return MatcherJudge(
+            scoring.judge_rule, entities_only=not scoring.all_facts, part=scoring.judge_part
+        )
 
-        Args:
-            scoring: How answers are judged.
-            folder: The run.
-
-        Returns:
-            The judge.
+    def chosen_judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge | None:
+        """Make the model or the people that judge; see `Study.chosen_judge`.
 
         Raises:
-            DataError: If the labels are not of this run, or the labelling sheet is there already.
+            ValueError: If the prompts are of another version.
         """
-        check_labelling(scoring, folder)
-        return make_judge(scoring, folder)
+        prompts = scoring.judge_prompts or _prompts_of(folder)
+        return make_chosen_judge(scoring, folder, SlaqLLMJudge, prompts=prompts)
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
         """Put the verdicts on each pair side by side; see `Study.outcomes`.
@@ -400,32 +398,20 @@ class SlaqStudy(Study):
         return slot_numbers(outcomes)
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count what the judge left out, and hold it against labels.
+        """Count what the judge left out: the table "unjudged"."""
+        return {"unjudged": reasons_unjudged(scored.verdicts)}
 
-        Args:
-            scored: The run.
+    def label_checks(self, scored: Scored, labels: Path) -> Mapping[str, pd.DataFrame]:
+        """Hold the judge against labels; see `judge_checks`."""
+        return judge_checks(scored.targets, scored.verdicts, scored.outcomes, read_labels(labels))
 
-        Returns:
-            "unjudged"; with labels "judge_agreement" and "corrected", see `judge_checks`.
 
-        Raises:
-            DataError: If the labels are not of this run.
-        """
-        checks = {"unjudged": reasons_unjudged(scored.verdicts)}
-        labels = scored.scoring.labels or scored.folder.labels
-        if labels.is_file() and scored.scoring.judge != "human":
-            checks |= judge_checks(
-                scored.targets, scored.verdicts, scored.outcomes, read_labels(labels)
-            )
-        return checks
-
-    def export(self, scored: Scored) -> None:
-        """Keep the labels with the run, and write the sheet that was asked for.
-
-        Args:
-            scored: The run.
-        """
-        export_labels(scored.scoring, scored.folder, scored.targets)
+def _prompts_of(folder: RunFolder) -> str:
+    """Name the preset that a run was asked in, without the digest, which is of other texts."""
+    if not folder.manifest.is_file():
+        return OWN_WORDS
+    asked = folder.read_manifest().settings.get("prompts")
+    return asked.partition("@")[0] if isinstance(asked, str) else OWN_WORDS
 
 
 def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:

@@ -17,6 +17,7 @@ from surface_consistency.errors import (
 from surface_consistency.metrics import (
     PAIRED_RATES,
     CountRatio,
+    Intervals,
     MomentumResult,
     TopicArraysResult,
     is_balanced,
@@ -144,8 +145,7 @@ def grouped_scores(
             by=keys,
             cluster=cluster,
             rates={name: PAIRED_RATES[name] for name in _RATES},
-            n_resamples=n_resamples,
-            rng=seed,
+            intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
     named = table.rename(columns={"second_condition": "condition"})
     kept = ["model", "condition", *columns, *_COUNTS]
@@ -302,9 +302,8 @@ def _momentum(
                     null=null,
                     missing="drop",
                     # The curve and its intervals are the same under both nulls; one is enough.
-                    n_resamples=1 if results else n_resamples,
+                    intervals=Intervals(n_resamples=1 if results else n_resamples, rng=seed),
                     n_null=n_null,
-                    rng=seed,
                 )
             )
     first = results[0].to_frame()
@@ -351,7 +350,10 @@ def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[st
     if not complete.any() or not is_balanced(arrays.orders):
         return {}
     result = position_curve(
-        arrays.slots, arrays.orders, missing="drop", n_resamples=n_resamples, rng=seed
+        arrays.slots,
+        arrays.orders,
+        missing="drop",
+        intervals=Intervals(n_resamples=n_resamples, rng=seed),
     )
     rows = [
         {
@@ -388,10 +390,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     found = group_values(
         by_topic,
         {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
-        confidence_level=0.95,
-        n_resamples=n_resamples,
-        method="auto",
-        rng=np.random.default_rng(seed),
+        Intervals(n_resamples=n_resamples, rng=seed),
     )["disagreement"]
     changing = int((several & (rights > 0) & (rights < judged)).sum())
     return pd.DataFrame(
@@ -401,8 +400,8 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
                 "disagreement": found.value,
-                "disagreement_low": found.low,
-                "disagreement_high": found.high,
+                "disagreement_low": found.interval.low,
+                "disagreement_high": found.interval.high,
             }
         ]
     )

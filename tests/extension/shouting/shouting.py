@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from surface_consistency.engine import Plan, PromptGroup, Study, StudySettings
+from surface_consistency.engine import Design, Plan, PromptGroup, Study, StudySettings
 from surface_consistency.schemas import DataSource, GenerationParams, PairedOutcome, Prompt
 
 FACTS = {"France": "Paris", "Japan": "Tokyo", "Peru": "Lima", "Kenya": "Nairobi"}
@@ -27,12 +27,14 @@ class ShoutingStudy(Study):
     """The same question, quiet and shouted."""
 
     name = "shouting"
-    title = "Shouting"
-    question = "the same question, quiet and shouted"
+    design = Design(
+        title="Shouting",
+        question="the same question, quiet and shouted",
+        conditions=("quiet", "shouted"),
+        groupings={"by_loudness": ("marks",)},
+    )
     settings = ShoutingSettings
     outcome = ShoutingOutcome
-    conditions = ("quiet", "shouted")
-    groupings = {"by_loudness": ("marks",)}  # noqa: RUF012
 
     def load(self, source):
         """Read a CSV file of country and capital, or take the facts that come along."""

@@ -219,7 +219,7 @@ def test_missing_library_is_named(monkeypatch):
     [
         ({"scores": [[1.0, 2.0]]}, "one row a verdict"),
         ({"scores": np.ones((4, 0))}, "one row a verdict"),
-        ({"scores": [1.0, math.nan, 2.0, 3.0]}, r"scores\[1\] is not finite"),
+        ({"scores": [1.0, math.nan, 2.0, 3.0]}, r"scores\[1, 0\] is not finite"),
         ({"correct": [1, None, 0, 1]}, r"correct\[1\] has no verdict"),
         ({"correct": [1, 1, 1, 1]}, "both right and wrong"),
         ({"correct": [1, 3, 0, 1]}, r"correct\[1\] is 3"),
@@ -387,10 +387,10 @@ def test_prediction_names_the_extra_that_it_needs(monkeypatch):
     ("spoil", "error", "message"),
     [
         ({"features": np.ones(360)}, ValueError, r"features must have one row a pair.*\(360,\)"),
-        ({"features": np.ones((9, 4))}, ValueError, r"got \(9, 4\) for 360 labels"),
+        ({"features": np.ones((9, 4))}, ValueError, r"got \(9, 4\) for 360"),
         ({"features": np.full((360, 4), np.nan)}, ValueError, r"features\[0, 0\] is not finite"),
         ({"aligned": [2] * 360}, ValueError, r"aligned\[0\] is 2, which is no verdict"),
-        ({"aligned": [None] * 360}, ValueError, r"aligned\[0\] is missing"),
+        ({"aligned": [None] * 360}, ValueError, r"aligned\[0\] has no verdict"),
         ({"aligned": [1] * 360}, ValueError, "aligned must hold both classes"),
         ({"groups": range(5)}, ValueError, "one label a pair: got 5 labels for 360"),
         ({"groups": [None] * 360}, ValueError, r"groups\[0\] is None: every pair needs a label"),

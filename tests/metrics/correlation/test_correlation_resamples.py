@@ -19,6 +19,7 @@ from surface_consistency.metrics.correlation.correlation_resamples import (
     resample_correlations,
 )
 from surface_consistency.metrics.correlation.correlations import correlation, partial_correlation
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 METHODS = ["pearson", "spearman"]
 
@@ -158,7 +159,9 @@ def test_correlation_bootstrap_agrees_with_scipy_on_single_rows():
         method="percentile",
         rng=np.random.default_rng(0),
     )
-    ours, _ = correlation_bootstrap(x[:, 0], y, controls=x[:, 1], n_resamples=10_000)
+    ours, _ = correlation_bootstrap(
+        x[:, 0], y, controls=x[:, 1], intervals=Intervals(n_resamples=10_000)
+    )
 
     bounds = theirs.confidence_interval
     assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.04)
@@ -176,7 +179,9 @@ def test_cluster_intervals_cover_where_those_of_rows_do_not():
         shared = rng.normal(size=(80, 2))
         x, y = shared[:, 0], 0.5 * shared[:, 0] + math.sqrt(0.75) * shared[:, 1]
         x, y, cluster = np.repeat(x, 5), np.repeat(y, 5), np.repeat(np.arange(80), 5)
-        (result,) = correlation_bootstrap(x, y, clusters=cluster, n_resamples=999, rng=rng)
+        (result,) = correlation_bootstrap(
+            x, y, clusters=cluster, intervals=Intervals(n_resamples=999, rng=rng)
+        )
         covered += result.estimate_interval.low <= 0.5 <= result.estimate_interval.high
         rows = correlation(x, y).coefficient_interval
         by_row += rows.low <= 0.5 <= rows.high
@@ -240,18 +245,28 @@ def test_labels_of_clusters_may_be_anything_hashable():
 
 def test_correlation_bootstrap_is_deterministic_for_a_seed():
     x, y, cluster = clustered(8)
-    options = {"controls": x[:, 1], "clusters": cluster, "n_resamples": 200}
 
-    ours = correlation_bootstrap(x[:, 0], y, rng=1, **options)
+    ours, again, other = (
+        correlation_bootstrap(
+            x[:, 0],
+            y,
+            controls=x[:, 1],
+            clusters=cluster,
+            intervals=Intervals(n_resamples=200, rng=rng),
+        )
+        for rng in (1, np.random.default_rng(1), 2)
+    )
 
-    assert ours == correlation_bootstrap(x[:, 0], y, rng=np.random.default_rng(1), **options)
-    assert ours != correlation_bootstrap(x[:, 0], y, rng=2, **options)
+    assert ours == again
+    assert ours != other
 
 
 def test_correlation_bootstrap_without_controls_is_of_the_plain_correlation():
     x, y, cluster = clustered(9)
 
-    first, second = correlation_bootstrap(x[:, 0], y, clusters=cluster, n_resamples=500)
+    first, second = correlation_bootstrap(
+        x[:, 0], y, clusters=cluster, intervals=Intervals(n_resamples=500)
+    )
 
     assert first.estimate == pytest.approx(correlation(x[:, 0], y[:, 0]).coefficient)
     assert second.estimate_interval.low < second.estimate < second.estimate_interval.high
@@ -304,7 +319,11 @@ def test_target_that_the_controls_determine_is_nan_and_not_one():
 
     with pytest.warns(UndefinedMetricWarning, match="1 of 1 targets.*the controls determine it"):
         (result,) = correlation_bootstrap(
-            x[:, 0], 5 * x[:, 1] + 1, controls=x[:, 1], clusters=cluster, n_resamples=50
+            x[:, 0],
+            5 * x[:, 1] + 1,
+            controls=x[:, 1],
+            clusters=cluster,
+            intervals=Intervals(n_resamples=50),
         )
 
     assert math.isnan(result.estimate)
@@ -316,7 +335,9 @@ def test_undefined_resamples_are_left_out_and_counted():
     x = np.arange(12.0)
     y = np.r_[1.0, np.zeros(11)]
 
-    (result,) = correlation_bootstrap(x, y, clusters=np.arange(12) // 3, interval="percentile")
+    (result,) = correlation_bootstrap(
+        x, y, clusters=np.arange(12) // 3, intervals=Intervals(method="percentile")
+    )
 
     assert result.n_undefined == pytest.approx(10_000 * (3 / 4) ** 4, abs=250)
     assert result.estimate_interval.high < 0
@@ -326,7 +347,9 @@ def test_single_cluster_has_a_nan_interval_with_a_warning():
     x, y, _ = clustered(13, n_clusters=10)
 
     with pytest.warns(UndefinedMetricWarning, match="2 of 2 targets.*one cluster only") as caught:
-        results = correlation_bootstrap(x[:, 0], y, clusters=[1] * 30, n_resamples=20)
+        results = correlation_bootstrap(
+            x[:, 0], y, clusters=[1] * 30, intervals=Intervals(n_resamples=20)
+        )
 
     assert [math.isnan(result.estimate_interval.low) for result in results] == [True, True]
     assert math.isfinite(results[0].estimate)
@@ -370,8 +393,8 @@ def test_resample_correlations_rejects_bad_arguments(x, y, options, error, messa
 
 
 def test_correlation_bootstrap_rejects_bad_arguments():
-    with pytest.raises(ValueError, match="confidence_level must lie strictly"):
-        correlation_bootstrap([1, 2], [1, 2], confidence_level=95)
+    with pytest.raises(ValueError, match=r"intervals.method must be 'auto' or 'percentile'"):
+        correlation_bootstrap([1, 2], [1, 2], intervals=Intervals(method="bca"))
     with pytest.raises(ValueError, match="x and controls must have equal lengths; got 2 and 3"):
         correlation_bootstrap([1, 2], [1, 2], controls=[1, 2, 3])
     with pytest.raises(ValueError, match=r"x must be one-dimensional; got shape \(2, 1\)"):

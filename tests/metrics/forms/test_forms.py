@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import form_consistency, paired_table
+from surface_consistency.metrics import Intervals, form_consistency, paired_table
 
 METRICS = [
     *("consistency", "all_right", "all_wrong", "all_agree", "accuracy"),
@@ -22,7 +22,7 @@ def quiet(correct, **options):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return form_consistency(correct, n_resamples=50, **options)
+        return form_consistency(correct, intervals=Intervals(n_resamples=50), **options)
 
 
 @settings(deadline=None)
@@ -117,7 +117,7 @@ def test_form_share_is_one_less_the_intraclass_correlation_in_large_samples():
     rng = np.random.default_rng(3)
     verdicts = rng.random((40_000, 3)) < rng.beta(0.6, 0.9, 40_000)[:, None]
 
-    result = form_consistency(verdicts, n_resamples=50)
+    result = form_consistency(verdicts, intervals=Intervals(n_resamples=50))
 
     # The intraclass correlation of a beta distribution is 1 / (a + b + 1).
     assert result.intraclass_correlation == pytest.approx(1 / 2.5, abs=0.01)
@@ -132,8 +132,10 @@ def test_unbiased_consistency_does_not_depend_on_the_number_of_forms():
 
     for n_forms in (2, 3, 8):
         verdicts = rng.random((60_000, n_forms)) < ability[:, None]
-        unbiased = form_consistency(verdicts, n_resamples=20).consistency
-        plug_in = form_consistency(verdicts, n_resamples=20, estimator="plug-in").consistency
+        unbiased = form_consistency(verdicts, intervals=Intervals(n_resamples=20)).consistency
+        plug_in = form_consistency(
+            verdicts, intervals=Intervals(n_resamples=20), estimator="plug-in"
+        ).consistency
         assert unbiased == pytest.approx(truth, abs=0.006)
         assert plug_in == pytest.approx(truth + (1 - truth) / n_forms, abs=0.006)
 
@@ -170,7 +172,7 @@ def test_intervals_hold_the_estimates():
     rng = np.random.default_rng(7)
     verdicts = rng.random((400, 5)) < rng.random(400)[:, None]
 
-    result = form_consistency(verdicts, n_resamples=2000)
+    result = form_consistency(verdicts, intervals=Intervals(n_resamples=2000))
 
     ends = [f.name for f in dataclasses.fields(result) if f.name.endswith("_interval")]
     assert sorted(ends) == sorted(f"{name}_interval" for name in METRICS)
@@ -197,18 +199,18 @@ def test_missing_forms_and_single_forms_are_left_out_and_counted():
     correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]]
 
     with pytest.warns(UnscoredWarning, match="3 forms lack a verdict"):
-        result = form_consistency(correct, missing="drop", n_resamples=50)
+        result = form_consistency(correct, missing="drop", intervals=Intervals(n_resamples=50))
 
     assert (result.n_facts, result.n_forms, result.n_single, result.n_missing) == (2, 5, 2, 3)
     assert result.consistency == 0.5
 
 
 def test_array_with_gaps_is_read_like_ragged_lists():
-    ragged = form_consistency([[1, 0, 1], [1, 1], [0, 0, 1]], n_resamples=50)
+    ragged = form_consistency([[1, 0, 1], [1, 1], [0, 0, 1]], intervals=Intervals(n_resamples=50))
     padded = np.array([[1, 0, 1], [1, 1, np.nan], [0, 0, 1]])
 
     with pytest.warns(UnscoredWarning, match="1 forms lack"):
-        result = form_consistency(padded, missing="drop", n_resamples=50)
+        result = form_consistency(padded, missing="drop", intervals=Intervals(n_resamples=50))
 
     assert [getattr(result, name) for name in METRICS] == [
         getattr(ragged, name) for name in METRICS
@@ -217,7 +219,7 @@ def test_array_with_gaps_is_read_like_ragged_lists():
 
 def test_verdicts_that_do_not_vary_are_undefined():
     with pytest.warns(UndefinedMetricWarning, match="form_share, intraclass_correlation"):
-        result = form_consistency([[1, 1], [1, 1, 1]], n_resamples=50)
+        result = form_consistency([[1, 1], [1, 1, 1]], intervals=Intervals(n_resamples=50))
 
     assert result.consistency == result.all_right == 1
     assert math.isnan(result.form_share)
@@ -244,7 +246,6 @@ def test_one_cluster_is_undefined():
         ([[1, 0]], {"clusters": [None]}, r"clusters\[0\] is None"),
         ([[1, 0]], {"estimator": "naive"}, "'unbiased' or 'plug-in'; got 'naive'"),
         ([[1, 0]], {"missing": "ignore"}, "missing must be"),
-        ([[1, 0]], {"confidence_level": 2}, "confidence_level must lie"),
     ],
 )
 def test_form_consistency_rejects_bad_input(correct, options, message):

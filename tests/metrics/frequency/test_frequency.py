@@ -12,6 +12,7 @@ from surface_consistency.metrics.correlation.dependent_correlations import (
     compare_dependent_correlations,
 )
 from surface_consistency.metrics.frequency.frequency import frequency_analysis
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 SUBSETS = ["overall", "canonical", "redirect", "redirect_high_frequency"]
 STATISTICS = [
@@ -65,7 +66,7 @@ def test_analysis_agrees_with_the_single_functions(method):
     frame = instances()
 
     rows = frequency_analysis(
-        frame, accuracy=MODELS, method=method, cluster=None, confidence_level=0.9
+        frame, accuracy=MODELS, method=method, cluster=None, intervals=Intervals(level=0.9)
     )
 
     assert rows["subset"].tolist() == [s for _ in MODELS for s in SUBSETS for _ in STATISTICS]
@@ -122,11 +123,12 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
         controls=surface,
         clusters=kept["fact_id"],
         method=method,
-        n_resamples=3000,
-        rng=9,
+        intervals=Intervals(n_resamples=3000, rng=9),
     )
 
-    rows = frequency_analysis(frame, accuracy=MODELS, method=method, n_resamples=3000)
+    rows = frequency_analysis(
+        frame, accuracy=MODELS, method=method, intervals=Intervals(n_resamples=3000)
+    )
 
     cells = rows.set_index(["model", "subset", "statistic"])
     row = cells.loc[("small", "overall", "entity_given_surface")]
@@ -155,7 +157,8 @@ def test_rows_of_repeated_facts_hold_less_than_as_many_facts():
     repeated = pd.concat([frame] * 5)
 
     once, often = (
-        frequency_analysis(rows, accuracy="small", n_resamples=4000) for rows in (frame, repeated)
+        frequency_analysis(rows, accuracy="small", intervals=Intervals(n_resamples=4000))
+        for rows in (frame, repeated)
     )
 
     for column in ("estimate", "n_clusters"):
@@ -174,7 +177,7 @@ def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
     frame.loc[frame.index[20:25], "small"] = np.nan
 
     with pytest.warns(UnscoredWarning, match="11 of 800 surface instances lack a frequency or an"):
-        rows = frequency_analysis(frame, accuracy=MODELS, n_resamples=50)
+        rows = frequency_analysis(frame, accuracy=MODELS, intervals=Intervals(n_resamples=50))
 
     sizes = {"overall": 800, "canonical": 400, "redirect": 400, "redirect_high_frequency": 400}
     total = rows[["n", "n_zero", "n_below", "n_missing"]].sum(axis=1)
@@ -196,9 +199,11 @@ def test_models_with_gaps_have_their_own_rows():
     gappy.loc[gappy.index[:9], "small"] = np.nan
 
     with pytest.warns(UnscoredWarning, match="9 of 800"):
-        both = frequency_analysis(gappy, accuracy=MODELS, n_resamples=100)
-    alone = frequency_analysis(frame, accuracy=["large"], n_resamples=100)
-    dropped = frequency_analysis(frame.iloc[9:], accuracy=["small"], n_resamples=100)
+        both = frequency_analysis(gappy, accuracy=MODELS, intervals=Intervals(n_resamples=100))
+    alone = frequency_analysis(frame, accuracy=["large"], intervals=Intervals(n_resamples=100))
+    dropped = frequency_analysis(
+        frame.iloc[9:], accuracy=["small"], intervals=Intervals(n_resamples=100)
+    )
 
     large = both[both["model"] == "large"].reset_index(drop=True)
     small = both[both["model"] == "small"].reset_index(drop=True)
@@ -232,7 +237,7 @@ def test_long_and_wide_frames_agree():
 def test_analysis_is_free_of_the_order_of_rows(data):
     frame = instances(7, n_facts=25)
     order = data.draw(st.permutations(range(50)))
-    options = {"accuracy": "large", "n_resamples": 60}
+    options = {"accuracy": "large", "intervals": Intervals(n_resamples=60)}
 
     rows = frequency_analysis(frame, **options)
     shuffled = frequency_analysis(frame.iloc[order], **options)
@@ -245,7 +250,7 @@ def test_analysis_is_free_of_the_order_of_rows(data):
 def test_estimates_are_bounded_and_opposite_for_wrongness(seed):
     frame = instances(seed, n_facts=30)
 
-    right = frequency_analysis(frame, accuracy="small", n_resamples=30)
+    right = frequency_analysis(frame, accuracy="small", intervals=Intervals(n_resamples=30))
     wrong = frequency_analysis(
         frame.assign(small=1 - frame["small"]), accuracy="small", cluster=None
     )
@@ -277,7 +282,7 @@ def test_constant_accuracy_is_nan_with_one_warning():
     with pytest.warns(
         UndefinedMetricWarning, match=r"entity \(4, such as small, overall"
     ) as caught:
-        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+        rows = frequency_analysis(frame, accuracy="small", intervals=Intervals(n_resamples=20))
 
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -293,7 +298,7 @@ def test_one_constant_frequency_leaves_the_other_correlation_alone():
     frame = instances(10).assign(surface_frequency=5)
 
     with pytest.warns(UndefinedMetricWarning, match="surface"):
-        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+        rows = frequency_analysis(frame, accuracy="small", intervals=Intervals(n_resamples=20))
 
     defined = rows.loc[rows["estimate"].notna(), "statistic"]
     assert set(defined) == {"entity"}
@@ -304,7 +309,7 @@ def test_equal_frequencies_leave_no_partial_correlation():
     frame["surface_frequency"] = frame["entity_frequency"]
 
     with pytest.warns(UndefinedMetricWarning, match="entity_given_surface.*surface_given_entity"):
-        rows = frequency_analysis(frame, accuracy="small", n_resamples=20)
+        rows = frequency_analysis(frame, accuracy="small", intervals=Intervals(n_resamples=20))
 
     partial = rows["statistic"].str.contains("given")
     assert rows["estimate"].isna().tolist() == partial.tolist()
@@ -315,7 +320,7 @@ def test_subset_without_rows_is_nan_with_a_warning():
 
     with pytest.warns(UndefinedMetricWarning, match="small, redirect in the frame"):
         rows = frequency_analysis(
-            frame[frame["is_canonical"]], accuracy="small", n_resamples=20
+            frame[frame["is_canonical"]], accuracy="small", intervals=Intervals(n_resamples=20)
         ).set_index(["subset", "statistic"])
 
     assert rows.loc[("redirect", "entity"), "n"] == 0
@@ -364,9 +369,6 @@ def test_one_cluster_has_no_intervals():
         ({}, {"controls": "entity"}, ValueError, "'entity' is the name of a statistic"),
         ({}, {"others_frequency": "no"}, ColumnNotFoundError, "column 'no' is not in the frame"),
         ({}, {"missing": "zero"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({}, {"confidence_level": 95}, ValueError, "confidence_level must lie strictly"),
-        ({}, {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({}, {"rng": 0.5}, TypeError, "rng must be an integer seed"),
     ],
 )
 def test_frequency_analysis_rejects_bad_arguments(change, options, error, message):

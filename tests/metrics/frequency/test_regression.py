@@ -236,7 +236,7 @@ def test_correctness_regression_says_why_it_is_undefined():
 
 
 def test_correctness_regression_rejects_what_is_missing():
-    with pytest.raises(ValueError, match="instance 1 lacks a finite score"):
+    with pytest.raises(ValueError, match=r"scores\[1, 0\] is not finite"):
         correctness_regression([0.0, np.nan, 1.0], [True, False, True])
     with pytest.raises(ValueError, match="names must name 1 scores; got 2"):
         correctness_regression([0.0, 1.0], [True, False], names=["a", "b"])

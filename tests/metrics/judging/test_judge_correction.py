@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
+    Intervals,
     JudgeError,
     alignment_scores,
     corrected_alignment,
@@ -58,9 +59,9 @@ def test_perfect_judges_change_nothing():
     rng = np.random.default_rng(0)
     short, long = rng.random((40, 5)) < 0.6, rng.random((40, 3, 5)) < 0.5
 
-    plain = alignment_scores(short, long, n_resamples=500)
+    plain = alignment_scores(short, long, intervals=Intervals(n_resamples=500))
     corrected = corrected_alignment(
-        short, long, short_error=PERFECT, long_error=PERFECT, n_resamples=500
+        short, long, short_error=PERFECT, long_error=PERFECT, intervals=Intervals(n_resamples=500)
     )
 
     for name in ("short_accuracy", "long_accuracy", "alignment", "signed_alignment"):
@@ -74,7 +75,9 @@ def test_signed_alignment_is_the_sum_of_accuracies_less_one():
     rng = np.random.default_rng(1)
     short, long = rng.random((60, 5)) < 0.7, rng.random((60, 5)) < 0.5
 
-    result = corrected_alignment(short, long, short_error=ERRING, long_error=ERRING, n_resamples=50)
+    result = corrected_alignment(
+        short, long, short_error=ERRING, long_error=ERRING, intervals=Intervals(n_resamples=50)
+    )
 
     assert result.signed_alignment == pytest.approx(
         result.short_accuracy + result.long_accuracy - 1
@@ -95,20 +98,25 @@ def test_the_truth_comes_back_from_an_erring_judge():
         short = rng.random((300, 5)) < topic
         long = np.where(rng.random((300, 5)) < 0.8, short, rng.random((300, 5)) < 0.3)
         labelled = rng.random(400) < 0.6
-        agreement = judge_agreement(labelled, through(labelled, 0.9, 0.85, rng), n_resamples=10)
+        agreement = judge_agreement(
+            labelled, through(labelled, 0.9, 0.85, rng), intervals=Intervals(n_resamples=10)
+        )
         error = JudgeError.of_table(agreement.table)
         judged = through(short, 0.9, 0.85, rng), through(long, 0.9, 0.85, rng)
-        truth = alignment_scores(short, long, n_resamples=10)
+        truth = alignment_scores(short, long, intervals=Intervals(n_resamples=10))
 
         result = corrected_alignment(
-            *judged, short_error=error, long_error=error, n_resamples=400, rng=world
+            *judged,
+            short_error=error,
+            long_error=error,
+            intervals=Intervals(n_resamples=400, rng=world),
         )
 
         names = ("short_accuracy", "long_accuracy", "alignment", "accuracy_difference")
         for place, name in enumerate(names):
             interval = getattr(result, f"{name}_interval")
             covered[place] += interval.low <= getattr(truth, name) <= interval.high
-        seen = alignment_scores(*judged, n_resamples=10)
+        seen = alignment_scores(*judged, intervals=Intervals(n_resamples=10))
         judged_bias.append(seen.alignment - truth.alignment)
         corrected_bias.append(result.alignment - truth.alignment)
 
@@ -127,7 +135,7 @@ def test_a_judge_no_better_than_chance_says_nothing():
             [[1, 0], [0, 1]],
             short_error=guessing,
             long_error=ERRING,
-            n_resamples=20,
+            intervals=Intervals(n_resamples=20),
         )
 
     assert math.isnan(result.alignment)
@@ -136,7 +144,11 @@ def test_a_judge_no_better_than_chance_says_nothing():
 def test_one_topic_has_no_interval():
     with pytest.warns(UndefinedMetricWarning, match="one topic"):
         result = corrected_alignment(
-            [[1, 1, 0]], [[1, 0, 0]], short_error=PERFECT, long_error=PERFECT, n_resamples=20
+            [[1, 1, 0]],
+            [[1, 0, 0]],
+            short_error=PERFECT,
+            long_error=PERFECT,
+            intervals=Intervals(n_resamples=20),
         )
 
     assert result.alignment == pytest.approx(2 / 3)
@@ -154,7 +166,7 @@ def test_errors_that_do_not_fit_are_told():
         [[0, 0, 0, 1, 0]] * 20,
         short_error=inventive,
         long_error=inventive,
-        n_resamples=20,
+        intervals=Intervals(n_resamples=20),
     )
 
     assert result.is_cut
@@ -190,7 +202,7 @@ def test_correlated_errors_are_taken_out_when_told():
     error = JudgeError(
         true_positives=9000, false_negatives=1000, false_positives=1000, true_negatives=9000
     )
-    judged = {"short": short ^ errs, "long": long ^ errs, "n_resamples": 200}
+    judged = {"short": short ^ errs, "long": long ^ errs, "intervals": Intervals(n_resamples=200)}
 
     told, untold = (
         corrected_alignment(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import judge_agreement
+from surface_consistency.metrics import Intervals, judge_agreement
 
 
 def test_judge_agreement_agrees_with_scikit_learn():
@@ -15,7 +15,7 @@ def test_judge_agreement_agrees_with_scikit_learn():
     human = rng.random(500) < 0.6
     judge = np.where(rng.random(500) < 0.1, ~human, human)
 
-    result = judge_agreement(human, judge, n_resamples=200)
+    result = judge_agreement(human, judge, intervals=Intervals(n_resamples=200))
 
     assert result.accuracy == pytest.approx(metrics.accuracy_score(human, judge))
     assert result.kappa == pytest.approx(metrics.cohen_kappa_score(human, judge))
@@ -42,8 +42,10 @@ def test_the_judge_of_slaq_is_within_its_interval():
 def test_swapping_right_and_wrong_swaps_the_error_rates():
     human, judge = [1, 1, 1, 0, 0, 0, 0], [1, 0, 1, 0, 0, 1, 0]
 
-    plain = judge_agreement(human, judge, n_resamples=50)
-    swapped = judge_agreement([1 - v for v in human], [1 - v for v in judge], n_resamples=50)
+    plain = judge_agreement(human, judge, intervals=Intervals(n_resamples=50))
+    swapped = judge_agreement(
+        [1 - v for v in human], [1 - v for v in judge], intervals=Intervals(n_resamples=50)
+    )
 
     assert plain.sensitivity == swapped.specificity
     assert plain.kappa == pytest.approx(swapped.kappa)
@@ -52,7 +54,10 @@ def test_swapping_right_and_wrong_swaps_the_error_rates():
 def test_unjudged_answers_are_dropped_and_counted():
     with pytest.warns(UnscoredWarning, match="2 of 6"):
         result = judge_agreement(
-            [1, 0, 1, 0, None, 1], [1, 0, None, 0, 1, 1], missing="drop", n_resamples=50
+            [1, 0, 1, 0, None, 1],
+            [1, 0, None, 0, 1, 1],
+            missing="drop",
+            intervals=Intervals(n_resamples=50),
         )
 
     assert (result.accuracy, result.n_missing, result.table.n) == (1.0, 2, 4)
@@ -76,7 +81,7 @@ def test_labels_of_one_kind_leave_a_rate_undefined():
         pytest.warns(UndefinedMetricWarning, match="specificity is undefined"),
         pytest.warns(UndefinedMetricWarning, match="kappa is undefined"),
     ):
-        result = judge_agreement([1, 1, 1], [1, 1, 1], n_resamples=10)
+        result = judge_agreement([1, 1, 1], [1, 1, 1], intervals=Intervals(n_resamples=10))
 
     assert math.isnan(result.specificity)
     assert math.isnan(result.kappa)

@@ -6,6 +6,7 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
+    Intervals,
     PairedTable,
     cluster_bootstrap,
     cohen_kappa,
@@ -82,7 +83,7 @@ def test_kappa_bootstraps():
     """As a statistic of summed counts it takes an interval that holds the estimate."""
     counts = [[3, 1, 0, 0], [0, 0, 1, 2], [2, 0, 0, 1], [0, 1, 0, 3]] * 30
 
-    result = cluster_bootstrap(counts, kappa_of_counts, n_resamples=2000)
+    result = cluster_bootstrap(counts, kappa_of_counts, intervals=Intervals(n_resamples=2000))
 
     assert result.estimate_interval.low < result.estimate < result.estimate_interval.high
     assert result.estimate == kappa_of_counts(np.sum(counts, axis=0))

@@ -12,6 +12,7 @@ from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarni
 from surface_consistency.metrics import (
     PAIRED_RATES,
     UNLABELLED,
+    Intervals,
     PairedTable,
     cluster_bootstrap,
     cluster_counts,
@@ -77,7 +78,7 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
     """Counts, rates and test of each group are those of its rows, each label counted once."""
     expected = naive_groups(frame, by)
 
-    result = paired_by(frame, by=by, n_resamples=50)
+    result = paired_by(frame, by=by, intervals=Intervals(n_resamples=50))
 
     keys = [tuple(row[name] for name in by) for row in result.to_dict("records")]
     assert keys == list(expected)
@@ -107,7 +108,9 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
 
 
 def test_intervals_of_paired_by_agree_with_a_naive_cluster_loop(frame):
-    result = paired_by(frame, by="category", interval="percentile").set_index("category")
+    result = paired_by(frame, by="category", intervals=Intervals(method="percentile")).set_index(
+        "category"
+    )
     rng = np.random.default_rng(77)
 
     members = frame[[CATEGORIES[0] in labels for labels in frame["category"]]]
@@ -136,10 +139,10 @@ def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame):
         frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
     )
 
-    row = paired_by(frame, confidence_level=0.8).iloc[0]
+    row = paired_by(frame, intervals=Intervals(level=0.8)).iloc[0]
 
     for name, rate in PAIRED_RATES.items():
-        alone = cluster_bootstrap(counts, rate, confidence_level=0.8, rng=5)
+        alone = cluster_bootstrap(counts, rate, intervals=Intervals(level=0.8, rng=5))
         assert row[name] == alone.estimate
         tolerance = 0.16 * alone.standard_error
         assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
@@ -149,7 +152,7 @@ def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame):
 def test_columns_of_paired_by_are_those_promised(frame):
     rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
 
-    result = paired_by(frame, by=["template", "type"], n_resamples=20)
+    result = paired_by(frame, by=["template", "type"], intervals=Intervals(n_resamples=20))
 
     assert list(result.columns) == [
         *["template", "type", *CELLS, "n", "n_clusters", "few_clusters", "n_missing"],
@@ -163,7 +166,7 @@ def test_columns_of_paired_by_are_those_promised(frame):
 
 
 def test_row_of_paired_by_makes_a_table(frame):
-    row = paired_by(frame, n_resamples=20).iloc[0]
+    row = paired_by(frame, intervals=Intervals(n_resamples=20)).iloc[0]
 
     table = PairedTable(**{name: int(row[name]) for name in CELLS})
 
@@ -175,14 +178,17 @@ def test_paired_by_is_free_of_the_order_of_rows(frame):
 
     for by in ((), "category", ["template", "type"]):
         assert_frame_equal(
-            paired_by(shuffled, by=by, n_resamples=300), paired_by(frame, by=by, n_resamples=300)
+            paired_by(shuffled, by=by, intervals=Intervals(n_resamples=300)),
+            paired_by(frame, by=by, intervals=Intervals(n_resamples=300)),
         )
 
 
 def test_paired_by_is_free_of_other_groups(frame):
     """Removing a group leaves the numbers of the others as they were."""
-    everything = paired_by(frame, by="template", n_resamples=300)
-    alone = paired_by(frame[frame["template"] == 1], by="template", n_resamples=300)
+    everything = paired_by(frame, by="template", intervals=Intervals(n_resamples=300))
+    alone = paired_by(
+        frame[frame["template"] == 1], by="template", intervals=Intervals(n_resamples=300)
+    )
 
     assert_frame_equal(everything.iloc[[1]].reset_index(drop=True), alone)
 
@@ -194,10 +200,10 @@ def test_paired_by_is_free_of_gaps_in_other_groups(frame):
     assert with_gap["template"].dtype == "float64"
 
     with pytest.warns(UndefinedMetricWarning, match="template='none'"):
-        result = paired_by(with_gap, by="template", n_resamples=300)
+        result = paired_by(with_gap, by="template", intervals=Intervals(n_resamples=300))
 
     assert result["template"].tolist() == [0, 1, UNLABELLED]
-    expected = paired_by(frame, by="template", n_resamples=300)
+    expected = paired_by(frame, by="template", intervals=Intervals(n_resamples=300))
     assert_frame_equal(result.iloc[:2].drop(columns="template"), expected.drop(columns="template"))
 
 
@@ -206,13 +212,16 @@ def test_paired_by_is_free_of_the_labels_of_clusters(frame):
     renamed = frame.assign(fact_id=frame["fact_id"].map(names))
 
     assert_frame_equal(
-        paired_by(renamed, by="type", n_resamples=100), paired_by(frame, by="type", n_resamples=100)
+        paired_by(renamed, by="type", intervals=Intervals(n_resamples=100)),
+        paired_by(frame, by="type", intervals=Intervals(n_resamples=100)),
     )
 
 
 def test_paired_by_follows_its_seed(frame):
     first, same, other = [
-        paired_by(frame, by="category", n_resamples=300, interval="bca", rng=seed)
+        paired_by(
+            frame, by="category", intervals=Intervals(n_resamples=300, rng=seed, method="bca")
+        )
         for seed in (1, 1, 2)
     ]
 
@@ -227,15 +236,17 @@ def test_paired_by_draws_its_seed_from_a_generator(frame):
         paired_by(
             frame,
             by="category",
-            n_resamples=300,
-            interval="percentile",
-            rng=np.random.default_rng(5),
+            intervals=Intervals(n_resamples=300, rng=np.random.default_rng(5), method="percentile"),
         )
         for _ in range(2)
     )
     generator = np.random.default_rng(5)
     again, later = (
-        paired_by(frame, by="category", n_resamples=300, interval="percentile", rng=generator)
+        paired_by(
+            frame,
+            by="category",
+            intervals=Intervals(n_resamples=300, rng=generator, method="percentile"),
+        )
         for _ in range(2)
     )
 
@@ -246,7 +257,11 @@ def test_paired_by_draws_its_seed_from_a_generator(frame):
 
 def test_paired_by_without_a_seed_is_not_repeated(frame):
     first, second = (
-        paired_by(frame, by="category", n_resamples=300, interval="percentile", rng=None)
+        paired_by(
+            frame,
+            by="category",
+            intervals=Intervals(n_resamples=300, rng=None, method="percentile"),
+        )
         for _ in range(2)
     )
 
@@ -258,17 +273,17 @@ def test_groups_of_paired_by_have_their_own_streams(frame):
     """Two groups of the same pairs under other names are resampled apart."""
     twice = frame.assign(group=[["a", "b"]] * len(frame))
 
-    result = paired_by(twice, by="group", n_resamples=300, interval="percentile")
+    result = paired_by(twice, by="group", intervals=Intervals(n_resamples=300, method="percentile"))
 
     assert result["consistency"].nunique() == 1
     assert result["consistency_low"].nunique() == 2
 
 
 def test_swapped_columns_turn_the_difference(frame):
-    ours = paired_by(frame, n_resamples=300).iloc[0]
+    ours = paired_by(frame, intervals=Intervals(n_resamples=300)).iloc[0]
 
     swapped = paired_by(
-        frame, first="second_correct", second="first_correct", n_resamples=300
+        frame, first="second_correct", second="first_correct", intervals=Intervals(n_resamples=300)
     ).iloc[0]
 
     assert swapped["accuracy_difference"] == -ours["accuracy_difference"]
@@ -301,7 +316,7 @@ def test_rows_as_clusters_differ_from_facts(frame):
 def test_intervals_of_paired_by_hold_their_bounds(rows):
     frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "fact_id"])
 
-    result = paired_by(frame, by="label", n_resamples=100)
+    result = paired_by(frame, by="label", intervals=Intervals(n_resamples=100))
 
     assert result["n"].sum() == sum(len(set(row[0])) for row in rows)
     for name in PAIRED_RATES:
@@ -334,7 +349,7 @@ def test_labels_are_read_from_every_kind_of_list(labels):
         }
     )
 
-    result = paired_by(frame, by="label", cluster=None, n_resamples=400)
+    result = paired_by(frame, by="label", cluster=None, intervals=Intervals(n_resamples=400))
 
     assert result["label"].tolist() == ["a", "b", UNLABELLED]
     assert result["n"].tolist() == [2, 4, 2]
@@ -355,7 +370,7 @@ def test_groups_are_sorted_whatever_their_type(values, labels):
     frame = pd.DataFrame({"label": values, "first_correct": 1, "second_correct": 0})
     frame = pd.concat([frame, frame.assign(first_correct=0)], ignore_index=True)
 
-    result = paired_by(frame, by="label", cluster=None, n_resamples=400)
+    result = paired_by(frame, by="label", cluster=None, intervals=Intervals(n_resamples=400))
 
     assert result["label"].tolist() == labels
 
@@ -365,12 +380,12 @@ def test_missing_verdicts_are_dropped_with_a_count(frame):
     gaps.loc[gaps.index[:40], "second_correct"] = None
 
     with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
-        result = paired_by(gaps, by="template", n_resamples=300)
+        result = paired_by(gaps, by="template", intervals=Intervals(n_resamples=300))
 
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert result["n_missing"].sum() == 40
-    expected = paired_by(frame.iloc[40:], by="template", n_resamples=300)
+    expected = paired_by(frame.iloc[40:], by="template", intervals=Intervals(n_resamples=300))
     assert_frame_equal(result.drop(columns="n_missing"), expected.drop(columns="n_missing"))
 
 
@@ -435,7 +450,7 @@ def test_undefined_resamples_are_counted():
         {"fact_id": range(10), "first_correct": [1] + [0] * 9, "second_correct": [1, 1] + [0] * 8}
     )
 
-    row = paired_by(frame, interval="percentile").iloc[0]
+    row = paired_by(frame, intervals=Intervals(method="percentile")).iloc[0]
 
     assert row["n_undefined"] == pytest.approx(10_000 * 0.9**10, abs=250)
     assert row["consistency_given_first_correct_low"] == 1.0
@@ -505,8 +520,14 @@ def test_paired_by_rejects_duplicate_pairs(frame):
     """A pair may stand in several groups, but only once in each."""
     models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
 
-    assert len(paired_by(models, by="model", pair_id="pair_id", n_resamples=20)) == 2
-    assert len(paired_by(frame, by="category", pair_id="pair_id", n_resamples=20)) == 4
+    assert (
+        len(paired_by(models, by="model", pair_id="pair_id", intervals=Intervals(n_resamples=20)))
+        == 2
+    )
+    assert (
+        len(paired_by(frame, by="category", pair_id="pair_id", intervals=Intervals(n_resamples=20)))
+        == 4
+    )
     with pytest.raises(ValueError, match=r"'pair_id' holds 'pair-0' more than once in the frame"):
         paired_by(models, pair_id="pair_id")
     doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
@@ -517,11 +538,6 @@ def test_paired_by_rejects_duplicate_pairs(frame):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"confidence_level": 95}, ValueError, "confidence_level must lie strictly between"),
-        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        ({"rng": -1}, ValueError, "rng must be a seed of at least 0"),
-        ({"rng": 0.5}, TypeError, "rng must be an integer seed"),
-        ({"rng": True}, TypeError, "rng must be an integer seed"),
         ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
     ],
 )
@@ -546,7 +562,7 @@ def test_group_without_pairs_is_no_test(test):
         pytest.warns(UnscoredWarning, match="1 of 61"),
         pytest.warns(UndefinedMetricWarning, match=rf"{test} test \(1, such as in group label='em"),
     ):
-        rows = paired_by(frame, by="label", test=test, n_resamples=400)
+        rows = paired_by(frame, by="label", test=test, intervals=Intervals(n_resamples=400))
 
     assert rows["mcnemar_p_value"].isna().tolist() == [False, False, True]
     assert rows["mcnemar_statistic"].isna().tolist() == [False, False, True]
@@ -638,7 +654,7 @@ def pairs():
 def test_rates_of_ones_own_stand_in_the_order_given(pairs):
     rates = {"kappa": kappa_of_counts, "flip_rate": PAIRED_RATES["flip_rate"]}
 
-    row = paired_by(pairs, rates=rates, n_resamples=500).iloc[0]
+    row = paired_by(pairs, rates=rates, intervals=Intervals(n_resamples=500)).iloc[0]
 
     names = [column for name in rates for column in (name, f"{name}_low", f"{name}_high")]
     assert [column for column in row.index if column.startswith(tuple(rates))] == names
@@ -650,9 +666,12 @@ def test_rates_of_ones_own_stand_in_the_order_given(pairs):
 
 def test_a_rate_has_the_same_numbers_beside_others_or_alone(pairs):
     """All rates of a group share resamples, so leaving some out changes nothing in the rest."""
-    everything = paired_by(pairs, by="template", n_resamples=500)
+    everything = paired_by(pairs, by="template", intervals=Intervals(n_resamples=500))
     one = paired_by(
-        pairs, by="template", rates={"consistency": PAIRED_RATES["consistency"]}, n_resamples=500
+        pairs,
+        by="template",
+        rates={"consistency": PAIRED_RATES["consistency"]},
+        intervals=Intervals(n_resamples=500),
     )
 
     assert_frame_equal(
@@ -665,10 +684,10 @@ def test_bca_intervals_agree_with_cluster_bootstrap(pairs):
         pairs["first_correct"], pairs["second_correct"], clusters=pairs["fact_id"]
     )
 
-    row = paired_by(pairs, interval="bca").iloc[0]
+    row = paired_by(pairs, intervals=Intervals(method="bca")).iloc[0]
 
     for name, rate in PAIRED_RATES.items():
-        alone = cluster_bootstrap(counts, rate, method="bca", rng=3)
+        alone = cluster_bootstrap(counts, rate, intervals=Intervals(rng=3, method="bca"))
         tolerance = 0.16 * alone.standard_error
         assert row[f"{name}_low"] == pytest.approx(alone.estimate_interval.low, abs=tolerance)
         assert row[f"{name}_high"] == pytest.approx(alone.estimate_interval.high, abs=tolerance)
@@ -681,7 +700,7 @@ def test_undefined_bca_intervals_are_named():
     )
 
     with pytest.warns(UndefinedMetricWarning, match="interval of consistency_given_first_correct"):
-        row = paired_by(pairs, interval="bca").iloc[0]
+        row = paired_by(pairs, intervals=Intervals(method="bca")).iloc[0]
 
     assert row["consistency_given_first_correct"] == 1
     assert math.isnan(row["consistency_given_first_correct_low"])
@@ -690,7 +709,7 @@ def test_undefined_bca_intervals_are_named():
 
 @pytest.mark.parametrize("test", ["obuchowski", "durkalski"])
 def test_clustered_test_of_a_group_agrees_with_clustered_mcnemar(pairs, test):
-    rows = paired_by(pairs, by="template", test=test, n_resamples=20)
+    rows = paired_by(pairs, by="template", test=test, intervals=Intervals(n_resamples=20))
 
     for _, row in rows.iterrows():
         part = pairs[pairs["template"] == row["template"]]
@@ -722,9 +741,9 @@ def test_auto_respects_clusters_with_several_pairs():
     first, second = rng.random(200) < 0.7, rng.random(200) < 0.6
     frame = pd.DataFrame({"fact_id": facts, "first_correct": first, "second_correct": second})
 
-    repeated = paired_by(frame, n_resamples=20).iloc[0]
-    alone = paired_by(frame, cluster=None, n_resamples=20).iloc[0]
-    named = paired_by(frame, test="independent", n_resamples=20).iloc[0]
+    repeated = paired_by(frame, intervals=Intervals(n_resamples=20)).iloc[0]
+    alone = paired_by(frame, cluster=None, intervals=Intervals(n_resamples=20)).iloc[0]
+    named = paired_by(frame, test="independent", intervals=Intervals(n_resamples=20)).iloc[0]
 
     expected = independent_obuchowski(
         zip(facts, first.astype(int), second.astype(int), strict=True)
@@ -748,7 +767,9 @@ def test_auto_keeps_its_level_where_facts_repeat():
         )
         for test in rejected:
             rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
-            row = paired_by(frame, test=test, rates=rates, n_resamples=1).iloc[0]
+            row = paired_by(frame, test=test, rates=rates, intervals=Intervals(n_resamples=1)).iloc[
+                0
+            ]
             rejected[test] += row["mcnemar_p_value"] < 0.05
 
     # A binomial count of 300 trials at 0.05 lies within 5 and 28 with probability 0.999.
@@ -758,7 +779,7 @@ def test_auto_keeps_its_level_where_facts_repeat():
 
 @pytest.mark.parametrize("test", ["exact", "corrected", "uncorrected", "mid-p"])
 def test_form_of_the_test_is_passed_on(pairs, test):
-    row = paired_by(pairs, test=test, n_resamples=20).iloc[0]
+    row = paired_by(pairs, test=test, intervals=Intervals(n_resamples=20)).iloc[0]
 
     table = paired_table(pairs["first_correct"], pairs["second_correct"])
     assert row["mcnemar_p_value"] == mcnemar(table, method=test).p_value
@@ -778,7 +799,6 @@ def test_clustered_test_of_one_cluster_is_named():
     ("options", "message"),
     [
         ({"test": "sign"}, "test must be one of auto, independent, exact.*got 'sign'"),
-        ({"interval": "basic"}, "interval must be one of auto, percentile, bca; got 'basic'"),
         ({"rates": {"n": kappa_of_counts}}, "makes a column of the result twice: 'n'"),
         (
             {"rates": {"k": kappa_of_counts, "k_low": kappa_of_counts}},

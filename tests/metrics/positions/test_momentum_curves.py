@@ -11,6 +11,7 @@ from surface_consistency.errors import (
     UndefinedMetricWarning,
     UnscoredWarning,
 )
+from surface_consistency.metrics import Intervals
 from surface_consistency.metrics.positions import _momentum_null, momentum_curves
 from surface_consistency.metrics.positions._momentum_null import (
     null_by_moving,
@@ -126,7 +127,9 @@ def test_slopes_agree_with_least_squares(pairs):
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_momentum_agrees_with_hand_counts():
     """Two responses of five slots: runs and what followed them."""
-    result = momentum([[1, 1, 0, 1, 1], [0, 0, 0, 1, 1]], n_resamples=50, n_null=50)
+    result = momentum(
+        [[1, 1, 0, 1, 1], [0, 0, 0, 1, 1]], intervals=Intervals(n_resamples=50), n_null=50
+    )
 
     # Slots 2 to 5 of the first: after runs of 1s of length 1 (right), 2 (wrong), 0 (right), 1
     # (right); of the second: 0 (wrong), 0 (wrong), 0 (right), 1 (right).
@@ -242,7 +245,7 @@ def test_momentum_of_difficulty_alone_lies_in_its_band():
     """Right slots follow right slots because topics differ, and the band says so."""
     slots, orders = planted("none", 3)
 
-    result = momentum(slots, orders=orders, n_resamples=500)
+    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=500))
 
     assert probabilities(result.correct) == sorted(probabilities(result.correct))
     assert result.correct.slope > 0.04
@@ -256,7 +259,7 @@ def test_momentum_of_difficulty_alone_lies_in_its_band():
 def test_momentum_that_is_planted_leaves_the_band(null):
     slots, orders = planted("momentum", 4)
 
-    result = momentum(slots, orders=orders, null=null, n_resamples=500)
+    result = momentum(slots, orders=orders, null=null, intervals=Intervals(n_resamples=500))
 
     assert result.correct.slope > result.correct.null_slope_interval.high
     assert result.incorrect.slope < result.incorrect.null_slope_interval.low
@@ -268,8 +271,8 @@ def test_fading_looks_like_momentum_until_slots_are_kept():
     """Long runs of wrong slots can only stand late, where a fading model is wrong anyway."""
     slots, orders = planted("fading", 5)
 
-    plain = momentum(slots, orders=orders, null="topic", n_resamples=200)
-    kept = momentum(slots, orders=orders, n_resamples=200)
+    plain = momentum(slots, orders=orders, null="topic", intervals=Intervals(n_resamples=200))
+    kept = momentum(slots, orders=orders, intervals=Intervals(n_resamples=200))
 
     assert (plain.null, kept.null) == ("topic", "topic-and-slot")
     assert plain.band_p_value <= 0.05 < kept.band_p_value
@@ -298,7 +301,9 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
             slots, orders = slots[:, 0], None
         elif design == "fixed":
             slots, orders = fixed_order(seed)
-        result = momentum(slots, orders=orders, null=null, n_resamples=1, n_null=99, rng=seed)
+        result = momentum(
+            slots, orders=orders, null=null, intervals=Intervals(n_resamples=1, rng=seed), n_null=99
+        )
         p_values.append(result.correct.p_value)
 
     # A binomial count of 150 trials at 0.1 lies within 5 and 27 with probability 0.999.
@@ -322,7 +327,9 @@ def test_null_data_stay_inside_the_whole_band(kind):
     outside = []
     for seed in range(100):
         slots, orders = planted(kind, seed, n_topics=40)
-        result = momentum(slots, orders=orders, n_resamples=1, n_null=1_000, rng=seed)
+        result = momentum(
+            slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
+        )
         outside.append(leaves_band(result))
         assert outside[-1] == (result.band_p_value <= 51 / 1001)
 
@@ -362,8 +369,8 @@ def test_default_null_is_topic_where_responses_repeat_their_order_or_are_long():
     slots, orders = fixed_order(1)
     rng = np.random.default_rng(0)
 
-    repeated = momentum(slots, orders=orders, n_resamples=1, n_null=20)
-    long = momentum(rng.integers(0, 2, (30, 13)), n_resamples=1, n_null=20)
+    repeated = momentum(slots, orders=orders, intervals=Intervals(n_resamples=1), n_null=20)
+    long = momentum(rng.integers(0, 2, (30, 13)), intervals=Intervals(n_resamples=1), n_null=20)
 
     assert (repeated.null, long.null) == ("topic", "topic")
 
@@ -376,7 +383,11 @@ def test_momentum_says_where_responses_share_their_order():
         slots, orders = fixed_order(seed, n_permutations=20)
         with pytest.warns(SurfaceConsistencyWarning, match="760 of 800 responses repeat an order"):
             result = momentum(
-                slots, orders=orders, null="topic-and-slot", n_resamples=1, n_null=199, rng=seed
+                slots,
+                orders=orders,
+                null="topic-and-slot",
+                intervals=Intervals(n_resamples=1, rng=seed),
+                n_null=199,
             )
         n_below += result.correct.p_value <= 0.05
 
@@ -397,11 +408,11 @@ def test_momentum_intervals_are_clustered_by_topic():
     slots, orders = planted("none", 6, n_topics=100)
     single, order = slots[:, :1], orders[:, :1]
 
-    once = momentum(single, n_resamples=4000, n_null=10)
+    once = momentum(single, intervals=Intervals(n_resamples=4000), n_null=10)
     repeated = momentum(
         np.repeat(single, 5, axis=1),
         orders=np.repeat(order, 5, axis=1),
-        n_resamples=4000,
+        intervals=Intervals(n_resamples=4000),
         n_null=10,
     )
 
@@ -420,8 +431,8 @@ def test_momentum_is_mirrored_by_negation():
     """Exchanging right and wrong exchanges the curves and turns p into 1 - p."""
     slots, orders = planted("momentum", 7, n_topics=50)
 
-    result = momentum(slots, orders=orders, n_resamples=100, n_null=50)
-    turned = momentum(1 - slots, orders=orders, n_resamples=100, n_null=50)
+    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=100), n_null=50)
+    turned = momentum(1 - slots, orders=orders, intervals=Intervals(n_resamples=100), n_null=50)
 
     assert probabilities(turned.incorrect) == pytest.approx(
         [1 - p for p in probabilities(result.correct)]
@@ -435,9 +446,9 @@ def test_momentum_is_free_of_order():
     slots, orders = planted("momentum", 8, n_topics=50)
     topics, permutations = rng.permutation(50), rng.permutation(SLOTS)
 
-    result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
+    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=10), n_null=10)
     moved, places = (array[topics][:, permutations] for array in (slots, orders))
-    shuffled = momentum(moved, orders=places, n_resamples=10, n_null=10)
+    shuffled = momentum(moved, orders=places, intervals=Intervals(n_resamples=10), n_null=10)
 
     assert [(p.n, p.n_correct) for p in result.correct.points] == [
         (p.n, p.n_correct) for p in shuffled.correct.points
@@ -448,7 +459,8 @@ def test_momentum_is_the_same_for_the_same_seed():
     slots, orders = planted("none", 9, n_topics=30)
 
     first, second = (
-        momentum(slots, orders=orders, rng=4, n_resamples=200, n_null=100) for _ in range(2)
+        momentum(slots, orders=orders, intervals=Intervals(n_resamples=200, rng=4), n_null=100)
+        for _ in range(2)
     )
 
     assert first == second
@@ -458,7 +470,8 @@ def test_momentum_takes_one_response_a_topic():
     slots, _ = planted("none", 10, n_topics=40)
 
     flat, nested = (
-        momentum(array, n_resamples=20, n_null=20) for array in (slots[:, 0], slots[:, :1])
+        momentum(array, intervals=Intervals(n_resamples=20), n_null=20)
+        for array in (slots[:, 0], slots[:, :1])
     )
 
     assert flat == nested
@@ -473,7 +486,9 @@ def test_momentum_leaves_incomplete_responses_out():
     gaps[7, :, 0] = np.nan
 
     with pytest.warns(UnscoredWarning, match="6 of 100 responses lack a verdict"):
-        result = momentum(gaps, orders=orders, missing="drop", n_resamples=20, n_null=20)
+        result = momentum(
+            gaps, orders=orders, missing="drop", intervals=Intervals(n_resamples=20), n_null=20
+        )
 
     kept = np.delete(slots.reshape(-1, SLOTS), [3 * SLOTS + 2, *range(35, 40)], axis=0)
     counts = naive_counts(kept)[0]
@@ -483,7 +498,7 @@ def test_momentum_leaves_incomplete_responses_out():
 
 def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
     with pytest.warns(UndefinedMetricWarning, match="runs of 0s of length 1, 2") as caught:
-        result = momentum([[1, 1, 1]] * 5, n_resamples=10, n_null=10)
+        result = momentum([[1, 1, 1]] * 5, intervals=Intervals(n_resamples=10), n_null=10)
 
     assert len(caught) == 1
     assert "the slope after runs of 0s" in str(caught[0].message)
@@ -500,7 +515,9 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("verdict", [0, 1])
 def test_momentum_nulls_take_constant_verdicts(null, verdict):
-    result = momentum([[verdict] * 4] * 3, null=null, n_resamples=10, n_null=10)
+    result = momentum(
+        [[verdict] * 4] * 3, null=null, intervals=Intervals(n_resamples=10), n_null=10
+    )
 
     curve = result.correct if verdict else result.incorrect
     assert [p.null_probability for p in curve.points[1:]] == [float(verdict)] * 3
@@ -510,7 +527,7 @@ def test_momentum_of_one_topic_has_no_intervals():
     slots, orders = planted("none", 12, n_topics=1)
 
     with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one topic\)"):
-        result = momentum(slots, orders=orders, n_resamples=10, n_null=10)
+        result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=10), n_null=10)
 
     assert math.isnan(result.correct.slope_interval.low)
     assert not math.isnan(result.correct.null_slope_interval.low)
@@ -522,7 +539,7 @@ def test_momentum_shuffles_long_responses_one_by_one():
     slots = rng.random((60, 14)) < 0.5
 
     with pytest.warns(UndefinedMetricWarning, match="length"):
-        result = momentum(slots, n_resamples=50, n_null=200)
+        result = momentum(slots, intervals=Intervals(n_resamples=50), n_null=200)
 
     assert result.correct.p_value > 0.01
     assert result.correct.null_slope == pytest.approx(result.correct.slope, abs=0.05)
@@ -530,7 +547,7 @@ def test_momentum_shuffles_long_responses_one_by_one():
 
 def test_momentum_frame_holds_every_point():
     slots, orders = planted("none", 14, n_topics=60)
-    result = momentum(slots, orders=orders, n_resamples=100, n_null=50)
+    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=100), n_null=50)
 
     frame = result.to_frame()
 
@@ -558,13 +575,6 @@ def test_momentum_frame_holds_every_point():
         ([[1, 0]], {"null": "slot"}, ValueError, "null must be 'topic' or 'topic-and-slot'"),
         ([[1, 0]], {"n_null": 0}, ValueError, "n_null must be at least 1"),
         ([[1, 0]], {"n_null": 1.5}, TypeError, "n_null must be an integer"),
-        ([[1, 0]], {"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
-        (
-            [[1, 0]],
-            {"confidence_level": 0},
-            ValueError,
-            "confidence_level must lie strictly between",
-        ),
         ([[1, 0]], {"orders": [[0, 1, 2]]}, ValueError, "slots and orders must have the same"),
         ([[1, 0]], {"orders": [[1, 2]]}, ValueError, "each row must hold the sub-questions"),
         ([[1] * 13], {"null": "topic-and-slot"}, ValueError, "at most 12 slots, got 13"),
@@ -589,7 +599,7 @@ def test_momentum_is_bounded(seed):
 
     orders = rng.permuted(np.broadcast_to(np.arange(slots.shape[2]), slots.shape), axis=2)
 
-    result = momentum(slots, orders=orders, n_resamples=20, n_null=20)
+    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=20), n_null=20)
 
     assert isinstance(result, momentum_curves.MomentumResult)
     for curve in (result.correct, result.incorrect):

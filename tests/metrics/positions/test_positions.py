@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import CountRatio, cluster_bootstrap
+from surface_consistency.metrics import CountRatio, Intervals, cluster_bootstrap
 from surface_consistency.metrics.positions.positions import position_curve
 from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
 
@@ -30,7 +30,7 @@ def accuracies(result):
 def test_position_curve_agrees_with_a_naive_loop(seed):
     slots, orders = balanced(seed, n_topics=6)
 
-    result = position_curve(slots, orders, n_resamples=10)
+    result = position_curve(slots, orders, intervals=Intervals(n_resamples=10))
 
     expected = [np.mean([s for topic in slots for s in topic[:, j]]) for j in range(SLOTS)]
     assert accuracies(result) == pytest.approx(expected)
@@ -41,8 +41,8 @@ def test_position_curve_agrees_with_a_naive_loop(seed):
 
 
 def test_position_curve_finds_a_planted_effect():
-    faded = position_curve(*balanced(1, fade=0.1), n_resamples=500)
-    level = position_curve(*balanced(2), n_resamples=500)
+    faded = position_curve(*balanced(1, fade=0.1), intervals=Intervals(n_resamples=500))
+    level = position_curve(*balanced(2), intervals=Intervals(n_resamples=500))
 
     assert faded.slope == pytest.approx(-0.05, abs=0.015)
     assert faded.slope_interval.high < 0
@@ -55,7 +55,7 @@ def test_position_curve_is_flat_when_slots_do_nothing():
     facts = np.random.default_rng(3).random((20, 1, SLOTS)) < 0.5
     slots = reorder_to_slots(np.repeat(facts, SLOTS, axis=1), orders)
 
-    result = position_curve(slots, orders, n_resamples=200)
+    result = position_curve(slots, orders, intervals=Intervals(n_resamples=200))
 
     assert len(set(accuracies(result))) == 1
     assert result.slope == pytest.approx(0.0)
@@ -66,9 +66,11 @@ def test_position_intervals_agree_with_the_cluster_bootstrap():
     slots, orders = balanced(4, n_topics=100)
     counts = np.column_stack((slots[:, :, 2].sum(axis=1), np.full(100, SLOTS)))
 
-    result = position_curve(slots, orders, n_resamples=20_000, rng=1)
+    result = position_curve(slots, orders, intervals=Intervals(n_resamples=20_000, rng=1))
     reference = cluster_bootstrap(
-        counts, CountRatio(numerator=(1, 0), denominator=(0, 1)), n_resamples=20_000, rng=2
+        counts,
+        CountRatio(numerator=(1, 0), denominator=(0, 1)),
+        intervals=Intervals(n_resamples=20_000, rng=2),
     )
 
     interval = result.points[2].accuracy_interval
@@ -81,9 +83,11 @@ def test_position_curve_is_free_of_order():
     slots, orders = balanced(5, n_topics=20)
     topics, permutations = rng.permutation(20), rng.permutation(SLOTS)
 
-    result = position_curve(slots, orders, n_resamples=10)
+    result = position_curve(slots, orders, intervals=Intervals(n_resamples=10))
     moved = position_curve(
-        slots[topics][:, permutations], orders[topics][:, permutations], n_resamples=10
+        slots[topics][:, permutations],
+        orders[topics][:, permutations],
+        intervals=Intervals(n_resamples=10),
     )
 
     assert accuracies(moved) == accuracies(result)
@@ -97,7 +101,7 @@ def test_position_curve_leaves_out_a_sub_question_in_all_its_orders():
     lost = orders[4, 1, 3]
 
     with pytest.warns(UnscoredWarning, match="1 of 50 sub-questions lack a verdict"):
-        result = position_curve(gaps, orders, missing="drop", n_resamples=10)
+        result = position_curve(gaps, orders, missing="drop", intervals=Intervals(n_resamples=10))
 
     for slot, point in enumerate(result.points):
         kept = [
@@ -116,10 +120,12 @@ def test_position_curve_agrees_with_leaving_out_topics_that_lack_all():
     gaps[4] = np.nan
 
     with pytest.warns(UnscoredWarning, match="5 of 50 sub-questions"):
-        result = position_curve(gaps, orders, missing="drop", n_resamples=10)
+        result = position_curve(gaps, orders, missing="drop", intervals=Intervals(n_resamples=10))
 
     expected = position_curve(
-        np.delete(slots, 4, axis=0), np.delete(orders, 4, axis=0), n_resamples=10
+        np.delete(slots, 4, axis=0),
+        np.delete(orders, 4, axis=0),
+        intervals=Intervals(n_resamples=10),
     )
     assert accuracies(result) == accuracies(expected)
     assert result.n_topics == 9
@@ -187,7 +193,7 @@ def test_position_curve_of_one_topic_has_no_intervals():
 
 def test_position_curve_of_one_slot_has_no_slope():
     with pytest.warns(UndefinedMetricWarning, match="there is one slot"):
-        result = position_curve([[[1]], [[0]]], [[[0]], [[0]]], n_resamples=50)
+        result = position_curve([[[1]], [[0]]], [[[0]], [[0]]], intervals=Intervals(n_resamples=50))
 
     assert accuracies(result) == [0.5]
     assert math.isnan(result.slope)

@@ -14,6 +14,7 @@ from surface_consistency.metrics.positions.topic_layout import (
     slot_counts,
     topic_arrays,
 )
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 LATIN = [[0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [2, 3, 4, 0, 1], [3, 4, 0, 1, 2], [4, 0, 1, 2, 3]]
 
@@ -132,16 +133,25 @@ def test_topic_arrays_are_free_of_row_order():
     short, long, orders, frame = arrays_and_frame(1)
     shuffled = topic_arrays(frame.sample(frac=1.0, random_state=3))
 
-    scores = alignment_scores(shuffled.short, shuffled.long, n_resamples=10)
-    runs = momentum(shuffled.slots, orders=shuffled.orders, n_resamples=10, n_null=10)
-    places = position_curve(shuffled.slots, shuffled.orders, n_resamples=10)
+    scores = alignment_scores(shuffled.short, shuffled.long, intervals=Intervals(n_resamples=10))
+    runs = momentum(
+        shuffled.slots, orders=shuffled.orders, intervals=Intervals(n_resamples=10), n_null=10
+    )
+    places = position_curve(shuffled.slots, shuffled.orders, intervals=Intervals(n_resamples=10))
 
     assert scores.alignment == pytest.approx(alignment_scores(short, long).alignment)
-    direct = momentum(reorder_to_slots(long, orders), orders=orders, n_resamples=10, n_null=10)
+    direct = momentum(
+        reorder_to_slots(long, orders),
+        orders=orders,
+        intervals=Intervals(n_resamples=10),
+        n_null=10,
+    )
     assert [p.n_correct for p in runs.correct.points] == [
         p.n_correct for p in direct.correct.points
     ]
-    expected = position_curve(reorder_to_slots(long, orders), orders, n_resamples=10)
+    expected = position_curve(
+        reorder_to_slots(long, orders), orders, intervals=Intervals(n_resamples=10)
+    )
     assert [p.accuracy for p in places.points] == [p.accuracy for p in expected.points]
 
 
@@ -155,7 +165,9 @@ def test_topic_arrays_keep_missing_verdicts():
     assert np.isnan(laid_out.long[0, 1, 1])
     assert np.isnan(laid_out.long).sum() == 1
     with pytest.warns(UnscoredWarning, match="1 of 36 pairs"):
-        alignment_scores(laid_out.short, laid_out.long, missing="drop", n_resamples=10)
+        alignment_scores(
+            laid_out.short, laid_out.long, missing="drop", intervals=Intervals(n_resamples=10)
+        )
 
 
 def test_topic_arrays_take_columns_by_other_names():

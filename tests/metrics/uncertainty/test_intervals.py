@@ -21,14 +21,14 @@ from surface_consistency.metrics import (
     percentile_interval,
     wilson_interval,
 )
-from surface_consistency.metrics.uncertainty.intervals import (
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
     _share_bounds,
     _Spread,
     share_sums,
     statistic_bounds,
-    t_quantile,
 )
+from surface_consistency.metrics.uncertainty.intervals import Intervals, t_quantile
 
 
 # Newcombe, Statistics in Medicine 17, 1998, table I, method 3 (95 %).
@@ -93,6 +93,34 @@ def test_wilson_interval_rejects_impossible_counts():
         wilson_interval(0, -3)
     with pytest.raises(TypeError, match="successes must be an integer count"):
         wilson_interval(0.5, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"level": 95}, ValueError, "level must lie strictly between 0 and 1, as in 0.95; got 95"),
+        ({"level": 1.0}, ValueError, "level must lie strictly between 0 and 1"),
+        ({"level": 0}, ValueError, "level must lie strictly between 0 and 1"),
+        ({"level": math.nan}, ValueError, "level must lie strictly between 0 and 1"),
+        ({"method": "basic"}, ValueError, "method must be 'auto', 'percentile' or 'bca'; got 'bas"),
+        ({"n_resamples": 0}, ValueError, "n_resamples must be at least 1"),
+        ({"n_resamples": -5}, ValueError, "n_resamples must be a count of at least 0"),
+        ({"n_resamples": 1e4}, TypeError, "n_resamples must be an integer"),
+        ({"rng": -1}, ValueError, "rng must be a seed of at least 0; got -1"),
+        ({"rng": 0.5}, TypeError, "rng must be an integer seed, a numpy Generator or None"),
+        ({"rng": True}, TypeError, "rng must be an integer seed"),
+    ],
+)
+def test_intervals_reject_options_out_of_range(options, error, message):
+    with pytest.raises(error, match=message):
+        Intervals(**options)
+
+
+def test_intervals_take_numpy_numbers_as_python_ones():
+    intervals = Intervals(n_resamples=np.int64(50), rng=np.int32(3))
+
+    assert intervals == Intervals(n_resamples=50, rng=3)
+    assert intervals.generator().random() == np.random.default_rng(3).random()
 
 
 @pytest.mark.parametrize("confidence_level", [0, 1, 95, -0.1, math.nan])
@@ -186,7 +214,7 @@ def test_shares_of_single_trials_cover_at_every_rate(n):
     level=st.sampled_from([0.5, 0.8, 0.95, 0.99]),
 )
 def test_exact_limits_of_one_share_are_those_of_many(n, share, level):
-    """Of one share without scipy, of many with it; at many events Wilson's is the wider one."""
+    """At many events Wilson's is the wider one."""
     spread = _Spread(*(np.asarray(x) for x in (share, n, n - 1.0, 0.0)))
     many = _Spread(*(np.asarray([x]) for x in spread))
 
@@ -367,7 +395,6 @@ def test_default_intervals_cover_with_few_clusters(law, name, n_clusters):
 @settings(deadline=None)
 @given(df=st.floats(1.0, 1e6), level=st.floats(0.01, 0.9999))
 def test_quantiles_of_t_agree_with_scipy(df, level):
-    """One by one without scipy below a level of 0.99, with it above and for arrays."""
     expected = stats.t.ppf((1 + level) / 2, df)
 
     assert float(t_quantile(df, level)) == pytest.approx(expected, rel=1e-8)

@@ -4,7 +4,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.metrics import adjust_p_values, paired_by, with_adjusted_p_values
+from surface_consistency.metrics import (
+    Intervals,
+    adjust_p_values,
+    paired_by,
+    with_adjusted_p_values,
+)
 
 METHODS = ["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 p_lists = st.lists(st.floats(0.0, 1.0), max_size=40)
@@ -115,7 +120,9 @@ def test_adjusted_column_stands_beside_the_groups():
             "second_correct": rng.random(400) < 0.45,
         }
     )
-    rows = paired_by(frame, by=["model", "category"], cluster=None, n_resamples=50)
+    rows = paired_by(
+        frame, by=["model", "category"], cluster=None, intervals=Intervals(n_resamples=50)
+    )
 
     adjusted = with_adjusted_p_values(rows, within="model", method="benjamini-hochberg")
 

@@ -121,7 +121,7 @@ def test_pooled_rates_without_events_are_undefined():
 @pytest.mark.parametrize(
     ("events", "trials", "options", "message"),
     [
-        ([1], [1, 2], {}, "equal lengths; got 1 and 2 groups"),
+        ([1], [1, 2], {}, "equal lengths; got 1 and 2"),
         ([2, 1], [1, 2], {}, "trials must be at least the events; group 0"),
         ([-1, 1], [1, 2], {}, "events must be at least 0; group 0"),
         ([0, 1], [0, 2], {}, "there must be two groups with trials"),

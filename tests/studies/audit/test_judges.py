@@ -6,13 +6,14 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.engine.judging import chosen_judges
+from surface_consistency.engine import side_model
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.judges import facts_of
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import ReportSettings
-from surface_consistency.errors import DataError, UnscoredWarning
+from surface_consistency.engine.design import ReportSettings
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.audit import (
@@ -43,7 +44,7 @@ def reply(prompt):
 def judge(monkeypatch):
     """The judging model; every `load_runner` of a judge gives it."""
     judging = FakeRunner(reply)
-    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: judging)
+    monkeypatch.setattr(side_model, "load_runner", lambda name, **options: judging)
 
 
 @pytest.fixture
@@ -150,7 +151,8 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     said = ruled.loc[rows["prompt_id"]].to_numpy().copy()
     said[0] = not said[0]
     rows.assign(is_correct=["yes" if one else "no" for one in said]).to_csv(sheet, index=False)
-    score(answered, scoring=AuditScoring(labels=sheet))
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the DEL-ON answers"):
+        score(answered, scoring=AuditScoring(labels=sheet))
 
     table = pd.read_csv(answered.path / "checks" / "judge_agreement.csv").set_index("state")
     assert (table.loc["all", "n"], table.loc["FULL", "n"]) == (12, 4)
@@ -208,11 +210,11 @@ def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
     plan = study.plan(data, settings)
 
     with pytest.raises(ValueError, match="models that look facts up themselves"):
-        study.prepare_runner(FakeRunner(str), plan, settings)
+        plan.prepare(FakeRunner(str))
     with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and --runner-option repet"):
-        study.prepare_runner(LookupModel("none", repetition_penalty=1.0), plan, settings)
+        plan.prepare(LookupModel("none", repetition_penalty=1.0))
     with pytest.raises(ValueError, match=r"entity_bias=4\.0, and --runner-option entity_bias=0"):
-        study.prepare_runner(Loaded(), plan, settings)
+        plan.prepare(Loaded())
 
 
 class Loaded:

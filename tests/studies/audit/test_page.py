@@ -5,14 +5,15 @@ import dataclasses
 import pandas as pd
 import pytest
 
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
-from surface_consistency.engine.study import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.metrics import minimum_detectable_difference
 from surface_consistency.report.numbers import format_cell
 from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, Value
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
+from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.tables import check_states
 
 FEW = ReportSettings(resamples=100, answers=10)
@@ -363,10 +364,7 @@ def test_dots_show_each_state_of_each_model(audit_run, random_audit, audit_manif
         for name, frame in zip("ab", frames, strict=True)
     ]
 
-    dots = {
-        one.name: one
-        for one in AuditStudy().report(AuditStudy(), _report(folders)).dots(tables_of(*folders))
-    }
+    dots = {one.name: one for one in AuditReport(_report(folders)).dots(tables_of(*folders))}
 
     labels = [label for label, level, _ in dots["f1-by-style"].rows if level == 0]
     assert labels == ["cloze", "direct", "few-shot"]
@@ -377,12 +375,12 @@ def test_dots_show_each_state_of_each_model(audit_run, random_audit, audit_manif
 
 
 def _report(folders):
-    from surface_consistency.engine.study import Report
+    from surface_consistency.engine.design import Report
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.audit.records import AuditOutcome
 
     runs = load_runs(folders, outcome=AuditOutcome)
-    return Report(runs=runs, settings=FEW, cluster="fact_id")
+    return Report(runs=runs, design=AuditStudy.design, settings=FEW)
 
 
 def test_an_answer_that_survived_says_where_it_came_from(told_run):

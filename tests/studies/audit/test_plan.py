@@ -36,7 +36,7 @@ def test_every_target_is_asked_in_every_state(data, settings, fuzzy):
         "store": False,
         "off": True,
     }
-    assert isinstance(plan.context, AuditPlan)
+    assert isinstance(plan.prepare, AuditPlan)
 
 
 def test_a_limit_takes_the_first_prompts_of_each_file(data, settings, fuzzy):
@@ -77,7 +77,7 @@ def test_without_retrieval_equal_texts_are_one_question(data, settings, fuzzy):
 
 def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings, fuzzy):
     plan = plan_audit(data, settings(), fuzzy)
-    store, by_id = plan.context.store, prompts_of(plan)
+    store, by_id = plan.prepare.store, prompts_of(plan)
     query = LookupQuery(entity="Arania", relation="Capital")
     asked = [
         by_id[f"lands/{topology}/cloze/0/{state}"]
@@ -102,7 +102,7 @@ def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, set
 
 
 def test_the_store_rejects_prompts_of_another_audit(data, settings, fuzzy):
-    store = plan_audit(data, settings(), fuzzy).context.store
+    store = plan_audit(data, settings(), fuzzy).prepare.store
 
     with pytest.raises(ValueError, match="is none of this audit"):
         store.mode(Prompt(id="elsewhere", text="?"))
@@ -116,10 +116,10 @@ def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, s
         settings(closure_scope=("object",)),
     ]
 
-    told = [str(plan_audit(data, one, fuzzy).context.store.fingerprint()) for one in several]
+    told = [str(plan_audit(data, one, fuzzy).prepare.store.fingerprint()) for one in several]
 
     assert len(set(told)) == len(several)
-    assert told[0] == str(plan_audit(data, settings(), fuzzy).context.store.fingerprint())
+    assert told[0] == str(plan_audit(data, settings(), fuzzy).prepare.store.fingerprint())
 
 
 def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, settings, fuzzy):
@@ -151,7 +151,7 @@ def test_facts_with_further_objects_agree_with_counting(
 
     plan = plan_audit(AuditData(id="x", conditions=[condition]), settings(), fuzzy)
 
-    (database,) = plan.context.databases.values()
+    (database,) = plan.prepare.databases.values()
     entries = [tuple(map(token_key, entry)) for entry in condition.database.triplets]
     expected = [
         {
@@ -236,7 +236,7 @@ def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings, fuz
     prompt = prompts_of(plan)["lands/base/cloze/0/FULL"]
     query = LookupQuery(entity="Republic of Arania", relation="Capital")
 
-    (lookup,) = plan.context.store.look_up([LookupRequest(prompt, query)])
+    (lookup,) = plan.prepare.store.look_up([LookupRequest(prompt, query)])
 
     assert lookup.value == "Lumo"
     assert lookup.query == query

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import ReportSettings
 from surface_consistency.engine.sweep import run_variants
 from surface_consistency.errors import (
     ContaminationWarning,
@@ -22,7 +22,7 @@ from surface_consistency.errors import (
     RunnerError,
     UnscoredWarning,
 )
-from surface_consistency.metrics import paired_by
+from surface_consistency.metrics import Intervals, paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
@@ -199,7 +199,7 @@ def test_the_published_metric_on_result_rows_gives_the_published_tables(audit, s
     pd.testing.assert_frame_equal(scored["cross_state"][numbers], cross_state[numbers])
     outcomes = scored["outcomes"]
     assert len(outcomes) == cross_state["paired_count"].sum()
-    table = paired_by(outcomes, by=["style"], n_resamples=50)
+    table = paired_by(outcomes, by=["style"], intervals=Intervals(n_resamples=50))
     assert table["n"].sum() == len(outcomes)
 
 

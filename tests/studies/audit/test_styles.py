@@ -152,7 +152,9 @@ def test_unknown_style_is_rejected(call):
         call()
 
 
-@pytest.mark.parametrize("notice", ["studies/audit/audit_wordings.NOTICE", "studies/audit/domains/NOTICE"])
+@pytest.mark.parametrize(
+    "notice", ["studies/audit/audit_wordings.NOTICE", "studies/audit/domains/NOTICE"]
+)
 def test_what_was_taken_carries_its_licence(data_files, notice):
     """Wordings and tables ship with the whole licence of where they come from."""
     licence = (data_files / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")

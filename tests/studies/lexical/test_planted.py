@@ -10,8 +10,8 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine import run_study, score_run
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.report import build_page
-from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.runs.loader import load_runs
@@ -71,7 +71,7 @@ def report_of(world, shuffled=None):
         outcomes = run.outcomes.copy()
         outcomes[verdicts] = run.outcomes[verdicts].iloc[order].to_numpy()
         run = dataclasses.replace(run, outcomes=outcomes)
-    return Report(runs=[run], settings=ReportSettings(resamples=200), cluster="fact_id")
+    return Report(runs=[run], design=LexicalStudy.design, settings=ReportSettings(resamples=200))
 
 
 def popularity(world, **options):

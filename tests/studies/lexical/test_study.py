@@ -2,13 +2,14 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.errors import DataError, RecordError
+from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models.options import OptionRunner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
@@ -425,3 +426,9 @@ def test_an_organism_has_memorised_what_it_saw_often(tiny_model, tmp_path):
         k = int(answer.prompt_id)
         is_written = (prompts[k].text + answer.text).startswith(texts[k])
         assert is_written == right["extracted"].iloc[k]
+
+
+def test_without_lemminflect_nothing_is_read(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "lemminflect", None)
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[lexical\]"):
+        LexicalStudy().load(LexicalSource(task=("piqa",), source=str(tmp_path / "missing")))

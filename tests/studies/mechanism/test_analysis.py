@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.errors import (
     DataError,
     RunMismatchError,
@@ -27,6 +27,7 @@ from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
 from surface_consistency.studies.mechanism.sample import sample_pairs
 from surface_consistency.studies.slaq.records import SlaqOutcome
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 NAMES = [
     *("mechanism_similarity", "mechanism_sensitivity", "mechanism_prediction"),
@@ -41,7 +42,7 @@ FEATURES = [
 def analyse(*runs, **options):
     """Give the section and the tables by name, without the rest of the page."""
     report = Report(
-        runs=load_runs(runs, outcome=SlaqOutcome), settings=ReportSettings(), cluster="topic_id"
+        runs=load_runs(runs, outcome=SlaqOutcome), design=SlaqStudy.design, cluster="topic_id"
     )
     analysis = MechanismAnalysis()
     with warnings.catch_warnings():

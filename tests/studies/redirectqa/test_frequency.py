@@ -13,8 +13,9 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.studies.redirectqa import load_sample, surface_id
+from surface_consistency.studies.redirectqa import load_sample
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
+from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.taxonomy import types_of
 from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
@@ -250,7 +251,7 @@ def test_folders_without_counts_are_refused(run, counts, tmp_path):
         analysed(run, tmp_path / "text.parquet")
 
 
-def test_score_takes_the_counts_of_count(tmp_path, capsys):
+def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     data = load_sample()
     rng = np.random.default_rng(0)
     with (tmp_path / "a.jsonl").open("w") as file:
@@ -261,7 +262,7 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     counts = tmp_path / "counts"
     corpus = str(tmp_path / "a.jsonl")
     command = ["count", "pairs", "--data", "sample", "--corpus", corpus, "--out", str(counts)]
-    assert main([*command, "--engine", "python"]) == 0
+    assert main([*command, "--engine", "ahocorasick"]) == 0
     answers = {question.question: question.triple.answers[0] for question in data.questions}
 
     def answer(prompt):
@@ -272,7 +273,9 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     run = tmp_path / "run"
     run_study(RedirectQAStudy(), data, FakeRunner(answer), run, model="m", settings=settings)
 
-    assert main(["score", str(run), "--frequencies", str(counts)]) == 0
+    assert main(["score", str(run)]) == 0
+    analyse = ["analyse", "frequency", str(run), "--out", str(run), "--frequencies"]
+    assert main([*analyse, str(counts)]) == 0
 
     frame = pd.read_csv(run / "tables" / "frequency_correlations.csv").set_index("subset")
     n = len({(q.triple.id, q.surface.text) for q in data.questions})
@@ -284,15 +287,11 @@ def test_score_takes_the_counts_of_count(tmp_path, capsys):
     assert f"more of frequency: {run / 'report.html'}#frequency" in printed
     assert 'id="frequency"' in page
     assert "counted 0 times" not in printed
-    more = ["--frequencies", str(counts), "--measure", "bounded", "--out", str(tmp_path / "page")]
-    assert main(["analyse", "frequency", str(run), *more]) == 0
-    assert (tmp_path / "page" / "tables" / "frequency_others.csv").is_file()
-    by_score = ["score", str(run), "--frequencies", str(counts), "--measure"]
-    assert main([*by_score, "linked"]) == 2
+    assert main([*analyse, str(counts), "--measure", "bounded"]) == 0
+    assert (run / "tables" / "frequency_others.csv").is_file()
+    assert main([*analyse, str(counts), "--measure", "linked"]) == 2
     assert "holds no counts of --measure linked; it holds" in capsys.readouterr().err
-    assert main(["score", str(run), "--measure", "linked"]) == 2
-    assert "--measure says which count of --frequencies is taken" in capsys.readouterr().err
-    assert main(["score", str(run), "--frequencies", str(tmp_path)]) == 2
+    assert main([*analyse, str(tmp_path)]) == 2
     assert "--frequencies takes a folder of `count`" in capsys.readouterr().err
 
 

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from surface_consistency_build.wikimedia.wikis import WIKIS
 
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import RuleScoring, score_run
-from surface_consistency.engine.study import ReportSettings
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas import Generation, Prompt, read_jsonl

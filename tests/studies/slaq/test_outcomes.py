@@ -5,7 +5,7 @@ import pytest
 
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.metrics import paired_by, topic_arrays
+from surface_consistency.metrics import Intervals, paired_by, topic_arrays
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqOutcome
@@ -137,6 +137,8 @@ def test_every_paired_metric_takes_the_frame(judged):
     listed = frame[frame["second_condition"] == "long"]
 
     with pytest.warns(Warning, match="lack a verdict|undefined"):
-        table = paired_by(frame, by="second_condition", cluster="topic_id", n_resamples=50)
+        table = paired_by(
+            frame, by="second_condition", cluster="topic_id", intervals=Intervals(n_resamples=50)
+        )
     assert list(table["second_condition"]) == ["free", "long"]
     assert topic_arrays(listed, question="fact_id").long.shape == (4, 3, 5)

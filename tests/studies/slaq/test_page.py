@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
 from surface_consistency.report.table import Table
@@ -19,11 +19,12 @@ def page_of(*folders, **settings):
     """The page of run folders, and its tables."""
     study = SlaqStudy()
     runs = load_runs([folder.path for folder in folders], outcome=study.outcome)
-    report = Report(
-        runs=runs, settings=ReportSettings(resamples=100, **settings), cluster="topic_id"
+    chosen = ReportSettings(resamples=100, **settings)
+    reported = study.report(
+        Report(runs=runs, design=study.design, settings=chosen, cluster="topic_id")
     )
-    tables = study.tables(report)
-    return study.page(report, tables), tables
+    tables = reported.tables()
+    return reported.page(tables), tables
 
 
 def blocks(page, kind):
@@ -175,9 +176,12 @@ def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
         folder = make_slaq_run("x", judge=coin(unjudged=("long",)))
     study = SlaqStudy()
     runs = load_runs([folder.path], outcome=study.outcome)
-    report = Report(runs=runs, settings=ReportSettings(resamples=50), cluster="topic_id")
+    settings = ReportSettings(resamples=50)
+    reported = study.report(
+        Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
+    )
 
-    page = study.page(report, {**study.tables(report), **_check_tables(runs)})
+    page = reported.page({**reported.tables(), **_check_tables(runs)})
 
     told = {check.title: text(check.text) for check in page.checks}
     assert "150: the judge's reply cannot be read" in told["Not judged"]

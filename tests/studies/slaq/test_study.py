@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.options import ModelSettings
+from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.engine.study import ReportSettings, find_study
+from surface_consistency.engine.study import find_study
 from surface_consistency.errors import (
     DataError,
     RunMismatchError,
@@ -348,7 +349,7 @@ def test_a_judges_folder_is_named_after_its_label(folder, runners, score):
         judge="llm", judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!"
     )
 
-    judge = SlaqStudy().judge(scoring, folder)
+    judge = SlaqStudy().chosen_judge(scoring, folder)
 
     assert isinstance(judge, SlaqLLMJudge)
     assert judge.name == "llm:org/Judge 7B!"

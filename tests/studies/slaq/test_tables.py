@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.study import Report, ReportSettings
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import PAIRED_RATES, form_consistency, paired_by
+from surface_consistency.metrics import PAIRED_RATES, Intervals, form_consistency, paired_by
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
@@ -20,12 +20,13 @@ def run_tables(*folders):
     """The tables of runs."""
     study = SlaqStudy()
     runs = load_runs(folders, outcome=study.outcome)
-    report = Report(runs=runs, settings=ReportSettings(resamples=50), cluster="topic_id")
+    settings = ReportSettings(resamples=50)
+    report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
     with warnings.catch_warnings():
         # As `report_runs` does: what is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {name: table.frame for name, table in study.tables(report).items()}
+        return {name: table.frame for name, table in study.report(report).tables().items()}
 
 
 def outcomes(run):
@@ -48,7 +49,7 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
         by=["model", "category"],
         cluster="topic_id",
         test="obuchowski",
-        n_resamples=20_000,
+        intervals=Intervals(n_resamples=20_000),
         rates={"consistency": PAIRED_RATES["consistency"]},
     )
 
@@ -150,7 +151,7 @@ def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
 
     forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
-    reference = form_consistency(several, n_resamples=50)
+    reference = form_consistency(several, intervals=Intervals(n_resamples=50))
     assert row["disagreement"] == pytest.approx(1 - reference.consistency)
     assert row["n_facts"] == len(several)
     assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)

@@ -59,7 +59,7 @@ def test_shards_apart_then_merged(tmp_path, corpus, names, capsys):
     assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 0) == 0
     assert "shard 0 counted; 1 of 2 are left" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out")]) == 2
-    assert "1 of 2 shards are not counted yet (1)" in capsys.readouterr().err
+    assert "1 of 2 shards are not done yet (1)" in capsys.readouterr().err
     assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 1) == 0
     assert "all are done: surface-consistency count merge" in capsys.readouterr().out
     assert count("surfaces", corpus, tmp_path / "out", *more, "--shard", 1) == 0
@@ -134,7 +134,7 @@ def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, nam
     capsys.readouterr()
 
     assert count("surfaces", corpus, tmp_path / "out", *more) == 2
-    assert "or delete the folder: nothing is counted in it yet" in capsys.readouterr().err
+    assert "or delete the folder: no shard is done in it yet" in capsys.readouterr().err
 
 
 def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, capsys):
@@ -157,7 +157,7 @@ def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, caps
 def test_importing_the_room_loads_no_library_that_is_slow():
     code = (
         "import sys, surface_consistency_build.counting as f; f.SurfaceCounter; f.read_documents; "
-        "print([m for m in ('numba', 'pandas', 'pyarrow', 'datatrove', 'ahocorasick_rs') "
+        "print([m for m in ('numba', 'pandas', 'datatrove', 'ahocorasick_rs') "
         "if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

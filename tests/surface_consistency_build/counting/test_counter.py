@@ -17,10 +17,10 @@ from surface_consistency_build.counting import (
 )
 from surface_consistency_build.counting.boundaries import boundary_tables, character_classes
 from surface_consistency_build.counting.engines import NumbaFinder, make_finder
-from surface_consistency_build.counting.texts import comparable_texts
+from surface_consistency_build.counting.texts import comparable, comparable_texts
 
 from surface_consistency.errors import DataError, MissingDependencyError
-from surface_consistency.text import comparable, tokenize
+from surface_consistency.text import tokenize
 
 ENGINES = ("numba", "ahocorasick", "python")
 RULES = ("word", "longest", "script", "substring")
@@ -428,10 +428,11 @@ def test_an_engine_that_is_not_installed_names_the_extra(monkeypatch, library):
     assert SurfaceCounter(table_of("a")).engine != engine
 
 
-def test_without_libraries_the_dictionary_counts(monkeypatch):
+def test_without_libraries_the_fastest_is_named(monkeypatch):
     monkeypatch.setattr(engines, "find_spec", lambda name: None)
 
-    assert SurfaceCounter(table_of("a")).engine == "python"
+    with pytest.raises(MissingDependencyError, match=r"'auto' needs numba.*\[build\]"):
+        SurfaceCounter(table_of("a"))
 
 
 @given(st.lists(texts, max_size=6), st.sampled_from(["exact", "fold"]))

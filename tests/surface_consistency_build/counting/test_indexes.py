@@ -14,7 +14,6 @@ from surface_consistency_build.counting import (
     InfiniGramMiniAPI,
     LocalIndex,
     SurfaceTable,
-    TokengramsIndex,
     lookup_table,
     open_index,
 )
@@ -107,28 +106,6 @@ def test_an_index_of_the_published_indexer_is_read(tmp_path):
     found = list(LocalIndex(tmp_path).count(queries))
 
     assert [told.count for told in found] == [counts[query] for query in queries]
-
-
-def test_an_index_of_tokengrams_is_read(tmp_path):
-    tokengrams = pytest.importorskip("tokengrams")
-    tokens = [token for document in DOCUMENTS[:5] for token in document]
-    text, table = tmp_path / "tokens.bin", tmp_path / "tokens.idx"
-    text.write_bytes(np.array(tokens, dtype="<u2").tobytes())
-    tokengrams.MemmapIndex.build(str(text), str(table))
-    counts = ngrams_of([tokens])
-
-    index = open_index(f"tokengrams:{text}:{table}")
-    found = [told.count for told in index.count(list(counts))]
-
-    assert found == list(counts.values())
-    with pytest.raises(TypeError, match="counts token ids"):
-        list(index.count(["Paris"]))
-    assert next(index.count([(70_000,)])).count is None
-    table.write_bytes(table.read_bytes()[:-3])
-    with pytest.raises(DataError, match="are no index of tokengrams"):
-        TokengramsIndex(text, table)
-    with pytest.raises(SourceNotFoundError, match="there is no file"):
-        TokengramsIndex(text, tmp_path / "none")
 
 
 def test_what_is_no_local_index_is_refused(tmp_path):
@@ -239,7 +216,7 @@ def test_names_of_indexes_that_are_none(name):
 def test_the_command_writes_lookups_and_instances(tmp_path, replay, capsys, monkeypatch):
     server = replay(lambda path, told: (200, {"count": 3, "token_ids": [len(told["query"])]}))
     few = [question for question in load_sample().questions if question.template == "original"]
-    monkeypatch.setattr(count, "_questions", lambda source: few[:6])
+    monkeypatch.setattr(count.NameSource, "questions", few[:6])
     words = ["count", "lookup", "--index", "infini-gram:v4_x", "--url", server.url]
 
     assert main([*words, "--data", "sample", "--out", str(tmp_path / "out"), "--json"]) == 0

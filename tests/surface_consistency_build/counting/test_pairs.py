@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from surface_consistency_build.counting import PairCounter, SurfaceTable, merge_pair_counts
+from surface_consistency_build.counting import PairCounter, SurfaceTable, merge_counts
 
 from surface_consistency.errors import DataError
 
@@ -82,7 +82,7 @@ def test_document_counts_of_the_members_and_parts_add_up():
     halves[0].feed(documents[:90])
     halves[1].feed(documents[90:])
 
-    counts, merged = whole.result(), merge_pair_counts([half.result() for half in halves])
+    counts, merged = whole.result(), merge_counts([half.result() for half in halves])
 
     for name in ("n_documents_both", "n_documents_subject", "n_documents_object"):
         assert np.array_equal(getattr(counts, name), getattr(merged, name))
@@ -110,7 +110,7 @@ def test_pairs_that_cannot_be_counted(pairs, options, error, message):
 def test_parts_of_different_pairs_are_refused():
     parts = [PairCounter(TABLE, PAIRS).result(), PairCounter(TABLE, PAIRS[:1]).result()]
 
-    with pytest.raises(ValueError, match="parts are counts of different pairs"):
-        merge_pair_counts(parts)
+    with pytest.raises(ValueError, match="counts of different tables or pairs"):
+        merge_counts(parts)
     with pytest.raises(ValueError, match="parts must hold the counts"):
-        merge_pair_counts([])
+        merge_counts([])

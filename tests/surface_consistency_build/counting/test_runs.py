@@ -35,7 +35,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     WorkerLostError,
 )
-from surface_consistency.metrics import frequency_analysis
+from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
 
@@ -136,7 +136,7 @@ def test_merging_demands_every_shard(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     run.run(1)
 
-    with pytest.raises(DataError, match=r"2 of 3 shards are not counted yet \(0, 2\)"):
+    with pytest.raises(DataError, match=r"2 of 3 shards are not done yet \(0, 2\)"):
         run.merge()
     assert not (tmp_path / "counts" / "surfaces.parquet").exists()
 
@@ -168,7 +168,7 @@ def test_a_broken_shard_and_one_of_another_run_are_named(tmp_path, corpus):
     with pytest.raises(RunMismatchError, match=r"00001\.npz belongs to another plan or shard"):
         run.merge()
     (shards / "00001.npz").write_bytes(b"PK no more")
-    with pytest.raises(DataError, match=r"00001\.npz is broken.*delete it and count shard 1 again"):
+    with pytest.raises(DataError, match=r"00001\.npz is broken.*delete it and do shard 1 again"):
         run.merge()
 
 
@@ -246,8 +246,8 @@ def test_two_processes_do_not_count_one_shard(tmp_path, corpus):
     run = plan(tmp_path, corpus)
     (tmp_path / "counts" / "shards").mkdir()
 
-    with CountRun._lock(tmp_path / "counts" / "shards", "00000"):
-        with pytest.raises(RunLogLockedError, match="this process counts here already"):
+    with CountRun.locked(tmp_path / "counts" / "shards" / ".00000.lock"):
+        with pytest.raises(RunLogLockedError, match="this process works on this count already"):
             run.run(0)
         assert run.run(1)
 
@@ -315,7 +315,9 @@ def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
     assert (longest["others_frequency"] >= 0).all()
     assert (longest["surface_frequency"] > 0).all()
     assert (longest["pair_documents"] > 0).all()
-    analysed = frequency_analysis(longest.assign(accuracy=rng.random(len(longest))), n_resamples=50)
+    analysed = frequency_analysis(
+        longest.assign(accuracy=rng.random(len(longest))), intervals=Intervals(n_resamples=50)
+    )
     assert analysed.loc[analysed["subset"] == "overall", "n"].tolist() == [len(longest)] * 5
     entities = pd.read_parquet(tmp_path / "counts" / "entities.parquet").set_index("entity_id")
     names = pd.read_parquet(tmp_path / "counts" / "surfaces.parquet")
@@ -487,7 +489,7 @@ def test_a_run_that_was_killed_at_its_manifest_starts_again(tmp_path, corpus):
 def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monkeypatch):
     folder = tmp_path / "counts"
     folder.mkdir()
-    lock = CountRun._lock(folder, "plan")
+    lock = CountRun.locked(folder / ".plan.lock")
     slept = []
 
     def release(seconds):

@@ -56,7 +56,7 @@ def test_a_lost_rank_is_refused_by_the_merge_and_counted_again(planned, tmp_path
     step = CountStep(planned.folder)
     step(None, rank=0, world_size=2)
 
-    with pytest.raises(DataError, match=r"3 of 6 shards are not counted yet \(1, 3, 5\)"):
+    with pytest.raises(DataError, match=r"3 of 6 shards are not done yet \(1, 3, 5\)"):
         MergeStep(planned.folder)(None)
     execute([step], tmp_path, tasks=2)
     MergeStep(planned.folder)(None, rank=1, world_size=2)

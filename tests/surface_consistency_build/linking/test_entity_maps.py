@@ -1,7 +1,10 @@
 """Published entity maps, read an array at a time; planted documents."""
 
+import contextlib
+import io
 import json
 import zipfile
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -11,7 +14,7 @@ from surface_consistency_build.linking import (
     EntityMap,
     _npz_archive as archive_module,
 )
-from surface_consistency_build.linking._npz_archive import ArrayArchive
+from surface_consistency_build.linking._npz_archive import ArrayArchive, BrokenArchiveError
 
 from surface_consistency.cli.main import main
 from surface_consistency.errors import DataError, SourceNotFoundError
@@ -141,6 +144,81 @@ def test_no_byte_that_is_wrong_goes_through(tmp_path, place):
         return
     # Names and dates have no checksum; arrays have.
     assert all(documents in ([], [k]) for k, documents in enumerate(found))
+
+
+REFUSALS = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, NotImplementedError, RuntimeError)
+
+
+def damaged_archives(path, rng):
+    """An npz file with bits flipped, cut, doubled or overwritten; the whole one comes first."""
+    whole = path.read_bytes()
+    yield whole
+    for _ in range(130):
+        broken = bytearray(whole)
+        for _ in range(rng.integers(1, 4)):
+            broken[rng.integers(len(broken))] ^= 1 << rng.integers(8)
+        first, last = sorted(rng.integers(len(whole), size=2))
+        yield bytes(broken)
+        yield bytes(broken[:first] + broken[last:])
+        yield bytes(broken[:last] + broken[first:])
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_damaged_archives_give_the_arrays_of_numpy_or_none(tmp_path, save):
+    names = [URI + f"E{k}" for k in range(4)]
+    path = tmp_path / "map.npz"
+    save(path, **{name: np.arange(20) * k for k, name in enumerate(names)})
+    planted = [(np.arange(20) * k).tolist() for k in range(len(names))]
+    n_read = 0
+    for content in damaged_archives(path, np.random.default_rng(0)):
+        path.write_bytes(content)
+        try:
+            archive = ArrayArchive(path, lambda name: name)
+        except BrokenArchiveError:
+            continue
+        for name in names:
+            try:
+                arrays = [archive.read(place)[1] for place in archive.find(name)]
+            except BrokenArchiveError:
+                continue
+            assert all(array.tolist() in planted for array in arrays)
+            # Of the headers in front of arrays, which numpy compares with the directory, it may
+            # refuse what is read here.
+            with contextlib.suppress(*REFUSALS):
+                for array, wanted in zip(arrays, by_numpy(path, name), strict=True):
+                    np.testing.assert_array_equal(array, wanted)
+                    n_read += 1
+        archive.close()
+    assert n_read > 4
+
+
+def by_numpy(path, name):
+    """Read the members of one name as zipfile and numpy do."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.removesuffix(".npy") == name:
+                with archive.open(member) as file:
+                    yield np.lib.format.read_array(file)
+
+
+@pytest.mark.parametrize(
+    ("shape", "n_plain", "message"),
+    [((1 << 40,), None, "is no array"), ((4,), 1 << 31, "unpacks to more than")],
+)
+def test_a_bomb_is_refused_by_name(tmp_path, shape, n_plain, message):
+    content = io.BytesIO()
+    header = {"descr": "<i8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(content, header)
+    member = zipfile.ZipInfo(URI + "Bomb.npy")
+    with zipfile.ZipFile(tmp_path / "map.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, content.getvalue() + bytes(32))
+        member.file_size = n_plain or member.file_size
+
+    with (
+        EntityMap.open(tmp_path / "map.npz") as linked,
+        pytest.raises(DataError, match=rf"Bomb' {message}"),
+    ):
+        linked.count("Bomb")
 
 
 @pytest.mark.parametrize("kept", [0, 3, 50, 300, -1, -30])

@@ -99,7 +99,7 @@ def test_a_killed_build_goes_on_and_gives_the_same_table(wiki, built, tmp_path, 
         pd.read_parquet(again.folder / "mentions.parquet"),
         pd.read_parquet(built.folder / "mentions.parquet"),
     )
-    with pytest.raises(RunMismatchError, match="was begun with min_links = 1, now 2"):
+    with pytest.raises(RunMismatchError, match="another plan: min_links was 1, now 2"):
         build_mentions(
             [wiki / "pages.xml"], tmp_path / "out", settings.model_copy(update={"min_links": 2})
         )
@@ -111,7 +111,9 @@ def test_what_is_no_dump_or_folder_is_refused(tmp_path, wiki):
     empty = tmp_path / "empty.xml"
     empty.write_text('<mediawiki version="0.11"><siteinfo></siteinfo></mediawiki>\n')
 
-    with pytest.raises(DataError, match=r"holds other things than mentions, such as thesis\.tex"):
+    with pytest.raises(
+        DataError, match=r"holds other things than a mention table, such as thesis\.tex"
+    ):
         build_mentions([wiki / "pages.xml"], tmp_path / "other")
     with pytest.raises(SourceNotFoundError, match="there is no file"):
         build_mentions([tmp_path / "none.xml"], tmp_path / "out")

@@ -6,7 +6,6 @@ from .frequencies import (
 )
 from .inflection import (
     Inflector as Inflector,
-    RuleInflector as RuleInflector,
     lemminflect_inflector as lemminflect_inflector,
 )
 from .perturb import (

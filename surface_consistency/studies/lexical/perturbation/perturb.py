@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from surface_consistency.studies.lexical.perturbation.inflection import Inflector, RuleInflector
+from surface_consistency.studies.lexical.perturbation.inflection import (
+    Inflector,
+    lemminflect_inflector,
+)
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
     SenseChooser,
@@ -74,7 +77,7 @@ def perturb(
         lexicon: WordNet.
         tagger: Who finds nouns and verbs; `WordNetTagger` when None.
         senses: Who tells their senses; the most frequent one when None.
-        inflect: Who restores the form of the word that was there; `RuleInflector` when None.
+        inflect: Who restores the form of the word that was there; lemminflect when None.
         pos: Parts of speech that are replaced.
         share: Share of the lemmas with a synonym that are replaced, in (0, 1].
         may_keep: Whether the original lemma is among those drawn from (the paper does not say).
@@ -93,6 +96,7 @@ def perturb(
 
     Raises:
         ValueError: If `share` is out of range.
+        MissingDependencyError: If `inflect` is None and lemminflect is not installed.
 
     References:
         Section 5 and appendix A.2 of the study of lexical popularity.
@@ -154,11 +158,12 @@ def perturb_all(
 
     Raises:
         ValueError: If `share` is out of range.
+        MissingDependencyError: If `inflect` is None and lemminflect is not installed.
     """
     if not 0.0 < share <= 1.0:
         raise ValueError(f"share is a fraction above 0 and at most 1, got {share}")
     rules = _Rules(
-        inflect=inflect or RuleInflector(lexicon),
+        inflect=inflect or lemminflect_inflector(),
         share=share,
         may_keep=may_keep,
         multi_word=multi_word,

@@ -226,21 +226,6 @@ class WordNet:
                 best = max(best, int(count))
         return best
 
-    def irregular_forms(self, pos: PartOfSpeech) -> Mapping[str, tuple[str, ...]]:
-        """List the exception list the other way round.
-
-        Args:
-            pos: Part of speech.
-
-        Returns:
-            Base form to its irregular forms, as they are listed.
-        """
-        forms: dict[str, list[str]] = {}
-        for form, bases in self._exceptions[pos].items():
-            for base in bases:
-                forms.setdefault(base.replace("_", " "), []).append(form.replace("_", " "))
-        return {base: tuple(listed) for base, listed in forms.items()}
-
     def _read_entry(self, key: str, pos: PartOfSpeech) -> tuple[tuple[int, ...], int]:
         """Read the offsets of a word's senses, and how many of them were seen."""
         for line in self._index[pos].find(key):

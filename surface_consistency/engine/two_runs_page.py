@@ -8,34 +8,21 @@ References:
     section 3: the negative flip rate.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import interval_value
-from surface_consistency.engine.two_runs import TwoRuns
-from surface_consistency.engine.verdicts import VerdictsSettings, VerdictsStudy, import_verdicts
 from surface_consistency.report.page import Answer, Check, Finding, Part, Value
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import PairedOutcome
-from surface_consistency.schemas.settings import Settings
 
-__all__ = [
-    "RunsOutcome",
-    "RunsReport",
-    "RunsSettings",
-    "RunsSource",
-    "RunsStudy",
-    "import_two_runs",
-]
+__all__ = ["RunsOutcome", "RunsReport"]
 
 
 class RunsOutcome(PairedOutcome):
@@ -49,23 +36,6 @@ class RunsOutcome(PairedOutcome):
 
     second_prediction: str | None
     """Judged part of the second model's answer."""
-
-
-class RunsSettings(VerdictsSettings):
-    """How two runs are compared."""
-
-    labels: Mapping[str, str] = Field(default_factory=dict)
-    """Wording of the labels of groups, by "<column>:<label>"."""
-
-
-class RunsSource(Settings):
-    """The two runs."""
-
-    first: str
-    """Folder of the first run."""
-
-    second: str
-    """Folder of the second run."""
 
 
 class RunsReport(PairedReport):
@@ -90,7 +60,7 @@ class RunsReport(PairedReport):
         known = frame["first_correct"].notna() & frame["second_correct"].notna()
         flips = frame[known & (frame["first_correct"] != frame["second_correct"])]
         change = np.where(flips["first_correct"].astype(bool), "lost", "gained")
-        groups = [column for columns in self.study.groupings.values() for column in columns]
+        groups = [column for columns in self.design.groupings.values() for column in columns]
         rows = pd.DataFrame(
             {
                 "change": change,
@@ -103,7 +73,7 @@ class RunsReport(PairedReport):
             }
         ).sort_values(["change", "fact_id", "pair_id"], ascending=[False, True, True])
         titles = dict(
-            zip(("first_prediction", "second_prediction"), self.study.conditions, strict=True)
+            zip(("first_prediction", "second_prediction"), self.design.conditions, strict=True)
         )
         changed = Table(
             frame=rows.reset_index(drop=True),
@@ -118,7 +88,7 @@ class RunsReport(PairedReport):
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say what the second model lost of what the first one knew, and what it gained."""
-        first, second = self.study.conditions
+        first, second = self.design.conditions
         row = tables["overall"].frame.iloc[0].to_dict()
         n_known = int(row["both"] + row["first_only"])
         sentence: list[Part] = [
@@ -158,7 +128,7 @@ class RunsReport(PairedReport):
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Tell how often either model flips by itself, beside how often they differ."""
         held = tables["noise_of_runs"].frame if "noise_of_runs" in tables else None
-        for label in self.study.conditions:
+        for label in self.design.conditions:
             rows = None if held is None else held[held["run"] == label]
             if rows is None or rows.empty:
                 yield Check(
@@ -182,92 +152,6 @@ class RunsReport(PairedReport):
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page, or in their file alone."""
         return super()._own_tables() | {"changed"}
-
-
-class RunsStudy(VerdictsStudy):
-    """Two runs of a study, compared with `surface-consistency compare RUN RUN`."""
-
-    name = "runs"
-    title = "Two runs"
-    question = "the same questions, answered by two models"
-    settings = RunsSettings
-    outcome = RunsOutcome
-    report = RunsReport
-    clusters: ClassVar[Mapping[str, str]] = {"fact_id": "facts"}
-
-    def __init__(self, settings: RunsSettings | None = None) -> None:
-        super().__init__(settings)
-        self.cells = ("both right", "lost", "gained", "neither")  # type: ignore[misc]
-        labels: dict[str, dict[str, str]] = {}
-        for name, wording in (settings.labels if settings is not None else {}).items():
-            column, _, label = name.partition(":")
-            labels.setdefault(column, {})[label] = wording
-        self.labels = labels  # type: ignore[misc]
-
-
-def import_two_runs(
-    compared: TwoRuns,
-    out: str | os.PathLike[str],
-    *,
-    first: str,
-    second: str,
-    by: Sequence[str],
-) -> RunFolder:
-    """Make a scored run folder of two runs, for `report_runs`.
-
-    Args:
-        compared: The pairs.
-        out: Folder of the new run.
-        first: What to call the first run.
-        second: What to call the second run.
-        by: Columns that make groups.
-
-    Returns:
-        The run folder.
-
-    Raises:
-        ColumnNotFoundError: If a column of `by` is not there.
-        DataError: If there is no pair, or the folder holds a run of a study.
-    """
-    before, after = compared.runs
-    settings = RunsSettings(
-        by=tuple(by),
-        first=first,
-        second=second,
-        labels={
-            f"{name}:{label}": wording
-            for name in by
-            for label, wording in compared.labels.get(name, {}).items()
-        },
-        repeat=0,
-    )
-    noise = [
-        run.checks["noise_floor"].drop(columns="model", errors="ignore").assign(run=name)
-        for run, name in zip(compared.runs, (first, second), strict=True)
-        if "noise_floor" in run.checks
-    ]
-    differing = pd.DataFrame(
-        [(name, str(one), str(other)) for name, (one, other) in compared.differing.items()],
-        columns=["setting", "first", "second"],
-    )
-    judged = before.scoring or Scoring(judged_by=before.judged_by)
-    return import_verdicts(
-        compared.frame,
-        out,
-        origin=before.manifest.data.id,
-        first=first,
-        second=second,
-        by=by,
-        model=f"{second} against {first}",
-        study=RunsStudy(settings),
-        source=RunsSource(first=str(before.folder.path), second=str(after.folder.path)),
-        runner={"runner": "runs", "first": before.signature, "second": after.signature},
-        scoring=Scoring(judged_by=judged.judged_by, settings=judged.settings),
-        checks={
-            "settings_that_differ": differing,
-            **({"noise_of_runs": pd.concat(noise, ignore_index=True)} if noise else {}),
-        },
-    )
 
 
 def _with_directions(table: Table) -> Table:

@@ -1,0 +1,142 @@
+"""How two conditions are compared, and the scored runs that a report is made of.
+
+A `Design` and runs are all that a report needs: nothing in it asks, so that anyone's verdicts get
+the same tables and the same page as those of a study.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas._record import Items, Record
+from surface_consistency.schemas.settings import Settings
+
+__all__ = ["VERDICTS", "Design", "Report", "ReportSettings"]
+
+VERDICTS: Final = ("verdicts", "runs")
+"""What manifests of verdicts from elsewhere, and of two runs, name in place of a study."""
+
+
+class Design(Record):
+    """How two conditions are compared, and what tables and page call them.
+
+    Raises:
+        ValidationError: If a field has another name or type than here; names it.
+
+    Examples:
+        >>> design = Design(title="Case", question="in capitals and not", conditions=("a", "A"))
+        >>> design.clusters
+        {'fact_id': 'facts'}
+    """
+
+    title: str
+    """Name for people."""
+
+    question: str = ""
+    """What is asked, in half a sentence, for pages and lists."""
+
+    citation: str = ""
+    """What to cite, as BibTeX."""
+
+    conditions: tuple[str, str] = ("first", "second")
+    """What the two conditions are called on the page."""
+
+    cells: tuple[str, str, str, str] = ("both", "first only", "second only", "neither")
+    """What the cells of the square are called."""
+
+    clusters: Mapping[str, str] = Field(default={"fact_id": "facts"}, min_length=1)
+    """Columns that intervals and tests may take whole, the default first, and what they hold."""
+
+    stratum: str | None = None
+    """Column of the targets by which the noise floor is told; None for all together."""
+
+    facet: str | None = None
+    """Column of the outcomes whose values are never pooled, such as the template."""
+
+    groupings: Mapping[str, Items[str]] = {}
+    """Name of each further table to the columns of the outcomes that group it."""
+
+    second_condition_columns: Items[str] = ()
+    """Columns of the outcomes that describe what the second condition asks with, such as the
+    category of a redirect, and nothing of the first."""
+
+    exploded_names: Mapping[str, str] = {}
+    """Name in tables of columns that hold lists, such as {"types": "type"}."""
+
+    labels: Mapping[str, Mapping[str, str]] = {}
+    """Wording of labels for people, by column as tables name it; the order is that of tables."""
+
+    def shown(self, column: str) -> str:
+        """Name a column of the outcomes as tables name it.
+
+        Args:
+            column: The column.
+
+        Returns:
+            Its name in tables.
+        """
+        return self.exploded_names.get(column, column)
+
+    def keys(self, *columns: str) -> list[str]:
+        """Name the columns that make the groups of a table.
+
+        Args:
+            columns: Those of the groups themselves.
+
+        Returns:
+            The model, the facet where there is one, and these.
+        """
+        return ["model", *([] if self.facet is None else [self.facet]), *columns]
+
+
+class ReportSettings(Settings):
+    """How tables and page are computed."""
+
+    cluster: str | None = None
+    """What intervals take as a whole: a column of the outcomes; the study's by default."""
+
+    resamples: int = Field(default=10_000, ge=1)
+    """Draws of intervals that need draws, such as those of corrected scores."""
+
+    bootstrap_seed: int = 0
+    """Seed of these draws."""
+
+    margin: float | None = Field(default=None, gt=0, lt=1)
+    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
+
+    answers: int = Field(default=500, ge=0)
+    """Pairs of each model whose answers stand on the page."""
+
+    figures: Literal["pdf", "png", "svg", "all", "none"] = "pdf"
+    """Form in which the pictures of the page are written to `figures/` for papers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Report:
+    """Scored runs and how to report them."""
+
+    runs: Sequence[Run]
+    """The runs, labels distinct."""
+
+    design: Design
+    """How their conditions are compared."""
+
+    settings: ReportSettings = field(default_factory=ReportSettings)
+    """How tables and page are computed."""
+
+    cluster: str = "fact_id"
+    """The column of what intervals and tests take as a whole."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The outcomes of all runs, one below the other; `model` holds their labels."""
+        return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
+
+    @property
+    def index(self) -> dict[str, int]:
+        """Place of each run by its label, which gives it its marker and its hue."""
+        return {run.label: place for place, run in enumerate(self.runs)}

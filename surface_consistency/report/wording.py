@@ -1,0 +1,151 @@
+"""Sentences of a page from a template beside its study: what it says stands in one file of prose.
+
+A template has a block for each thing that is said. Words stand in it as they are read, numbers by
+three filters: `row|interval("flip_rate")` is a number with its interval, `number|value("count")`
+one without, and `number|p` a p-value. Blank lines part paragraphs. A line such as
+"## look here: Few facts (#numbers)" begins a check with its title and the anchor of its evidence.
+Where a block comes out empty, nothing is said.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+import jinja2
+from markupsafe import Markup
+
+from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.page import Check, Part, Value
+
+__all__ = ["Wording"]
+
+_MARK: Final = re.compile("\x02([0-9]+)\x03")
+_CHECK: Final = re.compile(r"^ *## (.+?): (.+?)(?: \(#([\w-]+)\))? *$", re.MULTILINE)
+
+
+class Wording:
+    """The template of a study.
+
+    Args:
+        package: The package that holds it.
+        name: Its file.
+    """
+
+    def __init__(self, package: str, name: str = "page.md.jinja") -> None:
+        environment = jinja2.Environment(
+            loader=jinja2.PackageLoader(package, ""),
+            autoescape=True,
+            finalize=_kept_apart,
+            undefined=jinja2.StrictUndefined,
+        )
+        environment.filters |= {
+            "interval": interval_value,
+            "p": lambda number: Value(value=float(number), kind="p_value"),
+            "value": _value,
+        }
+        self._template = environment.get_template(name)
+
+    def paragraphs(self, block: str, **said: object) -> list[list[Part]]:
+        """Set a block.
+
+        Args:
+            block: Its name in the template.
+            said: What its sentences are made of.
+
+        Returns:
+            Its paragraphs, each of words and numbers; texts among `said` stand as they are, and
+                lists of words and numbers too.
+        """
+        text, values = self._set(block, said)
+        return [_parts(one, values) for one in re.split(r"\n\s*\n", text) if one.strip()]
+
+    def sentence(self, block: str, **said: object) -> list[Part]:
+        """Set a block as one paragraph.
+
+        Args:
+            block: Its name.
+            said: What it is made of.
+
+        Returns:
+            Words and numbers; none where there is nothing to say.
+        """
+        text, values = self._set(block, said)
+        return _parts(text, values)
+
+    def checks(self, block: str, **said: object) -> list[Check]:
+        """Set the checks of a block.
+
+        Args:
+            block: Its name.
+            said: What they are made of.
+
+        Returns:
+            One check for each line such as "## look here: Few facts (#numbers)", with its title and
+            the anchor of its evidence, and what follows that line as its text.
+        """
+        text, values = self._set(block, said)
+        _, *found = _CHECK.split(text)
+        return [
+            Check(
+                level=_words(level, values),  # type: ignore[arg-type]
+                title=_words(title, values),
+                anchor=anchor,
+                text=_parts(body, values),
+            )
+            for level, title, anchor, body in zip(*[iter(found)] * 4, strict=True)
+        ]
+
+    def _set(self, block: str, said: Mapping[str, object]) -> tuple[str, list[Any]]:
+        """Render a block; what is put into it stands apart, so that nothing of it is markup."""
+        values: list[Any] = []
+        context = self._template.new_context({**said, "_values": values})
+        return "".join(self._template.blocks[block](context)), values
+
+
+def _value(
+    number: float,
+    kind: Literal["rate", "difference", "number", "count"] = "rate",
+    *,
+    tone: Literal["plain", "lost", "strong"] = "plain",
+) -> Part:
+    """Take a number without an interval; counts are words."""
+    return f"{number:,}" if kind == "count" else Value(value=float(number), kind=kind, tone=tone)
+
+
+@jinja2.pass_context
+def _kept_apart(context: jinja2.runtime.Context, value: object) -> object:
+    """Put a value aside and a mark in its place."""
+    if isinstance(value, Markup):
+        return value
+    values: list[object] = context["_values"]
+    values.append(value)
+    return Markup(f"\x02{len(values) - 1}\x03")
+
+
+def _parts(text: str, values: list[Any]) -> list[Part]:
+    """Split a text at its marks, and join the words between numbers."""
+    parts: list[Part] = []
+    for piece in _pieces(text, values):
+        if isinstance(piece, str) and parts and isinstance(parts[-1], str):
+            parts[-1] += piece
+        elif piece != "":
+            parts.append(piece)
+    return parts
+
+
+def _words(text: str, values: list[Any]) -> str:
+    """Read a text without numbers."""
+    return "".join(str(part) for part in _parts(text, values))
+
+
+def _pieces(text: str, values: list[Any]) -> Iterator[Part]:
+    """Yield words, and what stands for each mark."""
+    for place, piece in enumerate(_MARK.split(re.sub(r"[ \n]+", " ", text).strip())):
+        if place % 2:
+            value = values[int(piece)]
+            if isinstance(value, list):
+                yield from value
+            else:
+                yield value if isinstance(value, Value) else str(value)
+        else:
+            yield piece

@@ -1,0 +1,76 @@
+"""The columns of answers: laid out of generations, put beside what is judged, and counted."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.schemas.generations import (
+    ANSWER_FIELDS,
+    ANSWERS,
+    Generation,
+    answer_values,
+)
+
+__all__ = ["answer_frame", "count_replies", "join_answers"]
+
+
+def answer_frame(generations: Iterable[Generation] = ()) -> pd.DataFrame:
+    """Lay generations out as columns.
+
+    Args:
+        generations: What was answered.
+
+    Returns:
+        One row a generation, columns `ANSWERS`.
+    """
+    rows = list(map(answer_values, generations))
+    return pd.DataFrame(rows, columns=list(ANSWERS), dtype=object)
+
+
+def join_answers(targets: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
+    """Put answers beside what is judged; prompts of equal content share one.
+
+    Args:
+        targets: What is judged, with prompt_id; in a run with group and prompt_key, by which
+            answers are found then.
+        answers: Some of the columns `ANSWERS`, and the same keys, each once.
+
+    Returns:
+        The targets with the columns `ANSWER_FIELDS`, None where there is no answer.
+    """
+    rows = np.full(len(targets), -1)
+    if "group" in targets:
+        key = answers["prompt_key"].where(answers["prompt_key"].notna(), answers["prompt_id"])
+        for group, places in targets.groupby("group", sort=False).indices.items():
+            of_group = np.flatnonzero(answers["group"] == group)
+            wanted = pd.Index(targets["prompt_key"].iloc[places], dtype=object)
+            at = pd.Index(key.iloc[of_group], dtype=object).get_indexer(wanted)
+            rows[places[at >= 0]] = of_group[at[at >= 0]]
+    else:
+        wanted = pd.Index(targets["prompt_id"], dtype=object)
+        rows = pd.Index(answers["prompt_id"], dtype=object).get_indexer(wanted)
+    known = rows >= 0
+    answered = targets.copy(deep=False)
+    for name in ANSWER_FIELDS:
+        values = np.full(len(targets), None, dtype=object)
+        if name in answers:
+            column = answers[name].to_numpy(dtype=object, na_value=None)  # type: ignore[call-overload]
+            values[known] = column[rows[known]]
+        answered[name] = pd.Series(values, index=targets.index, dtype=object)
+    return answered
+
+
+def count_replies(answers: pd.DataFrame) -> dict[str, int]:
+    """Count replies by how they ended, and thoughts by what told them from the answers.
+
+    Args:
+        answers: With the columns finish_reason, missing where nobody was asked, and thought_source.
+
+    Returns:
+        The counts: kinds such as "stop" and "unclosed_thought", then "thought: <think>" and others.
+    """
+    kinds = answers["finish_reason"].value_counts().sort_index()
+    sources = answers["thought_source"].value_counts().sort_index()
+    counts = {str(kind): int(n) for kind, n in kinds.items()}
+    return counts | {f"thought: {source}": int(n) for source, n in sources.items()}

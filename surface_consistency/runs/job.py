@@ -1,0 +1,377 @@
+"""Work that is planned once and done in shards, each of which counts once however often it starts.
+
+A job is a folder. `manifest.json` holds the plan: all that the result depends on. Each shard writes
+one file of arrays when it is done, marked with the digest of the plan; what is put together are
+exactly the shards of the plan, and all of them.
+"""
+
+import hashlib
+import json
+import os
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+
+import surface_consistency
+from surface_consistency.errors import (
+    DataError,
+    RunLogLockedError,
+    RunMismatchError,
+    SourceNotFoundError,
+)
+from surface_consistency.runs.command import COMMAND
+from surface_consistency.runs.files import atomic_path, output_folder, write_json
+from surface_consistency.runs.locks import FileLock
+from surface_consistency.runs.processes import map_processes
+
+__all__ = ["Job", "ShardResult", "file_stamp"]
+
+_FORMAT: Final = 1
+_SHOWN: Final = 5
+_WAIT_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShardResult:
+    """What a shard made."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]
+    """Its numbers, by name."""
+
+    notes: Mapping[str, Any]
+    """What else is known of it, as JSON can hold it."""
+
+
+class Job:
+    """A job in its folder; a kind of job is a subclass. `begin` starts one or goes on with it.
+
+    Args:
+        folder: The folder.
+        manifest: Content of its manifest.
+    """
+
+    noun: ClassVar[str] = "job"
+    """What messages call it, as in "a count"."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("job",)
+    """Kinds that a manifest may name."""
+
+    own_names: ClassVar[Collection[str]] = ()
+    """Files and folders of its folder, but for the manifest, the shards and the lock."""
+
+    begun_by: ClassVar[str] = "the command that begins it"
+    """What makes such a folder, for messages."""
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        """The folder."""
+        self.manifest = manifest
+        """Content of its manifest."""
+        self.planned: Mapping[str, Any] = manifest["plan"]
+        """The plan."""
+
+    @classmethod
+    def begin(
+        cls,
+        folder: str | os.PathLike[str],
+        kind: str,
+        make_plan: Callable[[Self | None], Mapping[str, Any]],
+        *,
+        save: Callable[[Path], None] | None = None,
+    ) -> Self:
+        """Plan a job, or take up the one that is there.
+
+        Args:
+            folder: The folder; made if it is not there.
+            kind: Kind of the job.
+            make_plan: Makes the plan, as JSON can hold it: all that the result depends on, and
+                where there are shards one entry for each under "shards". It is given the job that
+                is there, or None.
+            save: Writes what the shards need into the folder of a new job.
+
+        Returns:
+            The job.
+
+        Raises:
+            RunMismatchError: If the folder holds a job of another plan; names what differs.
+            RunLogLockedError: If another process plans it for more than a minute.
+            DataError: If the folder is a file, or holds other things.
+        """
+        place = output_folder(folder)
+        manifest = place / "manifest.json"
+        given = {item.name for item in place.iterdir() if not item.name.endswith(".part")}
+        foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock"}
+        if foreign and not manifest.is_file():
+            raise DataError(
+                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give --out "
+                "another folder"
+            )
+        with cls._planning(place):
+            if manifest.is_file():
+                job = cls.open(place)
+                job._refuse_other_plan(make_plan(job))
+                return job
+            plan = make_plan(None)
+            if save is not None:
+                save(place)
+            content = {
+                "format": _FORMAT,
+                "kind": kind,
+                "package_version": surface_consistency.__version__,
+                "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "command": COMMAND.get(),
+                "plan": plan,
+                "result": None,
+            }
+            write_json(manifest, content)
+        return cls(place, content)
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Self:
+        """Open a job that was planned.
+
+        Args:
+            folder: Its folder.
+
+        Returns:
+            The job.
+
+        Raises:
+            SourceNotFoundError: If the folder holds no manifest.
+            DataError: If the manifest is broken, or of a newer version of this package.
+        """
+        path = Path(folder) / "manifest.json"
+        if not path.is_file():
+            raise SourceNotFoundError(
+                f"{folder} is no folder of a {cls.noun}: {path.name} is missing; begin it with "
+                f"{cls.begun_by}"
+            )
+        try:
+            content = json.loads(path.read_bytes())
+            kind, version = content.get("kind", cls.kinds[0]), content.get("format", _FORMAT)
+            content["plan"].items()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DataError(
+                f"{path} is no manifest of a {cls.noun} ({error}); restore it, or begin anew in "
+                "another folder"
+            ) from error
+        if version != _FORMAT or kind not in cls.kinds:
+            raise DataError(
+                f"{path} is of format {version}, kind {kind!r}; this version reads format "
+                f"{_FORMAT}, kinds {', '.join(cls.kinds)}: update surface-consistency"
+            )
+        return cls(Path(folder), content)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: shards of equal digests belong together."""
+        return hashlib.sha256(json.dumps(self.planned, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def n_shards(self) -> int:
+        """Shards of the plan."""
+        return len(self.planned.get("shards", ()))
+
+    def missing(self) -> list[int]:
+        """List the shards that are not done.
+
+        Returns:
+            Their numbers from 0.
+        """
+        return [shard for shard in range(self.n_shards) if not self._file(shard).is_file()]
+
+    def do(self, shard: int, work: Callable[[int], ShardResult]) -> bool:
+        """Do one shard, unless that was done.
+
+        Args:
+            shard: Its number from 0.
+            work: Does it.
+
+        Returns:
+            Whether it was done now; False if it was done before.
+
+        Raises:
+            ValueError: If there is no such shard.
+            RunMismatchError: If the shard that is there belongs to another plan; names it.
+            RunLogLockedError: If another process does it.
+            DataError: If the file that is there is broken, or cannot be written; names it.
+        """
+        if not 0 <= shard < self.n_shards:
+            raise ValueError(
+                f"shard must be one of 0 to {self.n_shards - 1}, the shards of the plan in "
+                f"{self.folder}, got {shard}"
+            )
+        path = self._file(shard)
+        path.parent.mkdir(exist_ok=True)
+        with self.locked(path.with_name(f".{path.stem}.lock")):
+            if path.is_file():
+                self._read(shard)
+                return False
+            made = work(shard)
+            meta = json.dumps({"plan": self.digest, "shard": shard, **made.notes}).encode()
+            arrays: dict[str, Any] = {**made.arrays, "meta": np.frombuffer(meta, dtype=np.uint8)}
+            with atomic_path(path) as part, part.open("wb") as file:
+                np.savez_compressed(file, **arrays)
+        return True
+
+    def do_all(self, work: Callable[[int], ShardResult], *, n_workers: int | None = None) -> int:
+        """Do all shards that are not done, on all cores.
+
+        Args:
+            work: Does one; processes inherit what it holds.
+            n_workers: Processes at most; None for one a core.
+
+        Returns:
+            Shards done now.
+
+        Raises:
+            WorkerLostError: If a process was killed; start again to do the rest.
+            RunMismatchError: As `do`.
+            DataError: As `do`.
+        """
+        done = map_processes(lambda one: self.do(one, work), self.missing(), n_workers=n_workers)
+        return len(done)
+
+    def results(self) -> Iterator[ShardResult]:
+        """Read what all shards made.
+
+        Yields:
+            The results, in order.
+
+        Raises:
+            DataError: If a shard is not done, or its file is broken; names it.
+            RunMismatchError: If a shard belongs to another plan; names it.
+        """
+        if missing := self.missing():
+            shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing[_SHOWN:] else "")
+            raise DataError(
+                f"{self.folder}: {len(missing)} of {self.n_shards} shards are not done yet "
+                f"({shown}); give the same command with --shard NUMBER for "
+                "each, or without --shard for all"
+            )
+        yield from map(self._read, range(self.n_shards))
+
+    def finish(self, result: Mapping[str, Any]) -> None:
+        """Write down what came of the job.
+
+        Args:
+            result: The result, as JSON can hold it.
+        """
+        self.manifest = {**self.manifest, "result": result}
+        write_json(self.folder / "manifest.json", self.manifest)
+
+    @classmethod
+    def named(cls, plan: Mapping[str, Any]) -> Mapping[str, object]:
+        """Name everything that a plan says, for the message on what differs.
+
+        Args:
+            plan: The plan.
+
+        Returns:
+            Its values by name.
+        """
+        return plan
+
+    @classmethod
+    def locked(cls, path: Path) -> FileLock:
+        """Keep other processes out.
+
+        Args:
+            path: The lock file.
+
+        Returns:
+            The lock, held; a context manager.
+
+        Raises:
+            RunLogLockedError: If another process holds it.
+        """
+        return FileLock(
+            path,
+            lambda owner: RunLogLockedError(
+                f"{owner} works on this {cls.noun} already ({path}); wait for it, or end it"
+            ),
+        )
+
+    @classmethod
+    def _planning(cls, folder: Path) -> FileLock:
+        """Wait for others that plan the same job, as the tasks of an array job do."""
+        until = time.monotonic() + _WAIT_SECONDS
+        while True:
+            try:
+                return cls.locked(folder / ".plan.lock")
+            except RunLogLockedError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(0.1)
+
+    def _file(self, shard: int) -> Path:
+        """Name the file of a shard."""
+        return self.folder / "shards" / f"{shard:05}.npz"
+
+    def _read(self, shard: int) -> ShardResult:
+        """Read what a shard made, of this plan only."""
+        path = self._file(shard)
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
+                arrays = dict(content)
+            notes = json.loads(arrays.pop("meta").tobytes())
+        except (OSError, ValueError, KeyError, EOFError, BadZipFile, zlib.error) as error:
+            raise DataError(
+                f"{path} is broken ({error}); delete it and do shard {shard} again"
+            ) from error
+        if (notes.pop("plan", None), notes.pop("shard", None)) != (self.digest, shard):
+            raise RunMismatchError(
+                f"{path} belongs to another plan or shard; delete it and do shard {shard} again"
+            )
+        return ShardResult(arrays, notes)
+
+    def _refuse_other_plan(self, plan: Mapping[str, Any]) -> None:
+        """Say in what a plan differs from the one that is there."""
+        now, before = self.named(plan), self.named(self.planned)
+        differing = [
+            f"{name} was {_shown(before.get(name))}, now {_shown(now.get(name))}"
+            for name in sorted(now.keys() | before.keys())
+            if now.get(name) != before.get(name)
+        ]
+        if differing:
+            # A shard without a part of a file is done at once.
+            todo, shards = set(self.missing()), self.planned.get("shards", ())
+            is_empty = shards and todo.issuperset(n for n, parts in enumerate(shards) if parts)
+            more = f"; and {len(differing) - _SHOWN} more" if differing[_SHOWN:] else ""
+            raise RunMismatchError(
+                f"{self.folder} holds a {self.noun} of another plan: "
+                f"{'; '.join(differing[:_SHOWN])}{more}. Give the options and files of then, or "
+                "another --out"
+                + (", or delete the folder: no shard is done in it yet" if is_empty else "")
+            )
+
+
+def file_stamp(path: Path) -> dict[str, Any]:
+    """Describe a file so that a change shows.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Path, n_bytes and mtime_ns.
+    """
+    stat = path.stat()
+    return {"path": str(path), "n_bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+
+
+def _shown(value: object) -> str:
+    """Write a value of a plan: the size and time of a file, a short digest, or what it is."""
+    if isinstance(value, dict):
+        return f"{value['n_bytes']:,} bytes of time {value['mtime_ns']}"
+    if isinstance(value, str) and len(value) == 64:
+        return value[:12]
+    return "absent" if value is None else repr(value)

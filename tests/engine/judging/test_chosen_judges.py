@@ -1,0 +1,208 @@
+"""A rule, a model and people judge any study, and are held against each other."""
+
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import RuleScoring, run_study, score_run, side_model
+from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
+from surface_consistency.engine.judging.judges import RuleJudge
+from surface_consistency.engine.report import build_page
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RunMismatchError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.models import FakeRunner
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import Verdict
+from surface_consistency.studies.linking.study import LinkingScoring, LinkingSettings, LinkingStudy
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+
+SAID = {
+    "Ann Lee": "Robert E. Lee",
+    "Cat Dow": "Eli",
+    "Fay Gray": "chess\nQ: and",
+    "Hal Ives": "boxing",
+}
+RIGHT = {"Robert E. Lee", "Eli", "chess"}
+"""What a reader takes for right; the rule knows neither "Robert E. Lee" nor "Eli"."""
+
+
+def answer(prompt):
+    """Say what is known of a person, and nothing of misspelled ones."""
+    name = next(name for name in SAID if name in prompt.text.rpartition("Q: ")[2])
+    return "" if f"{name}y" in prompt.text else SAID[name]
+
+
+class Judging(FakeRunner):
+    """Reads the answer that it is shown, and knows whether it is right."""
+
+    def __init__(self):
+        super().__init__(self.verdict)
+
+    @staticmethod
+    def verdict(prompt):
+        shown = prompt.messages[-1].content
+        return str(int(any(f"Answer: {right}" in shown or right in shown for right in RIGHT)))
+
+
+@pytest.fixture
+def judging(monkeypatch):
+    """The model that every judge loads."""
+    model = Judging()
+    monkeypatch.setattr(side_model, "load_runner", lambda name, **options: model)
+    return model
+
+
+@pytest.fixture
+def run(data, tmp_path):
+    """A run of RedirectQA, stopped at the newline by nobody."""
+    settings = RedirectQASettings(shots=0, repeat=4, stop=False)
+    return run_study(
+        RedirectQAStudy(),
+        data,
+        FakeRunner(answer),
+        tmp_path / "run",
+        model="m",
+        settings=settings,
+        progress=False,
+    )
+
+
+def filled(sheet, is_right=lambda row: row["answer"] in RIGHT):
+    """Fill in a labelling sheet."""
+    rows = pd.read_csv(sheet, keep_default_na=False)
+    rows["is_correct"] = [int(is_right(row)) for row in rows.to_dict("records")]
+    rows.to_csv(sheet, index=False)
+    return sheet
+
+
+def check(folder, name):
+    return pd.read_csv(folder.checks / f"{name}.csv")
+
+
+def test_a_model_judges_redirectqa_and_is_held_against_the_rule(run, judging):
+    by_rule = score_run(run)
+    assert not (run.checks / "judge_against_rule.csv").exists()
+
+    by_model = score_run(run, scoring=RuleScoring(judge_model="jay"))
+
+    assert by_rule["first_correct"].mean() < by_model["first_correct"].mean()
+    verdicts = pd.read_parquet(run.verdicts)
+    assert set(verdicts["judged_by"]) == {"llm:jay"}
+    # The model is shown what the rule reads: the first line.
+    assert "chess" in set(verdicts["prediction"])
+    table = check(run, "judge_against_rule").set_index("condition")
+    assert list(table.index) == ["canonical", "redirect", "all"]
+    assert table.loc["all", "n"] == len(verdicts)
+    assert table.loc["canonical", "false_positives"] == 2
+    assert table.loc["canonical", "false_negatives"] == 0
+    assert "judge_against_rule" in build_page([run.path])[1]
+
+
+def test_a_stopped_judge_asks_nothing_twice(run, judging):
+    score_run(run, scoring=RuleScoring(judge_model="jay"))
+    n_asked = len(judging.asked)
+
+    score_run(run, scoring=RuleScoring(judge_model="jay"))
+
+    assert len(judging.asked) == n_asked > 0
+    with pytest.raises(RunMismatchError, match=r"folder of its own: .*--judge-label"):
+        score_run(run, scoring=RuleScoring(judge_model="jay", judge_max_new_tokens=8))
+
+
+def test_people_label_blindly_and_judge_or_correct_the_rule(run, tmp_path):
+    sheet = tmp_path / "sheet.csv"
+    score_run(run, scoring=RuleScoring(labelling_sheet=sheet, labelling_sample=100))
+    columns = list(pd.read_csv(sheet))
+    assert columns == [
+        *("prompt_id", "question_id", "is_correct", "condition"),
+        *("question", "reference", "answer"),
+    ]
+    filled(sheet)
+
+    score_run(run, scoring=RuleScoring(labels=sheet))
+
+    agreement = check(run, "judge_agreement").set_index("condition")
+    assert agreement.loc["canonical", "false_negatives"] == 2
+    corrected = check(run, "corrected").set_index("template")
+    row = corrected.loc["original"]
+    assert (row["first_condition"], row["second_condition"]) == ("canonical", "redirect")
+    assert row["observed_first_accuracy"] == 0.25
+    # A table of so few pairs that are right and wrong together is cut to the closest possible.
+    assert row["is_cut"]
+    assert 0.25 < row["first_accuracy"] <= 0.75
+    assert row["first_accuracy_low"] <= row["first_accuracy"] <= row["first_accuracy_high"]
+
+    by_people = score_run(run, scoring=RuleScoring(judge="human", labels=sheet))
+
+    assert by_people["first_correct"].mean() == 0.75
+    assert (run.path / "labels.csv").is_file()
+    assert load_runs([run.path], outcome=RedirectQAStudy.outcome)[0].judged_by == "human"
+    assert not run.repeat_verdicts.exists()
+
+
+def test_labels_of_another_run_are_refused_and_what_was_judged_stays(run, judging, tmp_path):
+    score_run(run)
+    before = run.verdicts.read_bytes()
+    wrong, other = tmp_path / "wrong.csv", tmp_path / "other.csv"
+    wrong.write_text("prompt_id,question_id,is_correct\nnix,f1,1\n")
+    first = run.read_plan()[0].iloc[0]
+    other.write_text(
+        "prompt_id,question_id,is_correct,answer\n"
+        f"{first['prompt_id']},{first['fact_id']},1,an answer that was never given\n"
+    )
+
+    for labels, told in ((wrong, "does not hold, such as question 'f1'"), (other, "other answers")):
+        for judge in ("rule", "llm", "human"):
+            scoring = RuleScoring(judge=judge, labels=labels, judge_model="jay")
+            with pytest.raises(DataError, match=told):
+                score_run(run, scoring=scoring)
+    assert run.verdicts.read_bytes() == before
+    assert not run.labels.exists()
+
+
+def test_few_labels_leave_scores_uncorrected_and_say_so(run, tmp_path):
+    first = run.read_plan()[0].iloc[0]
+    labels = tmp_path / "labels.csv"
+    labels.write_text(
+        f"prompt_id,question_id,is_correct\n{first['prompt_id']},{first['fact_id']},1\n"
+    )
+    with pytest.warns(SurfaceConsistencyWarning, match="not corrected: of the canonical answers"):
+        score_run(run, scoring=RuleScoring(labels=labels))
+    assert not (run.checks / "corrected.csv").exists()
+
+
+def test_linking_is_judged_by_a_model_and_by_people(data, judging, monkeypatch, tmp_path):
+    monkeypatch.setattr(judging, "_handler", lambda prompt: "1")
+    study = LinkingStudy()
+    folder = run_study(
+        study,
+        data,
+        FakeRunner(lambda prompt: "Yes, they are."),
+        tmp_path / "run",
+        model="m",
+        settings=LinkingSettings(repeat=0, read="generate", neighbours="names"),
+        progress=False,
+    )
+    by_rule = score_run(folder, study=study)
+    sheet = tmp_path / "sheet.csv"
+    scoring = LinkingScoring(judge_model="jay", labelling_sheet=sheet, labelling_sample=1_000)
+
+    by_model = score_run(folder, study=study, scoring=scoring)
+
+    assert by_model["first_correct"].all()
+    assert not by_rule["first_correct"].all()
+    against = check(folder, "judge_against_rule").set_index("condition")
+    assert against.loc["all", "accuracy"] == pytest.approx(by_rule["first_correct"].mean())
+    people = LinkingScoring(judge="human", labels=filled(sheet, lambda row: True))
+    by_people = score_run(folder, study=study, scoring=people)
+    assert by_people["first_correct"].dropna().all()
+
+
+def test_a_judge_that_knows_no_question_is_refused():
+    judge = OverrulingJudge(RuleJudge("exact"), RuleJudge("popqa"), Verdict)
+    targets = pd.DataFrame({"target_id": ["t"], "answers": [["a"]], "text": ["a"]})
+    with pytest.raises(ColumnNotFoundError, match="the column question, which"):
+        judge.judge(targets)
