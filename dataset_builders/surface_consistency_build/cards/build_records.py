@@ -87,11 +87,11 @@ def describe_files(
     for path in map(Path, paths):
         if not path.is_file():
             raise SourceNotFoundError(f"no file {path}; name the files that the build reads")
-        found = _DATE.search(path.name)
+        date = _DATE.search(path.name)
         described.append(
             SourceFile(
                 name=path.name,
-                date=found[1] if found else None,
+                date=date[1] if date else None,
                 n_bytes=path.stat().st_size,
                 sha1=file_digest(path, "sha1") if checksums else None,
             )

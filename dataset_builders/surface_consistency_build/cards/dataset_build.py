@@ -24,6 +24,7 @@ from surface_consistency_build.cards.dataset_folder import (
 )
 from surface_consistency_build.wikimedia.construction.build import (
     CATEGORY_CAP,
+    BuildResources,
     BuildResult,
     Variant,
     build_redirectqa,
@@ -108,6 +109,23 @@ class DumpSettings(Settings):
             needs_views=needs_views,
         )
 
+    def resources(self, progress: BuildHook | None) -> BuildResources:
+        """Gather what the build may use.
+
+        Args:
+            progress: Called as dumps are read and before each step.
+
+        Returns:
+            The options of `build_redirectqa` that change no row.
+        """
+        return {
+            "memory_limit": self.memory_limit,
+            "threads": self.threads,
+            "allow_truncated": self.allow_truncated,
+            "require_end_mark": self.require_end_mark,
+            "progress": progress,
+        }
+
 
 class BuildSettings(DumpSettings):
     """How RedirectQA is built."""
@@ -123,6 +141,39 @@ class BuildSettings(DumpSettings):
 
     unambiguous: Unambiguous = "subject"
     """Whose canonical surface form must be that of one entity alone."""
+
+    def build(
+        self,
+        plan: DumpPlan,
+        work: str | os.PathLike[str],
+        *,
+        progress: BuildHook | None = None,
+    ) -> BuildResult:
+        """Build the rows.
+
+        Args:
+            plan: The dump files, of `plan`.
+            work: Folder for what is staged; builds of one wiki may share it.
+            progress: Called as dumps are read and before each step.
+
+        Returns:
+            The rows and what was left out on the way.
+
+        Raises:
+            SourceNotFoundError: If a dump is missing.
+            DataError: If a dump is broken or a step leaves no rows.
+        """
+        return build_redirectqa(
+            plan.files,
+            work,
+            config=plan.config,
+            triples=self.triples,
+            seed=self.seed,
+            category_cap=self.category_cap or None,
+            variant=self.variant,
+            unambiguous=self.unambiguous,
+            **self.resources(progress),
+        )
 
     def to_manifest(self) -> dict[str, JsonValue]:
         """List what decides the rows beside the dumps, for the card."""
@@ -168,7 +219,6 @@ def write_redirectqa(
         RunMismatchError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or a step leaves no rows.
-        MissingDependencyError: If a library of the extra `build` is not installed.
     """
     names = [build.name for build in builds]
     if not builds or len(set(names)) < len(names):
@@ -180,21 +230,7 @@ def write_redirectqa(
         out, _claimed("redirectqa", builds, plans, settings), subsets=names, overwrite=overwrite
     )
     results = [
-        build_redirectqa(
-            plan.files,
-            _work_folder(work, out, plan),
-            config=plan.config,
-            triples=build.triples,
-            seed=build.seed,
-            category_cap=build.category_cap or None,
-            variant=build.variant,
-            unambiguous=build.unambiguous,
-            memory_limit=build.memory_limit,
-            threads=build.threads,
-            allow_truncated=build.allow_truncated,
-            require_end_mark=build.require_end_mark,
-            progress=progress,
-        )
+        build.build(plan, _work_folder(work, out, plan), progress=progress)
         for build, plan in zip(builds, plans, strict=True)
     ]
     sources = _described(files, checksums=checksums, progress=progress)
@@ -246,7 +282,6 @@ def write_popqa_redirect(
         RunMismatchError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or no fact has a redirect.
-        MissingDependencyError: If a library of the extra `build` is not installed.
 
     Warns:
         SurfaceConsistencyWarning: If subjects have no Wikidata item, so that their names are
@@ -269,11 +304,7 @@ def write_popqa_redirect(
         config=wiki,
         seed=build.seed,
         category_cap=build.category_cap or None,
-        memory_limit=build.memory_limit,
-        threads=build.threads,
-        allow_truncated=build.allow_truncated,
-        require_end_mark=build.require_end_mark,
-        progress=progress,
+        **build.resources(progress),
     )
     described = _described(files.paths, checksums=checksums, progress=progress)
     sources = list(described.values())
@@ -326,10 +357,10 @@ def _claimed(
 ) -> dict[str, JsonValue]:
     """List by what a folder's data set is known again; several subsets by their names."""
     claimed: dict[str, JsonValue] = {"builder": builder}
-    for build, plan, told in zip(builds, plans, options, strict=True):
+    for build, plan, choices in zip(builds, plans, options, strict=True):
         prefix = f"{build.name}: " if len(builds) > 1 else ""
         dumps: list[JsonValue] = [path.name for path in plan.files.paths]
-        known: dict[str, JsonValue] = {**told, "seed": build.seed, "dumps": dumps}
+        known: dict[str, JsonValue] = {**choices, "seed": build.seed, "dumps": dumps}
         # Permissions, which change no row of dumps that are whole.
         known.pop("allow_truncated")
         known.pop("require_end_mark")

@@ -7,15 +7,15 @@ what the cards of RedirectQA and its relatives say besides.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from pydantic import JsonValue
 
 from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
+from surface_consistency_build.wikimedia.construction.progress import StepCount
 
 __all__ = [
-    "AttritionLine",
     "CardSubset",
     "CardText",
     "markdown_table",
@@ -57,34 +57,6 @@ _LICENSES: Final = """
 """
 _WORDINGS_LICENSE: Final = "- Question templates in English, adapted from PopQA's: MIT.\n"
 _POPQA_LICENSE: Final = "- Questions and accepted answers from PopQA: MIT.\n"
-
-
-class AttritionLine(Protocol):
-    """One line of an attrition table: rows that left a step for one reason."""
-
-    @property
-    def step(self) -> str:
-        """Name of the step."""
-
-    @property
-    def unit(self) -> str:
-        """What its rows are."""
-
-    @property
-    def rows_in(self) -> int:
-        """Rows that it looked at."""
-
-    @property
-    def rows_out(self) -> int:
-        """Rows that it passed on."""
-
-    @property
-    def reason(self) -> str | None:
-        """Why rows went."""
-
-    @property
-    def removed(self) -> int:
-        """Rows that went for this reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +107,7 @@ class CardSubset:
     meanings: Mapping[str, str] = field(default_factory=dict)
     """Column to what it holds, in Markdown; not shown when empty."""
 
-    attrition: Sequence[AttritionLine] = ()
+    attrition: Sequence[StepCount] = ()
     """What the build left out."""
 
     manifest: BuildManifest | None = None

@@ -27,11 +27,11 @@ from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.cards.dataset_card import (
-    AttritionLine,
     CardSubset,
     CardText,
     render_card,
 )
+from surface_consistency_build.wikimedia.construction.progress import StepCount
 
 __all__ = [
     "BUILD_METADATA_FILES",
@@ -51,7 +51,7 @@ _RECORD: Final = ".surface-consistency.json"
 _SUBSETS: Final = "subsets"
 _SHOWN: Final = 3
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_ATTRITION: Final = ("step", "unit", "rows_in", "rows_out", "reason", "removed")
+_ATTRITION: Final = tuple(StepCount.model_fields)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +70,7 @@ class Subset:
     key: tuple[str, ...] = ()
     """Fields that no two rows of a split may share; not checked when empty."""
 
-    attrition: Sequence[AttritionLine] = ()
+    attrition: Sequence[StepCount] = ()
     """What the build left out, for the card and for `metadata/<name>/attrition.csv`."""
 
     manifest: BuildManifest | None = None
@@ -166,14 +166,14 @@ def reserve_output_dir(
     """
     place = make_folder(folder, "out")
     record = place / _RECORD
-    told: dict[str, JsonValue] = {**settings, _SUBSETS: list(subsets)}
+    wanted: dict[str, JsonValue] = {**settings, _SUBSETS: list(subsets)}
     if not overwrite:
         known = _recorded(record)
         earlier = known.get(_SUBSETS)
         _refuse_foreign(place, earlier if isinstance(earlier, list) else [])
         if known and (place / _CARD).exists():
-            _refuse_others(place, known, told)
-    record.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+            _refuse_others(place, known, wanted)
+    record.write_text(json.dumps(wanted, ensure_ascii=False), encoding="utf-8")
     return place
 
 
@@ -235,13 +235,13 @@ def _is_ours(name: str, subsets: Collection[JsonValue]) -> bool:
 
 
 def _refuse_others(
-    place: Path, known: Mapping[str, JsonValue], told: Mapping[str, JsonValue]
+    place: Path, known: Mapping[str, JsonValue], wanted: Mapping[str, JsonValue]
 ) -> None:
     """Refuse other settings than those of the data set that is there."""
     differences = [
-        f"{name}: {_short(known.get(name))} there, {_short(told.get(name))} now"
-        for name in sorted({*known, *told})
-        if known.get(name) != told.get(name)
+        f"{name}: {_short(known.get(name))} there, {_short(wanted.get(name))} now"
+        for name in sorted({*known, *wanted})
+        if known.get(name) != wanted.get(name)
     ]
     if differences:
         raise RunMismatchError(

@@ -3,7 +3,7 @@
 import fnmatch
 import glob
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -77,6 +77,20 @@ class PublishPlan:
     def total_bytes(self) -> int:
         """Size of all files."""
         return sum(upload.n_bytes for upload in self.uploads)
+
+    def lines(self) -> Iterator[str]:
+        """Lay the plan out for people.
+
+        Yields:
+            A line a file, and one or two that say what became of them.
+        """
+        for upload in self.uploads:
+            yield f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}"
+        done = "uploaded" if self.is_done else "would upload"
+        total = f"{len(self.uploads)} files, {self.total_bytes:,} bytes"
+        yield f"{done} {total} to {self.url or self.repo_id}"
+        if not self.is_done:
+            yield "nothing was uploaded; add --no-dry-run to do it"
 
 
 def publish_folder(

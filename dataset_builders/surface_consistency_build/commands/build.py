@@ -32,9 +32,9 @@ from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
 from surface_consistency_build.inventory.tables import (
     MAPPING_FILE,
-    CensusSettings,
-    census_tables,
-    write_census,
+    InventorySettings,
+    inventory_tables,
+    write_inventory,
 )
 from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
 from surface_consistency_build.linking.mentions import MENTION_FILE
@@ -117,7 +117,7 @@ def add(build: App) -> None:
     build.command(
         record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
     )
-    build.command(record_command(_census, settings=CensusSettings), name="census")
+    build.command(record_command(_inventory, settings=InventorySettings), name="inventory")
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
@@ -147,44 +147,45 @@ def _redirectqa(
     on from its finished steps.
     """
     _check(target)
-    found = build.plan(dumps)
+    files = build.plan(dumps)
     if plan:
-        _show_plan(found)
+        _show_plan(files)
         return
-    written = write_redirectqa(dumps, _out(target, found), builds=[build], **_resources(target))
+    written = write_redirectqa(dumps, _out(target, files), builds=[build], **_resources(target))
     _finish(written, target)
 
 
-def _census(
+def _inventory(
     *,
     dumps: _Dumps,
     out: Annotated[Path, Parameter(help="Folder of the counts and of the draft.")],
     show: Annotated[int, Parameter(help="Names of each kind that are printed.")] = 20,
     quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
     json: Json = False,
-    settings: CensusSettings,
+    settings: InventorySettings,
 ) -> None:
     """Count the categories and templates that a wiki's redirects carry, and draft its mapping.
 
-    For a language that is new here: census.csv tells what there is and what of it is mapped to the
-    33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki` reads.
+    For a language that is new here: inventory.csv tells what there is and what of it is mapped to
+    the 33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki`
+    reads.
     """
     if show < 1:
         raise ValueError(f"--show counts names and must be 1 or more, got {show}")
     progress = None if quiet or json else _Reading()
-    written = write_census(dumps, out, settings, progress=progress)
-    census = written.census
+    written = write_inventory(dumps, out, settings, progress=progress)
+    inventory = written.inventory
     if json:
-        print((written.folder / "census.json").read_text("utf-8"), end="")
+        print((written.folder / "inventory.json").read_text("utf-8"), end="")
         return
-    for table in census_tables(census, least=settings.least, rows=show):
+    for table in inventory_tables(inventory, least=settings.least, rows=show):
         print(f"{table_text(table)}\n")
-    for note in census.notes:
+    for note in inventory.notes:
         print(f"note: {note}")
-    is_listed = (census.names["n_redirects"] >= settings.least).any()
-    if len(census.names) and not is_listed:
+    is_listed = (inventory.names["n_redirects"] >= settings.least).any()
+    if len(inventory.names) and not is_listed:
         print(f"note: no name is carried by {settings.least} redirects; --least 1 lists all")
-    print(f"counts: {written.folder / 'census.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
+    print(f"counts: {written.folder / 'inventory.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
 
 
 def _popqa(
@@ -200,11 +201,11 @@ def _popqa(
 ) -> None:
     """Augment PopQA with the Wikipedia redirects of its subjects (RedirectQA, appendix B.1)."""
     _check(target)
-    found = build.plan(dumps, needs_views=False)
+    files = build.plan(dumps, needs_views=False)
     if plan:
-        _show_plan(found)
+        _show_plan(files)
         return
-    out = _out(target, found)
+    out = _out(target, files)
     rows = load_popqa(popqa, revision=revision)
     _finish(write_popqa_redirect(rows, dumps, out, build=build, **_resources(target)), target)
 
@@ -293,17 +294,17 @@ def _articles(
     """
     if out.suffix != ".jsonl":
         raise ValueError(f"--out is a file of JSON lines; call it {out.with_suffix('.jsonl').name}")
-    found = select_articles(pages, pageviews, settings=settings)
+    selection = select_articles(pages, pageviews, settings=settings)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_jsonl(out, found.articles)
-    kept = Counter(article.category for article in found.articles)
+    write_jsonl(out, selection.articles)
+    n_chosen = Counter(article.category for article in selection.articles)
     for name in settings.categories:
         print(
-            f"{name}: {found.n_in_category[name]:,} articles, {found.n_long_enough[name]:,} long "
-            f"enough, {kept[name]:,} kept"
+            f"{name}: {selection.n_in_category[name]:,} articles, "
+            f"{selection.n_long_enough[name]:,} long enough, {n_chosen[name]:,} kept"
         )
-    if found.n_without_views:
-        print(f"note: {found.n_without_views:,} have no line in the pageview files: 0 views")
+    if selection.n_without_views:
+        print(f"note: {selection.n_without_views:,} have no line in the pageview files: 0 views")
     print(f"articles: {out}")
 
 
@@ -453,10 +454,10 @@ def _show_plan(plan: DumpPlan) -> None:
         print(f"note: {note}")
     expected = plan.about_missing_bytes
     size = "" if expected is None else f" (about {_amount(expected)})"
-    said = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
+    state_of_files = {0: "all needed files are there", 1: f"1 needed file is missing{size}"}.get(
         n_missing, f"{n_missing} needed files are missing{size}"
     )
-    print(f"\n{said}; {_amount(plan.total_bytes)} found")
+    print(f"\n{state_of_files}; {_amount(plan.total_bytes)} found")
 
 
 def _size(n_bytes: int | None, *, about: bool = False) -> str:
@@ -490,13 +491,7 @@ def _finish(written: PublishedFolder, target: WriteSettings) -> None:
     if target.push_to_hub is None:
         return
     plan = publish_folder(written.folder, target.push_to_hub, dry_run=target.dry_run)
-    for upload in plan.uploads:
-        print(f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}")
-    total = f"{len(plan.uploads)} files, {plan.total_bytes:,} bytes"
-    done = f"uploaded {total} to" if plan.is_done else f"would upload {total} to"
-    print(f"{done} {plan.url or plan.repo_id}")
-    if not plan.is_done:
-        print("nothing was uploaded; add --no-dry-run to do it")
+    print(*plan.lines(), sep="\n")
 
 
 class _Lines:

@@ -1,25 +1,25 @@
 """Documents of a corpus from files of lines, Parquet or text, a few at a time."""
 
-import bz2
 import glob
 import hashlib
 import json
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final, Literal, cast
+from typing import Any, Final, Literal
 
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-import zstandard
-from isal import igzip, igzip_lib
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.counting.texts import PackedTexts, encoded
+from surface_consistency_build.unpacking.decoders import (
+    PACKED_SUFFIXES,
+    DamagedInputError,
+    open_decoder,
+)
 
 __all__ = [
     "DocumentReader",
@@ -42,22 +42,12 @@ _BATCH_BYTES: Final = 1 << 22
 _LONGEST: Final = 1 << 30
 _SHOWN: Final = 5
 _LINES: Final = (".jsonl", ".ndjson", ".json")
-_PACKED: Final = (".gz", ".zst", ".bz2", ".xz")
 _FORMATS: Final = (
     ".jsonl, .ndjson, .json (an object a line) and .txt, each also as .gz, .zst, .bz2 or .xz; "
     ".parquet"
 )
 _BOM: Final = b"\xef\xbb\xbf"
-_GZIP: Final = b"\x1f\x8b"
-_OPENERS: Final[Mapping[str, Callable[..., IO[bytes]]]] = {
-    ".gz": igzip.open,
-    ".bz2": bz2.open,
-    ".xz": lzma.open,
-}
-_ISAL_ERROR: Final = cast(type[Exception], igzip_lib.IsalError)
-_DAMAGED: Final = (EOFError, zlib.error, _ISAL_ERROR, lzma.LZMAError, OSError, ValueError)
 _SPLIT: Final = "split it into documents"
-
 _Truncated = Callable[[Path, Exception | None], None]
 """What is done about a file that ends early."""
 
@@ -441,7 +431,7 @@ def is_splittable(path: Path) -> bool:
 def _suffix(path: Path) -> str:
     """Return the kind of a file: .jsonl, .txt or .parquet."""
     name = path.name.lower()
-    for packed in _PACKED:
+    for packed in PACKED_SUFFIXES:
         name = name.removesuffix(packed)
     end = "." + name.rpartition(".")[2]
     return ".jsonl" if end in _LINES else end
@@ -484,51 +474,24 @@ def _file_lines(part: FilePart, truncated: _Truncated) -> Iterator[tuple[int, by
 
 
 def _plain_chunks(path: Path, start: int, truncated: _Truncated) -> Iterator[bytes]:
-    """Yield the bytes of a file, unpacked by its suffix."""
-    suffix = path.suffix.lower()
-    if suffix == ".zst":
-        yield from _zst_chunks(path, truncated)
-        return
-    try:
-        with _OPENERS.get(suffix, open)(path, "rb") as file:
-            if start:
-                file.seek(start)
+    """Yield the bytes of a file; what is named as packed is unpacked by its content."""
+    if path.suffix.lower() not in PACKED_SUFFIXES:
+        with path.open("rb") as file:
+            file.seek(start)
             while chunk := file.read(_CHUNK):
                 yield chunk
-    except _DAMAGED as error:
-        if suffix not in _OPENERS:
-            raise
-        if suffix == ".gz" and not _is_gzip(path):
-            raise DataError(f"{path} is not gzip ({error}); give it its right suffix") from error
+        return
+    try:
+        decoder = open_decoder(path, threads=1)
+    except DamagedInputError as error:
+        if path.stat().st_size:
+            raise DataError(f"{path}: {error}; give it its right suffix") from error
         truncated(path, error)
-
-
-def _is_gzip(path: Path) -> bool:
-    """Tell whether a file begins as gzip does."""
-    with path.open("rb") as file:
-        return file.read(len(_GZIP)) == _GZIP
-
-
-def _zst_chunks(path: Path, truncated: _Truncated) -> Iterator[bytes]:
-    """Yield the plain bytes of a zst file of one or many frames."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-    with path.open("rb") as file:
-        frame, n_frames, given = decompressor.decompressobj(), 0, b""
-        is_open = False
-        try:
-            while chunk := given or file.read(1 << 20):
-                is_open = True
-                plain = frame.decompress(chunk)
-                if plain:
-                    yield plain
-                given = b""
-                if frame.eof:
-                    given, n_frames, is_open = frame.unused_data, n_frames + 1, False
-                    frame = decompressor.decompressobj()
-        except zstandard.ZstdError as error:
-            if not n_frames and "nknown frame" in str(error):
-                raise DataError(f"{path} is not zst ({error}); give it its right suffix") from error
-            truncated(path, error)
-            return
-    if is_open:
-        truncated(path, None)
+        return
+    try:
+        while chunk := decoder.read(_CHUNK):
+            yield chunk
+    except DamagedInputError as error:
+        truncated(path, error)
+    finally:
+        decoder.close()

@@ -1,4 +1,4 @@
-"""A census of a wiki's redirects: how many carry which category and which template.
+"""An inventory of a wiki's redirects: how many carry which category and which template.
 
 What the 33 categories of RedirectQA are to the English Wikipedia has to be found out for every
 other wiki. The counts say what there is, what of it is mapped to the taxonomy, and what more a
@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError, DumpError
 from surface_consistency.taxonomy import CATEGORIES, parse_category
-from surface_consistency_build.inventory.plan import LINK_TABLES, CensusPlan, Kind
+from surface_consistency_build.inventory.plan import LINK_TABLES, InventoryPlan, Kind
 from surface_consistency_build.wikimedia.construction._arrow import (
     TableWriter,
     Tally,
-    import_arrow,
     text_column,
 )
 from surface_consistency_build.wikimedia.construction.database import open_database, quoted
@@ -34,14 +35,18 @@ from surface_consistency_build.wikimedia.rcat_templates import (
     template_key,
 )
 from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
-from surface_consistency_build.wikimedia.streams import ProgressHook, ReadProgress
+from surface_consistency_build.wikimedia.streams import (
+    MarkedReadOptions,
+    ProgressHook,
+    ReadOptions,
+    ReadProgress,
+)
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
-__all__ = ["Census", "take_census"]
+__all__ = ["RedirectInventory", "take_inventory"]
 
 _NAMESPACES: Final[Mapping[int, Kind]] = {14: "category", 10: "template"}
 _PAGE, _REDIRECT, _ARTICLE, _CATEGORY, _TEMPLATE = 1, 2, 4, 8, 16
@@ -63,14 +68,14 @@ _STAGED: Final = {
 }
 _ARROW: Final = {"int64": "int64", "string": "string", "bool": "bool_"}
 
-Batches = Iterator["pa.RecordBatch"]
+Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Census:
+class RedirectInventory:
     """What the redirects of a wiki carry."""
 
-    plan: CensusPlan
+    plan: InventoryPlan
     """The wiki and the dumps."""
 
     n_redirects: int
@@ -104,8 +109,8 @@ class Census:
     """What the files did not tell, and what was left out."""
 
 
-def take_census(
-    plan: CensusPlan,
+def take_inventory(
+    plan: InventoryPlan,
     *,
     work: str | os.PathLike[str] | None = None,
     memory_limit: str = "2GB",
@@ -113,14 +118,14 @@ def take_census(
     allow_truncated: bool = False,
     require_end_mark: bool = False,
     progress: ProgressHook | None = None,
-) -> Census:
+) -> RedirectInventory:
     """Count what the redirects of a wiki carry.
 
     Each dump is read once; of the links those of redirects alone are kept, on disk, and DuckDB
     counts them. Memory holds a byte a page of the wiki, a batch, and `memory_limit`.
 
     Args:
-        plan: The files, from `plan_census`.
+        plan: The files, from `plan_inventory`.
         work: Folder for what is staged, which goes at the end; the system's for temporary files
             by default. It takes about a twentieth of the dumps' size.
         memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to `work`.
@@ -135,12 +140,10 @@ def take_census(
     Raises:
         DataError: If the wiki has no redirect, or the tables are not of one wiki and date.
         DumpError: If a dump is broken, or not the table it should be.
-        MissingDependencyError: If a library of the extra `build` is not installed.
 
     Warns:
         TruncatedDumpWarning: If a dump ends early and that is allowed.
     """
-    import_arrow()
     ends: dict[Path, str] = {}
 
     def watch(state: ReadProgress) -> None:
@@ -155,9 +158,13 @@ def take_census(
         if progress is not None:
             progress(state)
 
-    options = {"allow_truncated": allow_truncated, "threads": threads, "progress": watch}
+    options: ReadOptions = {
+        "allow_truncated": allow_truncated,
+        "threads": threads,
+        "progress": watch,
+    }
     with (
-        tempfile.TemporaryDirectory(prefix="census-", dir=work) as folder,
+        tempfile.TemporaryDirectory(prefix="inventory-", dir=work) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
     ):
         with ExitStack() as stack:
@@ -167,7 +174,7 @@ def take_census(
             file = quoted(str(Path(folder, f"{table}.parquet")))
             connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({file})")
         notes = [*reader.notes, *(f"{path.name} {how}" for path, how in ends.items())]
-        return _Counter(plan, connection, notes).census()
+        return _Counter(plan, connection, notes).inventory()
 
 
 class _Pages:
@@ -223,23 +230,22 @@ class _Fit:
 
 
 class _Reader:
-    """Reads the dumps of a census once each, and keeps what concerns redirects."""
+    """Reads the dumps of an inventory once each, and keeps what concerns redirects."""
 
     def __init__(
         self,
-        plan: CensusPlan,
+        plan: InventoryPlan,
         folder: Path,
         stack: ExitStack,
-        options: Mapping[str, Any],
+        options: ReadOptions,
         *,
         require_end_mark: bool,
     ) -> None:
-        pa = import_arrow()
         self.notes: list[str] = []
         """What was left out."""
         self._plan = plan
         self._options = options
-        self._marked = {**options, "require_end_mark": require_end_mark}
+        self._marked: MarkedReadOptions = {**options, "require_end_mark": require_end_mark}
         self._is_whole = not options["allow_truncated"]
         self._pages = _Pages()
         self._tally = Tally()
@@ -289,7 +295,6 @@ class _Reader:
 
     def _write(self, table: str, **columns: Any) -> None:  # noqa: ANN401  (Arrow columns)
         """Keep rows."""
-        pa = import_arrow()
         schema = self._schemas[table]
         arrays = [
             column.cast(schema.field(name).type)
@@ -332,17 +337,17 @@ class _Reader:
         for batch in self._sql(path, columns):
             flags = self._pages.flags(_ints(batch["rd_from"]))
             fit.add((flags & _PAGE) != 0, (flags & _REDIRECT) != 0)
-            kept, titles = text_column(batch, "rd_title", self._tally)
-            flags = self._pages.flags(_ints(kept["rd_from"]))
+            rows, titles = text_column(batch, "rd_title", self._tally)
+            flags = self._pages.flags(_ints(rows["rd_from"]))
             is_ours = (flags & (_REDIRECT | _ARTICLE)) == (_REDIRECT | _ARTICLE)
             is_whole = (
-                (_ints(kept["rd_namespace"]) == 0)
-                & ~_is_given(kept["rd_interwiki"])
-                & ~_is_given(kept["rd_fragment"])
+                (_ints(rows["rd_namespace"]) == 0)
+                & ~_is_given(rows["rd_interwiki"])
+                & ~_is_given(rows["rd_fragment"])
             )
             self._write(
                 "targets",
-                page_id=_take(kept["rd_from"], is_ours),
+                page_id=_take(rows["rd_from"], is_ours),
                 target=_take(titles, is_ours),
                 is_whole_article=is_whole[is_ours],
             )
@@ -416,7 +421,6 @@ class _Reader:
 
     def _read_links(self, kind: Kind, path: Path) -> None:
         """Keep the categories or templates of redirects, from a table of any schema."""
-        pa = import_arrow()
         known = read_create_table(path).names
         prefix = "cl" if kind == "category" else "tl"
         title, number = ("cl_to" if kind == "category" else "tl_title"), f"{prefix}_target_id"
@@ -437,15 +441,15 @@ class _Reader:
             is_ours = (flags & (_REDIRECT | _ARTICLE)) == (_REDIRECT | _ARTICLE)
             if "tl_namespace" in more and number not in more:
                 is_ours &= _ints(batch["tl_namespace"]) == 10
-            kept = batch.filter(_mask(is_ours))
-            names: Any = pa.nulls(kept.num_rows, pa.string())
+            rows = batch.filter(_mask(is_ours))
+            names: Any = pa.nulls(rows.num_rows, pa.string())
             if title in more:
-                kept, names = text_column(kept, title, self._tally)
+                rows, names = text_column(rows, title, self._tally)
             self._write(
                 "links",
-                kind=[kind] * kept.num_rows,
-                page_id=kept[f"{prefix}_from"],
-                target_id=kept[number] if number in more else pa.nulls(kept.num_rows, pa.int64()),
+                kind=[kind] * rows.num_rows,
+                page_id=rows[f"{prefix}_from"],
+                target_id=rows[number] if number in more else pa.nulls(rows.num_rows, pa.int64()),
                 name=names,
             )
         first = self._plan.tables.get("page", self._plan.paths[-1])
@@ -454,56 +458,51 @@ class _Reader:
 
     def _read_hidden(self, path: Path) -> None:
         """Keep the pages of hidden categories."""
-        pa = import_arrow()
         for batch in self._sql(path, ("pp_page", "pp_propname")):
-            is_hidden = pa.compute.equal(batch["pp_propname"].cast(pa.binary()), b"hiddencat")
+            is_hidden = pc.equal(batch["pp_propname"].cast(pa.binary()), b"hiddencat")
             self._write("hidden", page_id=batch["pp_page"].filter(is_hidden))
 
     def _read_english(self, path: Path) -> None:
         """Keep the English names of categories and templates."""
-        pa = import_arrow()
         for batch in self._sql(path, ("ll_from", "ll_lang", "ll_title")):
-            is_english = pa.compute.equal(batch["ll_lang"].cast(pa.binary()), b"en")
-            kept = batch.filter(pa.compute.fill_null(is_english, False))
-            flags = self._pages.flags(_ints(kept["ll_from"]))
-            kept = kept.filter(_mask((flags & (_CATEGORY | _TEMPLATE)) != 0))
-            kept, titles = text_column(kept, "ll_title", self._tally)
-            self._write("english", page_id=kept["ll_from"], english=titles)
+            is_english = pc.equal(batch["ll_lang"].cast(pa.binary()), b"en")
+            rows = batch.filter(pc.fill_null(is_english, False))
+            flags = self._pages.flags(_ints(rows["ll_from"]))
+            rows = rows.filter(_mask((flags & (_CATEGORY | _TEMPLATE)) != 0))
+            rows, titles = text_column(rows, "ll_title", self._tally)
+            self._write("english", page_id=rows["ll_from"], english=titles)
 
 
-def _is_alike(batch: "pa.RecordBatch", flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
+def _is_alike(batch: pa.RecordBatch, flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
     """Tell which rows of links say of their page's namespace what the page table does."""
-    pa = import_arrow()
     if "cl_type" in batch.schema.names:
-        is_category = pa.compute.equal(batch["cl_type"].cast(pa.binary()), b"subcat")
-        said = pa.compute.fill_null(is_category, False).to_numpy(zero_copy_only=False)
-        return np.asarray(said == ((flags & _CATEGORY) != 0))
+        is_category = pc.equal(batch["cl_type"].cast(pa.binary()), b"subcat")
+        in_table = pc.fill_null(is_category, False).to_numpy(zero_copy_only=False)
+        return np.asarray(in_table == ((flags & _CATEGORY) != 0))
     if "tl_from_namespace" in batch.schema.names:
-        said = _ints(batch["tl_from_namespace"]) == 0
-        return np.asarray(said == ((flags & _ARTICLE) != 0))
+        in_table = _ints(batch["tl_from_namespace"]) == 0
+        return np.asarray(in_table == ((flags & _ARTICLE) != 0))
     return np.ones(len(flags), dtype=bool)
 
 
-def _ints(column: "pa.Array") -> npt.NDArray[np.int64]:
+def _ints(column: pa.Array) -> npt.NDArray[np.int64]:
     """Give whole numbers as an array; NULL is -1."""
-    pa = import_arrow()
-    filled = pa.compute.fill_null(column.cast(pa.int64()), -1)
+    filled = pc.fill_null(column.cast(pa.int64()), -1)
     return np.asarray(filled.to_numpy(zero_copy_only=False), np.int64)
 
 
-def _is_given(column: "pa.Array") -> npt.NDArray[np.bool_]:
+def _is_given(column: pa.Array) -> npt.NDArray[np.bool_]:
     """Tell where a text is neither NULL nor empty."""
-    pc = import_arrow().compute
     given = pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
     return np.asarray(given.to_numpy(zero_copy_only=False), bool)
 
 
-def _mask(chosen: npt.NDArray[np.bool_]) -> "pa.Array":
+def _mask(chosen: npt.NDArray[np.bool_]) -> pa.Array:
     """Give a choice of rows as Arrow has it."""
-    return import_arrow().array(chosen)
+    return pa.array(chosen)
 
 
-def _take(column: "pa.Array", chosen: npt.NDArray[np.bool_]) -> "pa.Array":
+def _take(column: pa.Array, chosen: npt.NDArray[np.bool_]) -> pa.Array:
     """Keep the chosen rows of a column."""
     return column.filter(_mask(chosen))
 
@@ -577,13 +576,13 @@ class _Counter:
     """Counts what was staged."""
 
     def __init__(
-        self, plan: CensusPlan, connection: "duckdb.DuckDBPyConnection", notes: Sequence[str]
+        self, plan: InventoryPlan, connection: "duckdb.DuckDBPyConnection", notes: Sequence[str]
     ) -> None:
         self._plan = plan
         self._connection = connection
         self._notes = [*plan.notes, *notes]
 
-    def census(self) -> Census:
+    def inventory(self) -> RedirectInventory:
         """Count."""
         connection = self._connection
         connection.execute(_ENDS)
@@ -593,7 +592,7 @@ class _Counter:
         connection.execute(_CARRIED)
         self._check_names()
         self._map_names()
-        return Census(
+        return RedirectInventory(
             plan=self._plan,
             n_redirects=n_redirects,
             n_usable=n_usable,
@@ -638,9 +637,7 @@ class _Counter:
                 _MAPPING, (*row, label and CATEGORIES[label].type, by), strict=True
             ):
                 columns[key].append(value)
-        self._connection.register(
-            "mapping", import_arrow().table(columns, schema=_mapping_schema())
-        )
+        self._connection.register("mapping", pa.table(columns, schema=_mapping_schema()))
 
     def _counted(self, n_redirects: int) -> pd.DataFrame:
         """Count redirects by name, with examples."""
@@ -686,9 +683,8 @@ class _Counter:
         return pd.DataFrame(rows)
 
 
-def _mapping_schema() -> "pa.Schema":
+def _mapping_schema() -> pa.Schema:
     """Return the schema of what is known of names."""
-    pa = import_arrow()
     flags = {"is_hidden", "is_shell"}
     return pa.schema([(name, pa.bool_() if name in flags else pa.string()) for name in _MAPPING])
 

@@ -1,4 +1,4 @@
-"""Which dump files a census of a wiki's redirects reads."""
+"""Which dump files an inventory of a wiki's redirects reads."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from surface_consistency_build.wikimedia.construction.dump_files import (
 from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.wikis import WIKIS, WikiConfig, load_wiki, unmapped_wiki
 
-__all__ = ["KINDS", "LINK_TABLES", "CensusPlan", "Kind", "plan_census"]
+__all__ = ["KINDS", "LINK_TABLES", "InventoryPlan", "Kind", "plan_inventory"]
 
 Kind = Literal["category", "template"]
 KINDS: Final[tuple[Kind, ...]] = ("category", "template")
@@ -37,8 +37,8 @@ _SITE: Final = "https://dumps.wikimedia.org"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CensusPlan:
-    """The dump files of a census."""
+class InventoryPlan:
+    """The dump files of an inventory."""
 
     config: WikiConfig
     """The wiki, with what of it is mapped already."""
@@ -65,13 +65,13 @@ class CensusPlan:
 
         A kind that neither tells is left out.
         """
-        found: dict[Kind, str] = {}
+        kinds: dict[Kind, str] = {}
         for kind in KINDS:
             if LINK_TABLES[kind] in self.tables:
-                found[kind] = LINK_TABLES[kind]
+                kinds[kind] = LINK_TABLES[kind]
             elif self.pages_articles:
-                found[kind] = "text"
-        return found
+                kinds[kind] = "text"
+        return kinds
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -79,8 +79,8 @@ class CensusPlan:
         return (*self.tables.values(), *self.pages_articles)
 
 
-def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> CensusPlan:
-    """Look for the dump files of a census, by the names under which Wikimedia publishes them.
+def plan_inventory(folder: str | os.PathLike[str], wiki: str | None = None) -> InventoryPlan:
+    """Look for the dump files of an inventory, by the names under which Wikimedia publishes them.
 
     It needs `page` and `redirect`, or `pages-articles`; and for categories `categorylinks`, for
     templates `templatelinks` (both with `linktarget` where they name their targets by numbers), or
@@ -98,7 +98,7 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
 
     Raises:
         SourceNotFoundError: If there is no such folder, no or several wikis in it, or a file is
-            missing that the census cannot do without; names it and where to fetch it.
+            missing that the inventory cannot do without; names it and where to fetch it.
         RecordError: If the file that describes the wiki is broken.
         ValueError: If `wiki` is no name of a wiki.
     """
@@ -108,16 +108,16 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
     files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
     names = {file.name: file for file in files if file.is_file()}
     config, is_known = _config(wiki, wikis_of(names), place)
-    found = {role: paths for role, paths in wiki_tables(names, config.wiki).items() if paths}
-    if not found:
+    by_role = {role: paths for role, paths in wiki_tables(names, config.wiki).items() if paths}
+    if not by_role:
         there = ", ".join(wikis_of(names)) or "no wiki"
         raise SourceNotFoundError(
             f"{place} holds no dump of {config.wiki}, but of {there}; name one with --wiki, or "
             f"fetch the tables from {_SITE}/{config.wiki}/"
         )
-    date = table_date(found, config.wiki) or ""
-    text = tuple(found.pop("pages_articles", ()))
-    tables = {role: paths[0] for role, paths in found.items()}
+    date = table_date(by_role, config.wiki) or ""
+    text = tuple(by_role.pop("pages_articles", ()))
+    tables = {role: paths[0] for role, paths in by_role.items()}
     _check_redirects(tables, text, place, config.wiki, date)
     others = [*_other_dates(names, tables, config.wiki, date)]
     if "page" not in tables or "redirect" not in tables:
@@ -126,7 +126,7 @@ def plan_census(folder: str | os.PathLike[str], wiki: str | None = None) -> Cens
     is_text_needed = "page" not in tables or any(
         table not in tables for table in LINK_TABLES.values()
     )
-    plan = CensusPlan(
+    plan = InventoryPlan(
         config=config,
         is_known=is_known,
         date=date,

@@ -1,4 +1,4 @@
-"""A census of a wiki's redirects as files: counts, and a draft of the mapping for a build."""
+"""An inventory of a wiki's redirects as files: counts, and a draft of the mapping for a build."""
 
 import json
 import os
@@ -16,22 +16,22 @@ from surface_consistency.runs.files import output_folder, staged, write_csv, wri
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, TYPES
 from surface_consistency.text import one_line, printable
-from surface_consistency_build.inventory.counts import Census, take_census
-from surface_consistency_build.inventory.plan import KINDS, CensusPlan, Kind, plan_census
+from surface_consistency_build.inventory.counts import RedirectInventory, take_inventory
+from surface_consistency_build.inventory.plan import KINDS, InventoryPlan, Kind, plan_inventory
 from surface_consistency_build.wikimedia.streams import ProgressHook
 from surface_consistency_build.wikimedia.wikis import WIKIS, WikiConfig, load_wiki
 
 __all__ = [
     "MAPPING_FILE",
-    "CensusSettings",
-    "WrittenCensus",
-    "census_tables",
+    "InventorySettings",
+    "WrittenInventory",
     "draft_mapping",
-    "write_census",
+    "inventory_tables",
+    "write_inventory",
 ]
 
 MAPPING_FILE: Final = "mapping.toml"
-"""Name of the draft in the folder of a census."""
+"""Name of the draft in the folder of an inventory."""
 
 _MOST_DRAFTED: Final = 300
 _WIDTH: Final = 96
@@ -41,15 +41,16 @@ _TYPE_TITLES: Final = {name: kind.title for name, kind in TYPES.items()}
 _ROUTES: Final = {"category": "sql", "template": "xml"}
 
 
-class CensusSettings(Settings):
-    """How a census is taken."""
+class InventorySettings(Settings):
+    """How an inventory is taken."""
 
     wiki: str | None = None
     """A known wiki, a TOML or JSON file that describes one, or any database name such as frwiki;
     the only one of the folder by default."""
 
     least: int = Field(default=10, ge=1)
-    """Redirects that carry a name at least, for it to be listed and drafted; census.csv has all."""
+    """Redirects that carry a name at least, for it to be listed and drafted; inventory.csv has
+    all."""
 
     memory_limit: str = "2GB"
     """Memory for DuckDB; beyond it spills to disk."""
@@ -68,50 +69,49 @@ class CensusSettings(Settings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenCensus:
-    """A census and where it lies."""
+class WrittenInventory:
+    """An inventory and where it lies."""
 
-    census: Census
+    inventory: RedirectInventory
     """The counts."""
 
     folder: Path
-    """Folder of census.csv, census.json and mapping.toml."""
+    """Folder of inventory.csv, inventory.json and mapping.toml."""
 
 
-def write_census(
+def write_inventory(
     dumps: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    settings: CensusSettings | None = None,
+    settings: InventorySettings | None = None,
     *,
     progress: ProgressHook | None = None,
-) -> WrittenCensus:
-    """Take a census of a wiki's redirects, and draft a configuration of it.
+) -> WrittenInventory:
+    """Take an inventory of a wiki's redirects, and draft a configuration of it.
 
     Args:
         dumps: Folder of dump files, under the names by which Wikimedia publishes them.
-        out: Folder to write: census.csv (every category and template), census.json (the sums) and
-            mapping.toml (the draft, for `load_wiki` and `build redirectqa --wiki`).
+        out: Folder to write: inventory.csv (every category and template), inventory.json (the
+            sums) and mapping.toml (the draft, for `load_wiki` and `build redirectqa --wiki`).
         settings: How; None for the defaults.
         progress: Called as the dumps are read.
 
     Returns:
-        The census and the folder.
+        The inventory and the folder.
 
     Raises:
         SourceNotFoundError: If a dump is missing.
         DataError: If `out` holds a draft already, the wiki has no redirect, a dump is broken, or
             the tables are not of one wiki.
-        MissingDependencyError: If a library of the extra `build` is not installed.
     """
-    settings = settings or CensusSettings()
-    plan = plan_census(dumps, settings.wiki)
+    settings = settings or InventorySettings()
+    plan = plan_inventory(dumps, settings.wiki)
     folder = output_folder(out)
     if (folder / MAPPING_FILE).exists() and not settings.overwrite:
         raise DataError(
             f"{folder / MAPPING_FILE} is there already and may hold your own lines; take another "
             "--out, or replace it with --overwrite"
         )
-    census = take_census(
+    inventory = take_inventory(
         plan,
         work=folder,
         memory_limit=settings.memory_limit,
@@ -121,19 +121,21 @@ def write_census(
         progress=progress,
     )
     with staged(folder, last=MAPPING_FILE) as part:
-        write_csv(part / "census.csv", _rows(census.names))
-        write_json(part / "census.json", _sums(census))
-        write_text(part / MAPPING_FILE, draft_mapping(census, least=settings.least))
+        write_csv(part / "inventory.csv", _rows(inventory.names))
+        write_json(part / "inventory.json", _sums(inventory))
+        write_text(part / MAPPING_FILE, draft_mapping(inventory, least=settings.least))
     # What cannot be read back is no draft.
     load_wiki(folder / MAPPING_FILE)
-    return WrittenCensus(census=census, folder=folder)
+    return WrittenInventory(inventory=inventory, folder=folder)
 
 
-def census_tables(census: Census, *, least: int = 1, rows: int = 20) -> list[Table]:
-    """Lay a census out for people.
+def inventory_tables(
+    inventory: RedirectInventory, *, least: int = 1, rows: int = 20
+) -> list[Table]:
+    """Lay an inventory out for people.
 
     Args:
-        census: The counts.
+        inventory: The counts.
         least: Redirects that a name is carried by at least to be listed.
         rows: Names of each kind that are listed, the most frequent first.
 
@@ -142,11 +144,11 @@ def census_tables(census: Census, *, least: int = 1, rows: int = 20) -> list[Tab
     """
     tables = [
         Table(
-            frame=census.kinds,
+            frame=inventory.kinds,
             caption=(
-                f"{census.n_redirects:,} redirects of {census.plan.config.wiki} "
-                f"({census.plan.date}) in the article namespace; {census.n_usable:,} lead to a "
-                "whole article"
+                f"{inventory.n_redirects:,} redirects of {inventory.plan.config.wiki} "
+                f"({inventory.plan.date}) in the article namespace; {inventory.n_usable:,} lead "
+                "to a whole article"
             ),
             columns=[
                 Column(key="kind", title="by"),
@@ -159,9 +161,9 @@ def census_tables(census: Census, *, least: int = 1, rows: int = 20) -> list[Tab
             note="The last three count the redirects to whole articles.",
         )
     ]
-    for kind in census.plan.sources:
-        named = census.names[
-            (census.names["kind"] == kind) & (census.names["n_redirects"] >= least)
+    for kind in inventory.plan.sources:
+        named = inventory.names[
+            (inventory.names["kind"] == kind) & (inventory.names["n_redirects"] >= least)
         ]
         if named.empty:
             continue
@@ -190,48 +192,48 @@ def census_tables(census: Census, *, least: int = 1, rows: int = 20) -> list[Tab
                     Column(key="type", title="type", labels=_TYPE_TITLES),
                     Column(key="example", title="example"),
                 ],
-                note=f"{more:,} more are in census.csv." if more else "",
+                note=f"{more:,} more are in inventory.csv." if more else "",
             )
         )
     return tables
 
 
-def draft_mapping(census: Census, *, least: int = 1) -> str:
+def draft_mapping(inventory: RedirectInventory, *, least: int = 1) -> str:
     """Draft a configuration of the wiki that a build reads.
 
     What is mapped stands as a line of its own; what is not, as a comment with its counts and an
     example, so that a person who knows the wiki fills in what it is and takes the comment away.
 
     Args:
-        census: The counts.
+        inventory: The counts.
         least: Redirects that a name is carried by at least to be drafted, unless it is mapped.
 
     Returns:
         TOML with the fields of `WikiConfig`. A wiki of which nothing is mapped yet keeps its
         redirects uncategorised.
     """
-    config = census.plan.config
-    names = {kind: census.names[census.names["kind"] == kind] for kind in KINDS}
+    config = inventory.plan.config
+    names = {kind: inventory.names[inventory.names["kind"] == kind] for kind in KINDS}
     is_mapped = any(frame["label"].notna().any() for frame in names.values())
-    lines = [*_heading(census), *_fields(census.plan, is_mapped=is_mapped)]
+    lines = [*_heading(inventory), *_fields(inventory.plan, is_mapped=is_mapped)]
     for kind, frame in names.items():
-        if kind in census.plan.sources:
-            lines += _section(kind, frame, census.n_redirects, least)
+        if kind in inventory.plan.sources:
+            lines += _section(kind, frame, inventory.n_redirects, least)
     if config != WIKIS.get(config.name):
         lines += _questions(config)
     return "\n".join(lines) + "\n"
 
 
-def _heading(census: Census) -> Iterable[str]:
+def _heading(inventory: RedirectInventory) -> Iterable[str]:
     """Say what the draft is, and how to go on."""
-    plan = census.plan
-    yield f"# Draft of `surface-consistency build census`, {plan.config.wiki} {plan.date}, for"
+    plan = inventory.plan
+    yield f"# Draft of `surface-consistency build inventory`, {plan.config.wiki} {plan.date}, for"
     yield f"# `surface-consistency build redirectqa --wiki {MAPPING_FILE}`."
     yield (
-        f"# Of {census.n_redirects:,} redirects in the article namespace {census.n_usable:,} lead "
-        "to a whole article."
+        f"# Of {inventory.n_redirects:,} redirects in the article namespace "
+        f"{inventory.n_usable:,} lead to a whole article."
     )
-    for row in census.kinds.to_dict("records"):
+    for row in inventory.kinds.to_dict("records"):
         yield (
             f"# By {row['kind']} ({row['source']}): {row['n_mapped']:,} of these carry one that is "
             f"mapped, {row['n_unmapped']:,} none that is, {row['n_untagged']:,} none at all."
@@ -256,7 +258,7 @@ def _wrapped(text: str) -> Iterable[str]:
     yield line
 
 
-def _fields(plan: CensusPlan, *, is_mapped: bool) -> Iterable[str]:
+def _fields(plan: InventoryPlan, *, is_mapped: bool) -> Iterable[str]:
     """Write what is not mapping: from the known wiki, or one by one."""
     config = plan.config
     if config == WIKIS.get(config.name):
@@ -277,7 +279,7 @@ def _fields(plan: CensusPlan, *, is_mapped: bool) -> Iterable[str]:
         yield "# Nothing is mapped yet, so all redirects are kept under one label; write false"
         yield "# once something is."
         yield "uncategorised = true"
-    taken = f"Kinds of redirects after a census of {config.wiki}, {plan.date}."
+    taken = f"Kinds of redirects after an inventory of {config.wiki}, {plan.date}."
     yield f"notes = {_quoted(taken if is_mapped else config.notes)}"
 
 
@@ -300,7 +302,7 @@ def _section(kind: Kind, frame: pd.DataFrame, n_redirects: int, least: int) -> I
         yield f'#? {_quoted(_spaced(row["name"]))} = ""'
     n_rest = int((~is_mapped).sum()) - min(len(others), _MOST_DRAFTED)
     if n_rest:
-        yield f"# {n_rest:,} more are in census.csv."
+        yield f"# {n_rest:,} more are in inventory.csv."
 
 
 def _counts(row: Mapping[Any, Any], n_redirects: int) -> str:
@@ -341,18 +343,18 @@ def _rows(names: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _sums(census: Census) -> dict[str, Any]:
-    """Sum a census up for JSON."""
-    plan = census.plan
+def _sums(inventory: RedirectInventory) -> dict[str, Any]:
+    """Sum an inventory up for JSON."""
+    plan = inventory.plan
     return {
         "wiki": plan.config.wiki,
         "date": plan.date,
         "files": [path.name for path in plan.paths],
-        "n_redirects": census.n_redirects,
-        "n_usable": census.n_usable,
-        "kinds": census.kinds.to_dict("records"),
-        "labels": census.labels.to_dict("records"),
-        "notes": list(census.notes),
+        "n_redirects": inventory.n_redirects,
+        "n_usable": inventory.n_usable,
+        "kinds": inventory.kinds.to_dict("records"),
+        "labels": inventory.labels.to_dict("records"),
+        "notes": list(inventory.notes),
     }
 
 

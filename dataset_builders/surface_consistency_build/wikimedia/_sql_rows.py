@@ -1,11 +1,11 @@
-"""The rows of one INSERT in stretches: by the fast reader where it can, else by the slow."""
+"""The rows of one INSERT, a stretch of the dump at a time."""
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from surface_consistency_build.wikimedia._sql_fast_rows import FastRows
+import pyarrow as pa
+
 from surface_consistency_build.wikimedia._sql_statements import (
     MAX_STATEMENT_BYTES,
     DumpFaultError,
@@ -14,14 +14,10 @@ from surface_consistency_build.wikimedia._sql_statements import (
 from surface_consistency_build.wikimedia.sql_tables import (
     STRING,
     SqlColumn,
-    ValueKind,
     decode_literal,
 )
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["BatchBuilder", "RowReader", "SlowResult", "SlowRows", "Value"]
+__all__ = ["BatchBuilder", "RowReader"]
 
 Value = bytes | int | float | None
 
@@ -33,55 +29,89 @@ _SPACE = re.compile(rb"\s*+")
 _BATCH_ROWS = 1 << 16
 _BATCH_BYTES = 1 << 24
 _STRETCH_BYTES = 1 << 18
-_LEAST_FAST_BYTES = 1 << 13
-_END = re.compile(rb";\n")
 
 
-@dataclass(frozen=True, slots=True)
-class SlowResult:
-    """What was read of one stretch."""
+class RowReader:
+    """Reads rows of one shape from where a window stands, into batches.
 
-    rows: list[tuple[Value, ...]]
-    """The wanted values of each row."""
-    end: int
-    """Where the row after the last one starts."""
-    is_statement_over: bool
-    """Whether the last row was the INSERT's last."""
-    fault: str | None = None
-    """What is wrong with a value of the row that starts at `end`."""
+    Args:
+        names: The columns of the INSERT, in its order.
+        columns: The wanted columns.
+        window: The dump.
+        builder: What gathers the rows.
+    """
 
-
-class SlowRows:
-    """Reads rows of one shape."""
-
-    def __init__(self, n_columns: int, wanted: Sequence[int], kinds: Sequence[ValueKind]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        columns: Sequence[SqlColumn],
+        window: Window,
+        builder: "BatchBuilder",
+    ) -> None:
+        positions = [names.index(column.name) for column in columns]
+        wanted = sorted(positions)
+        self._kinds = [columns[positions.index(position)].kind for position in wanted]
+        self._order = [wanted.index(position) for position in positions]
         fields = [
             rb"\s*+(%b)\s*+" % _VALUE if position in wanted else rb"\s*+%b\s*+" % _VALUE
-            for position in range(n_columns)
+            for position in range(len(names))
         ]
         self._row = re.compile(rb"\s*+\(%b\)\s*+([,;])" % b",".join(fields), re.DOTALL)
-        self._n_columns = n_columns
-        self._kinds = tuple(kinds)
+        self._n_columns = len(names)
+        self._window = window
+        self._builder = builder
 
-    def parse(self, data: bytes, start: int, stop: int) -> SlowResult:
-        """Read the rows that start in a stretch and are whole."""
-        rows: list[tuple[Value, ...]] = []
-        position = start
-        while position < stop:
-            found = self._row.match(data, position)
-            if found is None:
-                break
-            *literals, separator = found.groups()
-            try:
-                rows.append(tuple(map(decode_literal, literals, self._kinds)))
-            except ValueError as error:
-                return SlowResult(rows, position, False, str(error))
-            position = found.end()
-            if separator == b";":
-                return SlowResult(rows, position, True)
-        return SlowResult(rows, position, False)
+    def read_stretch(self) -> Literal["more", "over", "cut off"]:
+        """Read rows: "over" after the INSERT's last, "cut off" if the dump ends before that.
 
-    def fault(self, data: bytes, start: int) -> str | None:
+        A row that is not as it should be raises `DumpFaultError`; those before it have been added.
+        """
+        window = self._window
+        if window.unused < _STRETCH_BYTES:
+            window.fill()
+        size = _STRETCH_BYTES
+        while True:
+            start = window.position
+            if self._read_rows(start + size):
+                return "over"
+            if window.position > start:
+                return "more"
+            if size < window.unused:
+                size *= 2
+            elif not self._hold_more():
+                return "cut off"
+
+    def _read_rows(self, stop: int) -> bool:
+        """Read the whole rows that start before a byte; say whether the INSERT ended."""
+        window, is_over = self._window, False
+        rows: list[list[Value]] = []
+        try:
+            while not is_over and window.position < stop:
+                row = self._row.match(window.data, window.position)
+                if row is None:
+                    break
+                *literals, separator = row.groups()
+                values = [*map(decode_literal, literals, self._kinds)]
+                rows.append([values[place] for place in self._order])
+                window.position = row.end()
+                is_over = separator == b";"
+        except ValueError as error:
+            raise DumpFaultError(f"a row has a wrong value: {error}") from None
+        finally:
+            self._builder.add_rows(rows)
+        return is_over
+
+    def _hold_more(self) -> bool:
+        """Hold more of the dump, if a row that is not whole could become so."""
+        window = self._window
+        fault = self._fault(window.data, window.position)
+        if fault:
+            raise DumpFaultError(f"a row is broken: {fault}")
+        if window.unused > MAX_STATEMENT_BYTES:
+            raise DumpFaultError(f"a row is longer than {MAX_STATEMENT_BYTES:,} bytes")
+        return window.fill()
+
+    def _fault(self, data: bytes, start: int) -> str | None:
         """Say what is wrong with an unreadable row; None if the bytes end before that."""
         place = _after_space(data, start)
         if place == len(data):
@@ -118,16 +148,14 @@ class SlowRows:
 
 def _after_space(data: bytes, start: int) -> int:
     """Return where white space ends."""
-    found = _SPACE.match(data, start)
-    return found.end() if found else start
+    space = _SPACE.match(data, start)
+    return space.end() if space else start
 
 
 class BatchBuilder:
     """Gathers columns until they make a batch."""
 
     def __init__(self, columns: Sequence[SqlColumn]) -> None:
-        import pyarrow as pa
-
         kinds = {"integer": pa.int64(), "unsigned": pa.uint64(), "float": pa.float64()}
         self.schema = pa.schema(
             [(each.name, kinds.get(each.kind, pa.binary())) for each in columns]
@@ -149,103 +177,21 @@ class BatchBuilder:
         """Whether there is nothing to take."""
         return self._n_rows == 0
 
-    def add_columns(self, columns: "Sequence[pa.Array]", n_rows: int) -> None:
-        """Add rows that are in columns already."""
-        for parts, column in zip(self._parts, columns, strict=True):
-            parts.append(column)
-            self._n_bytes += column.nbytes
-        self._n_rows += n_rows
-        self.total_rows += n_rows
-
-    def add_rows(self, rows: Sequence[tuple[Value, ...]]) -> None:
+    def add_rows(self, rows: Sequence[Sequence[Value]]) -> None:
         """Add rows one by one."""
-        import pyarrow as pa
+        if not rows:
+            return
+        for parts, values, kind in zip(
+            self._parts, zip(*rows, strict=True), self.schema.types, strict=True
+        ):
+            parts.append(pa.array(values, kind))
+            self._n_bytes += parts[-1].nbytes
+        self._n_rows += len(rows)
+        self.total_rows += len(rows)
 
-        if rows:
-            columns = zip(*rows, strict=True)
-            types = self.schema.types
-            self.add_columns(
-                [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)],
-                len(rows),
-            )
-
-    def take(self) -> "pa.RecordBatch":
+    def take(self) -> pa.RecordBatch:
         """Return the batch and start the next."""
-        import pyarrow as pa
-
         columns = [pa.concat_arrays(parts) for parts in self._parts]
         self._parts = [[] for _ in columns]
         self._n_rows = self._n_bytes = 0
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-class RowReader:
-    """Reads rows of one shape from where a window stands, into batches."""
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        columns: Sequence[SqlColumn],
-        window: Window,
-        builder: BatchBuilder,
-    ) -> None:
-        positions = [names.index(column.name) for column in columns]
-        wanted = sorted(positions)
-        kinds = [columns[positions.index(position)].kind for position in wanted]
-        self._order = [wanted.index(position) for position in positions]
-        self._fast = FastRows(len(names), wanted, kinds)
-        self._slow = SlowRows(len(names), wanted, kinds)
-        self._window = window
-        self._builder = builder
-
-    def read_stretch(self) -> Literal["more", "over", "cut off"]:
-        """Read rows: "over" after the INSERT's last, "cut off" if the dump ends before that.
-
-        A row that is not as it should be raises `DumpFaultError`; those before it have been added.
-        """
-        window = self._window
-        if window.unused < _STRETCH_BYTES:
-            window.fill()
-        size = _STRETCH_BYTES
-        while True:
-            start = window.position
-            is_over = self._parse(size)
-            if is_over:
-                return "over"
-            if window.position > start:
-                return "more"
-            if size < window.unused:
-                size *= 2
-            elif not self._hold_more():
-                return "cut off"
-
-    def _parse(self, size: int) -> bool:
-        """Read the whole rows of a stretch; say whether the INSERT ended."""
-        window = self._window
-        data, start = window.data, window.position
-        stop = min(start + size, len(data))
-        # mysqldump escapes line ends within strings; where one is not, the rows are found as well.
-        end = _END.search(data, start, stop)
-        stop = end.end() - 1 if end else stop
-        if stop - start >= _LEAST_FAST_BYTES:
-            fast = self._fast.parse(data, start, stop)
-            if fast is not None and fast.n_rows:
-                self._builder.add_columns([fast.columns[i] for i in self._order], fast.n_rows)
-                window.position = fast.end
-                return fast.is_statement_over
-        slow = self._slow.parse(data, start, stop)
-        self._builder.add_rows([tuple([row[i] for i in self._order]) for row in slow.rows])
-        window.position = slow.end
-        if slow.fault:
-            raise DumpFaultError(f"a row has a wrong value: {slow.fault}")
-        return slow.is_statement_over
-
-    def _hold_more(self) -> bool:
-        """Hold more of the dump, if a row that is not whole could become so."""
-        window = self._window
-        fault = self._slow.fault(window.data, window.position)
-        if fault:
-            raise DumpFaultError(f"a row is broken: {fault}")
-        if window.unused > MAX_STATEMENT_BYTES:
-            raise DumpFaultError(f"a row is longer than {MAX_STATEMENT_BYTES:,} bytes")
-        return window.fill()

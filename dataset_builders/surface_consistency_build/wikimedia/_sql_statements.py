@@ -160,8 +160,8 @@ def next_statement(window: Window) -> Statement | Literal["end", "cut off"]:
 def _skip_blank(window: Window) -> bool:
     """Use up white space, comments and lone semicolons; False if nothing else is left."""
     while True:
-        found = _BLANK.match(window.data, window.position)
-        window.position = found.end() if found else window.position
+        blank = _BLANK.match(window.data, window.position)
+        window.position = blank.end() if blank else window.position
         if window.unused > 1 and not _COMMENT_START.match(window.data, window.position):
             return True
         _refuse_endless(window, "comment")
@@ -175,10 +175,10 @@ def _skip_blank(window: Window) -> bool:
 def _whole(window: Window) -> bytes | None:
     """Use up a statement to its semicolon; None if the dump ends before."""
     while True:
-        found = _WHOLE.match(window.data, window.position)
-        if found:
-            window.position = found.end()
-            return found[0]
+        statement = _WHOLE.match(window.data, window.position)
+        if statement:
+            window.position = statement.end()
+            return statement[0]
         _refuse_endless(window, "statement")
         if not window.fill():
             return None
@@ -186,15 +186,15 @@ def _whole(window: Window) -> bytes | None:
 
 def _insert(window: Window) -> InsertInto | None:
     """Use up the head of an INSERT; None if the dump ends in it."""
-    found = _INSERT.match(window.data, window.position)
-    if found is None:
+    head = _INSERT.match(window.data, window.position)
+    if head is None:
         start = window.data[window.position : window.position + 80]
         if window.is_at_end and b";" not in window.data[window.position :]:
             return None
         raise DumpFaultError(f"an INSERT that is not followed by VALUES: {start!r}")
-    window.position = found.end()
-    names = tuple(name_of(name) for name in _COLUMN.findall(found[2] or b""))
-    return InsertInto(name_of(found[1]), names or None)
+    window.position = head.end()
+    names = tuple(name_of(name) for name in _COLUMN.findall(head[2] or b""))
+    return InsertInto(name_of(head[1]), names or None)
 
 
 def _refuse_endless(window: Window, what: str) -> None:

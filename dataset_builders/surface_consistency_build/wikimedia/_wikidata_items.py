@@ -1,23 +1,22 @@
-"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields.
-
-This module needs msgspec, so `wikidata` imports it when a dump is read.
-"""
+"""The items of a Wikidata dump, by a typed decoder that builds only the wanted fields."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from operator import attrgetter
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeVar, cast
 
 import msgspec
 import numpy as np
 
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
+from surface_consistency_build.wikimedia.streams import (
+    DumpStream,
+    MarkedReadOptions,
+    open_ahead,
+)
 
-if TYPE_CHECKING:
-    from surface_consistency_build.wikimedia.wikidata import WikidataCounts
-
-__all__ = ["Entity", "EntityDecoder", "dump_items"]
+__all__ = ["Entity", "EntityDecoder", "WikidataCounts", "dump_items"]
 
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
@@ -25,6 +24,17 @@ _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _FRAME = b" \t\r\n,[]"
 _NEWLINE = 10
 _LONGEST_ID = len("Q") + 18  # What fits into 64 bits.
+
+
+@dataclass(slots=True, kw_only=True)
+class WikidataCounts:
+    """Counts that grow while a Wikidata dump is read."""
+
+    n_items: int = 0
+    """Items read so far."""
+
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 class _Text(msgspec.Struct, gc=False):
@@ -164,21 +174,11 @@ def _item_number(snak: _Snak) -> int | None:
 def dump_items(
     path: str | os.PathLike[str],
     decoder: EntityDecoder,
-    counts: "WikidataCounts",
-    *,
-    allow_truncated: bool,
-    require_end_mark: bool,
-    progress: ProgressHook | None,
-    threads: int | None,
+    counts: WikidataCounts,
+    options: MarkedReadOptions,
 ) -> Iterator[tuple[int, Entity]]:
     """Yield the items of a dump with the number after Q, and count what is passed over."""
-    with open_ahead(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-    ) as (stream, chunks):
+    with open_ahead(path, **options) as (stream, chunks):
         reader = _BlockReader(stream, decoder, counts)
         for block in _line_blocks(stream, chunks, reader):
             yield from reader.items(block)
@@ -190,9 +190,7 @@ def dump_items(
 class _BlockReader:
     """Decodes blocks of whole lines."""
 
-    def __init__(
-        self, stream: DumpStream, decoder: EntityDecoder, counts: "WikidataCounts"
-    ) -> None:
+    def __init__(self, stream: DumpStream, decoder: EntityDecoder, counts: WikidataCounts) -> None:
         self.is_damaged = False
         self._stream = stream
         self._decoder = decoder
@@ -238,17 +236,17 @@ class _BlockReader:
 
     def _line_by_line(self, block: bytes) -> tuple[list[Entity], tuple[str, int] | None]:
         """Decode lines until one is no entity; blocks without commas, or damaged, come here."""
-        found: list[Entity] = []
+        entities: list[Entity] = []
         offset = self._offset
         for number, line in enumerate(block.split(b"\n"), self._n_lines + 1):
             body = line.strip(_FRAME)
             try:
-                found.extend(self._decoder.decode_array(b"[%b]" % body))
+                entities.extend(self._decoder.decode_array(b"[%b]" % body))
             except _ERRORS as error:
                 problem = "too deeply nested" if type(error) is RecursionError else error
-                return found, (f"line {number:,} is no Wikidata entity ({problem})", offset)
+                return entities, (f"line {number:,} is no Wikidata entity ({problem})", offset)
             offset += len(line) + 1
-        return found, None
+        return entities, None
 
     def _counted(self, entities: Iterable[Entity]) -> Iterator[tuple[int, Entity]]:
         """Yield the items among entities, with their numbers."""

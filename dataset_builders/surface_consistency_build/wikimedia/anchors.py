@@ -5,11 +5,11 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
 from surface_consistency_build.wikimedia._export_parser import RawPage, export_pages
 from surface_consistency_build.wikimedia.pages_xml import link_parts, redirect_link
-from surface_consistency_build.wikimedia.streams import ProgressHook, open_ahead
+from surface_consistency_build.wikimedia.streams import ReadOptions, open_ahead
 from surface_consistency_build.wikimedia.wikitext import SiteInfo, rendered_part
 
 __all__ = ["LinkedPage", "PageLink", "linked_text", "read_linked_pages"]
@@ -70,19 +70,15 @@ def read_linked_pages(
     path: str | os.PathLike[str],
     *,
     namespaces: Collection[int] | None = (0,),
-    allow_truncated: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Iterator[LinkedPage]:
     """Read the pages of a MediaWiki export with their links.
 
     Args:
         path: The export, packed or not.
         namespaces: Namespaces to keep; all when None.
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
+            many threads unpack: `ReadOptions`.
 
     Yields:
         The pages in order. Redirects to other wikis and namespaces are left out.
@@ -94,10 +90,7 @@ def read_linked_pages(
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
-    with open_ahead(path, allow_truncated=allow_truncated, progress=progress, threads=threads) as (
-        stream,
-        chunks,
-    ):
+    with open_ahead(path, **options) as (stream, chunks):
         for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=False):
             made = _linked_page(page)
             if made is not None:
@@ -202,19 +195,19 @@ def _close(stack: list[tuple[str, int]], spans: list[tuple[int, int]], kind: str
 
 def _link_spans(text: str, site: SiteInfo) -> list[tuple[int, int]]:
     """Find links: those of files and categories with all that is in them, else the innermost."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     stack: list[int] = []
     for token in _BRACKETS.finditer(text):
         if token[0] == "[[":
             stack.append(token.start())
         elif stack:
             start = stack.pop()
-            holds = bool(found) and found[-1][0] > start
+            holds = bool(spans) and spans[-1][0] > start
             if not holds or _is_embedded(text[start + 2 : token.end()], site):
-                while found and found[-1][0] > start:
-                    found.pop()
-                found.append((start, token.end()))
-    return found
+                while spans and spans[-1][0] > start:
+                    spans.pop()
+                spans.append((start, token.end()))
+    return spans
 
 
 def _is_embedded(link: str, site: SiteInfo) -> bool:

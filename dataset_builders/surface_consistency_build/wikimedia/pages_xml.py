@@ -5,12 +5,12 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Unpack
 from urllib.parse import unquote
 
 from surface_consistency_build.wikimedia._export_parser import RawPage, export_pages
 from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_SHELLS, template_key
-from surface_consistency_build.wikimedia.streams import ProgressHook, open_ahead
+from surface_consistency_build.wikimedia.streams import ReadOptions, open_ahead
 from surface_consistency_build.wikimedia.wikitext import (
     SiteInfo,
     TemplateCall,
@@ -90,9 +90,7 @@ def read_pages(
     path: str | os.PathLike[str],
     *,
     namespaces: Collection[int] | None = (0,),
-    allow_truncated: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Iterator[WikiPage]:
     """Read the pages of a MediaWiki export (`pages-articles` and its like).
 
@@ -101,10 +99,8 @@ def read_pages(
     Args:
         path: The export, packed or not.
         namespaces: Namespaces to keep; all when None.
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
+            many threads unpack: `ReadOptions`.
 
     Yields:
         The pages in order. Of several revisions the last one counts.
@@ -117,10 +113,7 @@ def read_pages(
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
-    with open_ahead(path, allow_truncated=allow_truncated, progress=progress, threads=threads) as (
-        stream,
-        chunks,
-    ):
+    with open_ahead(path, **options) as (stream, chunks):
         for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=False):
             yield WikiPage(
                 page_id=page.page_id or 0,
@@ -149,8 +142,8 @@ def redirect_link(text: str, *, is_known: bool = False) -> re.Match[str] | None:
         >>> redirect_link("# a list of [[things]]") is None
         True
     """
-    found = _LISTED.match(text)
-    return _ANY.match(text) if found is None and is_known else found
+    listed = _LISTED.match(text)
+    return _ANY.match(text) if listed is None and is_known else listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +184,7 @@ def read_redirects(
     *,
     namespaces: Collection[int] | None = (0,),
     shells: Collection[str] = ENWIKI_SHELLS,
-    allow_truncated: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
+    **options: Unpack[ReadOptions],
 ) -> Iterator[RedirectPage]:
     """Read the redirects of a MediaWiki export, with the templates that sort them.
 
@@ -204,10 +195,8 @@ def read_redirects(
         path: The export, packed or not.
         namespaces: Namespaces to keep; all when None.
         shells: Templates whose bare parameters name redirect-category templates without their "R".
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
+            many threads unpack: `ReadOptions`.
 
     Yields:
         The redirects in order.
@@ -221,10 +210,7 @@ def read_redirects(
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
     keys = frozenset(map(template_key, shells))
-    with open_ahead(path, allow_truncated=allow_truncated, progress=progress, threads=threads) as (
-        stream,
-        chunks,
-    ):
+    with open_ahead(path, **options) as (stream, chunks):
         for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=True):
             redirect = _redirect(page, keys)
             if redirect is not None:

@@ -4,13 +4,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Unpack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
 
 from surface_consistency.errors import DumpError
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_ahead
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_ahead
 
 __all__ = ["PageviewCounts", "read_pageviews"]
 
@@ -42,12 +43,9 @@ def read_pageviews(
     path: str | os.PathLike[str],
     *,
     project: str,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: PageviewCounts | None = None,
-) -> Iterator["pa.RecordBatch"]:
+    **options: Unpack[MarkedReadOptions],
+) -> Iterator[pa.RecordBatch]:
     """Read the lines of one project in a `pageview_complete` file, daily or monthly.
 
     A line is "de.wikipedia Obergesteln 585473 desktop 2 K1U1": project, title, page, kind of
@@ -62,13 +60,10 @@ def read_pageviews(
     Args:
         path: The file, packed or not.
         project: The project, such as "en.wikipedia".
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a file that is not packed: nothing tells whether one that ends
-            with a line is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the lines, and those of the project that cannot be read.
+        options: Whether a damaged file is read as far as it goes, whether one that is not packed
+            is refused (nothing tells whether it is whole), who hears of progress, and how many
+            threads unpack: `MarkedReadOptions`.
 
     Yields:
         Batches with the columns `title` (binary, with underscores), `page_id` (int64 or null) and
@@ -90,14 +85,7 @@ def read_pageviews(
         rb"^%b (?:%b\r?$|(.*))" % (re.escape(project.encode()), _FIELDS), re.MULTILINE
     )
     prefix = project.encode() + b" "
-    with open_ahead(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-        chunk_bytes=_CHUNK_BYTES,
-    ) as (stream, chunks):
+    with open_ahead(path, chunk_bytes=_CHUNK_BYTES, **options) as (stream, chunks):
         for block in _line_blocks(stream, chunks):
             start = 0 if block.startswith(prefix) else block.find(b"\n" + prefix)
             if start < 0:
@@ -109,24 +97,20 @@ def read_pageviews(
                 seen.n_rows += batch.num_rows
                 yield batch
                 continue
-            found = lines.findall(block, start, last)
-            rows = _sound_rows(found, seen, project, stream)
+            fields = lines.findall(block, start, last)
+            rows = _sound_rows(fields, seen, project, stream)
             if rows:
                 yield _batch(rows)
         if seen.n_malformed and not seen.n_rows:
             raise _too_many(seen, project, stream)
 
 
-def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
+def _plain_batch(block: bytes, project: str) -> pa.RecordBatch | None:
     """Read lines of six fields at once; None where a line needs a closer look.
 
     Quotes are looked at closely, and so are lines without a page, of other line ends, or of fields
     that are not what they should be.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
     if b' "' in block or b"\r" in block or b"\n\n" in block:
         return None
     types = {"project": pa.binary(), "title": pa.binary(), "page_id": pa.int64()}
@@ -150,10 +134,8 @@ def _plain_batch(block: bytes, project: str) -> "pa.RecordBatch | None":
     return batch
 
 
-def _is_sound(table: "pa.Table") -> bool:
+def _is_sound(table: pa.Table) -> bool:
     """Tell whether every line has a title, views and an access of letters, as a pattern would."""
-    import pyarrow.compute as pc
-
     accesses = pc.unique(table["access"]).to_pylist()
     views = pc.min_max(table["views"]).as_py()
     pages = pc.min_max(table["page_id"]).as_py()["min"]
@@ -207,19 +189,19 @@ def _no_pageviews(stream: DumpStream, block: bytes) -> DumpError:
 
 
 def _sound_rows(
-    found: list[tuple[bytes, bytes, bytes, bytes]],
+    fields: list[tuple[bytes, bytes, bytes, bytes]],
     counts: PageviewCounts,
     project: str,
     stream: DumpStream,
 ) -> list[tuple[bytes, bytes, bytes, bytes]]:
     """Count the lines, and leave out those that could not be read."""
-    rows = [row for row in found if row[2]]
+    rows = [row for row in fields if row[2]]
     counts.n_rows += len(rows)
-    n_malformed = len(found) - len(rows)
+    n_malformed = len(fields) - len(rows)
     if n_malformed:
         counts.n_malformed += n_malformed
         if counts.first_malformed is None:
-            rest = next(row[3] for row in found if not row[2])
+            rest = next(row[3] for row in fields if not row[2])
             counts.first_malformed = f"{project} {rest.decode('utf-8', 'replace')}"
         n_lines = counts.n_rows + counts.n_malformed
         if counts.n_malformed > max(_MALFORMED_ALLOWED, _MALFORMED_SHARE * n_lines):
@@ -237,11 +219,8 @@ def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DumpE
     )
 
 
-def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> "pa.RecordBatch":
+def _batch(rows: list[tuple[bytes, bytes, bytes, bytes]]) -> pa.RecordBatch:
     """Turn rows into a batch."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     titles, pages, views, _ = zip(*rows, strict=True)
     page_text = pa.array(pages, pa.string())
     known = pc.if_else(pc.equal(page_text, ""), pa.scalar(None, pa.string()), page_text)

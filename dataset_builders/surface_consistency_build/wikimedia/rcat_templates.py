@@ -106,6 +106,6 @@ def categories_of_templates(
         >>> categories_of_templates(["R from move", "R from maiden name", "r_typo"])
         ('Redirects_from_birth_names', 'Redirects_from_misspellings')
     """
-    found = {table[key] for key in map(template_key, templates) if key in table}
-    known = [label for label in CATEGORIES if label in found]
-    return (*known, *sorted(found.difference(known)))
+    categories = {table[key] for key in map(template_key, templates) if key in table}
+    known = [label for label in CATEGORIES if label in categories]
+    return (*known, *sorted(categories.difference(known)))

@@ -3,12 +3,13 @@
 import os
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import Self, Unpack
+
+import pyarrow as pa
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DumpError,
-    MissingDependencyError,
     TruncatedDumpWarning,
 )
 from surface_consistency_build.wikimedia._sql_rows import BatchBuilder, RowReader
@@ -20,15 +21,12 @@ from surface_consistency_build.wikimedia._sql_statements import (
     next_statement,
 )
 from surface_consistency_build.wikimedia.sql_tables import SqlColumn, SqlTable, parse_create_table
-from surface_consistency_build.wikimedia.streams import DumpStream, ProgressHook, open_dump
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_dump
 
 __all__ = ["SqlRows", "first_table", "read_create_table", "read_sql"]
 
 
-class SqlRows(Iterator["pa.RecordBatch"]):
+class SqlRows(Iterator[pa.RecordBatch]):
     """Batches of a table's rows; `read_sql` makes one.
 
     Args:
@@ -37,10 +35,6 @@ class SqlRows(Iterator["pa.RecordBatch"]):
     """
 
     def __init__(self, stream: DumpStream, columns: Sequence[str]) -> None:
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("Reading SQL dumps", "pyarrow", "build") from error
         self._stream = stream
         self._window = Window(stream)
         self.table: SqlTable = first_table(self._window)
@@ -55,7 +49,7 @@ class SqlRows(Iterator["pa.RecordBatch"]):
         self._batches = self._read()
 
     @property
-    def schema(self) -> "pa.Schema":
+    def schema(self) -> pa.Schema:
         """The batches' schema; a table without rows has one too."""
         return self._builder.schema
 
@@ -75,10 +69,10 @@ class SqlRows(Iterator["pa.RecordBatch"]):
         self._batches.close()
         self._stream.close()
 
-    def __next__(self) -> "pa.RecordBatch":
+    def __next__(self) -> pa.RecordBatch:
         return next(self._batches)
 
-    def _read(self) -> "Generator[pa.RecordBatch, None, None]":
+    def _read(self) -> Generator[pa.RecordBatch, None, None]:
         """Give batches until the dump ends."""
         with self._stream:
             try:
@@ -233,11 +227,7 @@ def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
 def read_sql(
     path: str | os.PathLike[str],
     columns: Sequence[str],
-    *,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> SqlRows:
     """Read some columns of a SQL dump.
 
@@ -253,11 +243,9 @@ def read_sql(
     Args:
         path: The dump; plain, gzip or bzip2.
         columns: Names of the wanted columns; the batches have them in this order.
-        allow_truncated: Keep what came before the place where the dump is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of which nothing tells whether it is whole.
-        progress: Called as the dump is read.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
+        options: Whether a damaged dump is read as far as it goes, whether a plain one of which
+            nothing tells that it is whole is refused, who hears of progress, and how many threads
+            unpack: `MarkedReadOptions`.
 
     Returns:
         An iterator of record batches, which counts its rows.
@@ -269,7 +257,6 @@ def read_sql(
             is cut off, or a row breaks the table's form; the message names the file, the byte, and
             how many rows came before.
         ValueError: If no column is asked for, or one twice.
-        MissingDependencyError: If pyarrow is not installed.
 
     Warns:
         TruncatedDumpWarning: If the dump is cut off or damaged and that is allowed; once.
@@ -289,13 +276,7 @@ def read_sql(
     """
     if not columns or len(set(columns)) != len(columns):
         raise ValueError(f"columns must name at least one column and none twice, got {columns!r}")
-    stream = open_dump(
-        path,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
-        threads=threads,
-    )
+    stream = open_dump(path, **options)
     try:
         return SqlRows(stream, columns)
     except BaseException:

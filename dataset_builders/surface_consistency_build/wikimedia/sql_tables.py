@@ -198,26 +198,26 @@ def decode_literal(literal: bytes, kind: ValueKind) -> bytes | int | float | Non
     """
     if literal.upper() == b"NULL":
         return None
-    found = _LITERAL.fullmatch(literal)
-    if found is None:
+    parts = _LITERAL.fullmatch(literal)
+    if parts is None:
         if not _NUMBER.fullmatch(literal):
             raise ValueError(f"{literal[:60]!r} is no literal")
         return _number(literal, kind)
-    if found["string"] is not None:
-        text = _ESCAPED.sub(_meant, found["string"][1:-1])
+    if parts["string"] is not None:
+        text = _ESCAPED.sub(_meant, parts["string"][1:-1])
         return text if kind in {"bytes", "decimal"} else _number(text, kind)
-    digits = found["hex"] or found["quoted_hex"]
+    digits = parts["hex"] or parts["quoted_hex"]
     raw = bytes.fromhex(("0" * (len(digits) % 2)) + digits.decode())
     return raw if kind == "bytes" else _number(b"%d" % int.from_bytes(raw, "big"), kind)
 
 
-def _meant(found: re.Match[bytes]) -> bytes:
+def _meant(escape: re.Match[bytes]) -> bytes:
     """Return what one escape stands for."""
-    letter = found[1]
+    letter = escape[1]
     if letter is None:
         return b"'"
     if letter in {b"%", b"_"}:
-        return found[0]
+        return escape[0]
     return ESCAPES.get(letter, letter)
 
 

@@ -8,15 +8,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
-from surface_consistency_build.wikimedia._decoders import DamagedInputError, Decoder, open_decoder
+from surface_consistency_build.unpacking.decoders import DamagedInputError, Decoder, open_decoder
 
 __all__ = [
     "MAX_LINE_BYTES",
     "DumpStream",
+    "MarkedReadOptions",
     "ProgressHook",
+    "ReadOptions",
     "ReadProgress",
     "open_ahead",
     "open_dump",
@@ -55,6 +57,27 @@ class ReadProgress:
 ProgressHook = Callable[[ReadProgress], None]
 
 
+class ReadOptions(TypedDict, total=False):
+    """What every reader of dumps takes beside its path, with the meaning that it has there."""
+
+    allow_truncated: bool
+    """Keep what came before the place where the dump is cut off or damaged, and warn, rather than
+    raise; False by default."""
+
+    progress: ProgressHook | None
+    """Called after every chunk, and once at the end."""
+
+    threads: int | None
+    """How many threads may unpack bzip2; as many as there are processors by default."""
+
+
+class MarkedReadOptions(ReadOptions, total=False):
+    """What readers take of dumps whose format may lack the mark of an end; XML has one."""
+
+    require_end_mark: bool
+    """Refuse a plain file of which nothing tells whether it is whole; False by default."""
+
+
 def open_dump(
     path: str | os.PathLike[str],
     *,
@@ -65,9 +88,8 @@ def open_dump(
 ) -> "DumpStream":
     r"""Open a dump file, whatever it is packed with.
 
-    The content decides, not the name: gzip with one or many members, bzip2 with one or many
-    streams, or plain. bzip2 is unpacked by several threads, each block held against its checksum.
-    With the extra `build`, gzip is unpacked by isal; the bytes are the same without.
+    The content decides, not the name: gzip, bzip2, xz or zstd with one or many members, or plain.
+    bzip2 is unpacked by several threads, each block held against its checksum.
 
     Args:
         path: The file.
@@ -336,11 +358,8 @@ class DumpStream:
 def open_ahead(
     path: str | os.PathLike[str],
     *,
-    allow_truncated: bool,
-    progress: ProgressHook | None,
-    threads: int | None,
-    require_end_mark: bool = False,
     chunk_bytes: int = _CHUNK_BYTES,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[tuple[DumpStream, Iterator[bytes]]]:
     """Open a dump whose next chunks are unpacked while the last one is used.
 
@@ -349,26 +368,19 @@ def open_ahead(
 
     Args:
         path: The dump.
-        allow_truncated: Whether damage ends the chunks with a warning.
-        progress: Called in the caller's thread, when a chunk is handed out.
-        threads: How many threads may unpack bzip2.
-        require_end_mark: Whether an end that nothing marks is an error.
         chunk_bytes: Most bytes a chunk.
+        options: How it is read; `progress` is called in the caller's thread, when a chunk is handed
+            out.
 
     Yields:
         The stream, for its path and settings, and the chunks. The stream's counters run ahead of
         the chunks.
     """
     reports: deque[ReadProgress] = deque()
-    hook = None if progress is None else reports.append
+    progress = options.get("progress")
+    options["progress"] = None if progress is None else reports.append
     with (
-        open_dump(
-            path,
-            allow_truncated=allow_truncated,
-            require_end_mark=require_end_mark,
-            progress=hook,
-            threads=threads,
-        ) as stream,
+        open_dump(path, **options) as stream,
         ThreadPoolExecutor(1, "dump") as executor,
     ):
         try:

@@ -2,17 +2,19 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar, Unpack
 
-from surface_consistency.errors import MissingDependencyError
-from surface_consistency_build.wikimedia.streams import ProgressHook
+import pyarrow as pa
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from surface_consistency_build.wikimedia._wikidata_items import Entity, EntityDecoder
+from surface_consistency_build.wikimedia._wikidata_items import (
+    Entity,
+    EntityDecoder,
+    WikidataCounts,
+    dump_items,
+)
+from surface_consistency_build.wikimedia.streams import MarkedReadOptions
 
 __all__ = [
     "EntityBatch",
@@ -25,17 +27,6 @@ __all__ = [
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
 _Part = TypeVar("_Part")
-
-
-@dataclass(slots=True, kw_only=True)
-class WikidataCounts:
-    """Counts that grow while a Wikidata dump is read."""
-
-    n_items: int = 0
-    """Items read so far."""
-
-    skipped: dict[str, int] = field(default_factory=dict)
-    """Entities of other types passed over so far, such as properties and lexemes, by type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +53,14 @@ class WikidataEntity:
 class EntityBatch:
     """Some items of a dump as three tables."""
 
-    entities: "pa.RecordBatch"
+    entities: pa.RecordBatch
     """Columns `id` (int64, the number after Q), `label` and `title` (string or null): one row an
     item, those with neither label nor title too."""
 
-    aliases: "pa.RecordBatch"
+    aliases: pa.RecordBatch
     """Columns `id` and `alias`: one row an alias."""
 
-    claims: "pa.RecordBatch"
+    claims: pa.RecordBatch
     """Columns `subject`, `property` (the number after P) and `object`: one row a claim."""
 
 
@@ -79,11 +70,8 @@ def read_entities(
     properties: Sequence[str],
     languages: Sequence[str],
     wikis: Sequence[str],
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: WikidataCounts | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[WikidataEntity]:
     """Read the items of a Wikidata JSON dump.
 
@@ -97,13 +85,10 @@ def read_entities(
         languages: Languages whose labels and aliases are wanted. Since 2025 many names stand under
             "mul" (all languages) alone.
         wikis: Wikis whose sitelinks are wanted, such as "enwiki".
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
-            nothing tells whether it is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
+        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
+            without the brackets of an array is refused (nothing tells whether it is whole), who
+            hears of progress, and how many threads unpack: `MarkedReadOptions`.
 
     Yields:
         The items in order.
@@ -113,18 +98,11 @@ def read_entities(
         SourceNotFoundError: If there is no such file.
         DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
-        MissingDependencyError: If msgspec is not installed.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
     """
     wanted = _checked(properties)
-    options = {
-        "allow_truncated": allow_truncated,
-        "require_end_mark": require_end_mark,
-        "progress": progress,
-        "threads": threads,
-    }
     decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
     for number, entity in items:
         labels = _present(languages, decoder.labels(entity.labels))
@@ -148,11 +126,8 @@ def read_entity_batches(
     wiki: str,
     fallback_languages: Sequence[str] = ("mul",),
     batch_size: int = _BATCH_ITEMS,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: ProgressHook | None = None,
-    threads: int | None = None,
     counts: WikidataCounts | None = None,
+    **options: Unpack[MarkedReadOptions],
 ) -> Iterator[EntityBatch]:
     """Read the items of a Wikidata JSON dump as tables, for staging.
 
@@ -164,13 +139,10 @@ def read_entity_batches(
         fallback_languages: Languages whose label is taken where there is none in `language`, in
             order; their aliases count as well.
         batch_size: Items a batch.
-        allow_truncated: Keep what came before the place where the file is cut off or damaged, and
-            warn, rather than raise.
-        require_end_mark: Refuse a plain file of entities without the brackets of an array, of which
-            nothing tells whether it is whole.
-        progress: Called after every chunk.
-        threads: How many threads may unpack bzip2; as many as there are processors when None.
         counts: Where to count the items and the entities of other types, which are passed over.
+        options: Whether a damaged dump is read as far as it goes, whether a plain file of entities
+            without the brackets of an array is refused (nothing tells whether it is whole), who
+            hears of progress, and how many threads unpack: `MarkedReadOptions`.
 
     Yields:
         Batches in the order of the dump; the last one may be smaller, none is empty.
@@ -180,7 +152,6 @@ def read_entity_batches(
         SourceNotFoundError: If there is no such file.
         DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
-        MissingDependencyError: If msgspec is not installed.
 
     Warns:
         TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
@@ -189,12 +160,6 @@ def read_entity_batches(
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")
     wanted = _checked(properties)
     languages = tuple(dict.fromkeys((language, *fallback_languages)))
-    options = {
-        "allow_truncated": allow_truncated,
-        "require_end_mark": require_end_mark,
-        "progress": progress,
-        "threads": threads,
-    }
     decoder, items = _open_items(path, wanted, languages, (wiki,), counts, options)
     columns = _EntityColumns(decoder, [int(name[1:]) for name in wanted])
     for number, entity in items:
@@ -211,15 +176,11 @@ def _open_items(
     languages: Sequence[str],
     wikis: Sequence[str],
     counts: WikidataCounts | None,
-    options: Mapping[str, Any],
-) -> "tuple[EntityDecoder, Iterator[tuple[int, Entity]]]":
+    options: MarkedReadOptions,
+) -> tuple[EntityDecoder, Iterator[tuple[int, Entity]]]:
     """Make a decoder, and begin to read items with it."""
-    try:
-        from surface_consistency_build.wikimedia._wikidata_items import EntityDecoder, dump_items
-    except ImportError:
-        raise MissingDependencyError("reading Wikidata dumps", "msgspec", "build") from None
     decoder = EntityDecoder(properties, languages, wikis)
-    return decoder, dump_items(path, decoder, counts or WikidataCounts(), **options)
+    return decoder, dump_items(path, decoder, counts or WikidataCounts(), options)
 
 
 def _checked(properties: Sequence[str]) -> tuple[str, ...]:
@@ -238,12 +199,12 @@ def _present(keys: Sequence[str], values: Sequence[_Part | None]) -> dict[str, _
 class _EntityColumns:
     """Collects items until they are taken as tables; the wanted language and wiki come first."""
 
-    def __init__(self, decoder: "EntityDecoder", properties: list[int]) -> None:
+    def __init__(self, decoder: EntityDecoder, properties: list[int]) -> None:
         self._decoder = decoder
         self._properties = properties
         self._clear()
 
-    def add(self, number: int, entity: "Entity") -> None:
+    def add(self, number: int, entity: Entity) -> None:
         """Add one item by the number after Q."""
         decoder = self._decoder
         label = next((text.value for text in decoder.labels(entity.labels) if text), None)
@@ -282,10 +243,8 @@ class _EntityColumns:
         self._objects: list[int] = []
 
 
-def _table(**columns: Sequence[int | str | None]) -> "pa.RecordBatch":
+def _table(**columns: Sequence[int | str | None]) -> pa.RecordBatch:
     """Make a table of numbers and, where their names say so, texts."""
-    import pyarrow as pa
-
     texts = {"label", "title", "alias"}
     kinds = {name: pa.string() if name in texts else pa.int64() for name in columns}
     arrays = [pa.array(values, kinds[name]) for name, values in columns.items()]

@@ -161,25 +161,25 @@ class WikiConfig(Record):
 
     def _refuse_mixed_languages(self) -> None:
         """Refuse questions of which some are in the wiki's language and the others in English."""
-        asked = [
+        questions = [
             (name, template) for name in self.relations for template in self.question_templates
         ]
-        english = [pair for pair in asked if pair[1] not in self.questions.get(pair[0], {})]
-        if self.language != _ENGLISH and english and len(english) < len(asked):
+        english = [pair for pair in questions if pair[1] not in self.questions.get(pair[0], {})]
+        if self.language != _ENGLISH and english and len(english) < len(questions):
             relation, template = english[0]
             raise ValueError(
-                f"{len(asked) - len(english)} questions are given, and {len(english)} would be in "
-                f"English (the first is the {template!r} question of {relation!r}); give them too, "
-                "or narrow relations and question_templates to those that are given"
+                f"{len(questions) - len(english)} questions are given, and {len(english)} would be "
+                f"in English (the first is the {template!r} question of {relation!r}); give them "
+                "too, or narrow relations and question_templates to those that are given"
             )
 
     @property
     def labels(self) -> tuple[str, ...]:
         """Labels that its redirects can carry, sorted."""
-        found = {*self.categories.values(), *self.templates.values()}
+        mapped = {*self.categories.values(), *self.templates.values()}
         if self.uncategorised:
-            found.add(UNCATEGORISED_LABEL)
-        return tuple(sorted(found))
+            mapped.add(UNCATEGORISED_LABEL)
+        return tuple(sorted(mapped))
 
     @property
     def properties(self) -> dict[int, str]:
@@ -329,14 +329,14 @@ def unmapped_wiki(wiki: str) -> WikiConfig:
         >>> unmapped_wiki("zh_min_nanwiki").project, unmapped_wiki("frwiktionary").project
         ('zh-min-nan.wikipedia', 'fr.wiktionary')
     """
-    found = _DATABASE.fullmatch(wiki)
-    if found is None:
+    parts = _DATABASE.fullmatch(wiki)
+    if parts is None:
         raise ValueError(
             f"{wiki!r} is no database name of a wiki, such as frwiki, and none of "
             f"{', '.join(WIKIS)}; name it as its dump files begin"
         )
-    language = found["language"].replace("_", "-")
-    project = "wikipedia" if found["project"] == "wiki" else found["project"]
+    language = parts["language"].replace("_", "-")
+    project = "wikipedia" if parts["project"] == "wiki" else parts["project"]
     return WikiConfig(
         name=wiki,
         wiki=wiki,

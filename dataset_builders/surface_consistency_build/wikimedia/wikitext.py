@@ -247,12 +247,12 @@ def template_calls(text: str, site: SiteInfo | None = None) -> list[TemplateCall
         ['Rcat shell', 'R from move']
     """
     names = (site or SiteInfo()).namespace_names(10)
-    found = []
+    calls = []
     for _, parts in sorted(_calls(text), key=lambda call: call[0]):
         name = _template_name(parts[0], names)
         if name is not None:
-            found.append(TemplateCall(name=name, arguments=tuple(_arguments(parts[1:]))))
-    return found
+            calls.append(TemplateCall(name=name, arguments=tuple(_arguments(parts[1:]))))
+    return calls
 
 
 def category_links(text: str, site: SiteInfo | None = None) -> list[str]:

@@ -129,12 +129,12 @@ def find_units(
             facts.setdefault(question.triple.id, []).append(question)
     left_out: dict[str, str] = {}
     sharing_facts: dict[tuple[str, str, str], list[str]] = {}
-    for fact, asked in facts.items():
-        found = _common_wording(asked)
+    for fact, realizations in facts.items():
+        found = _common_wording(realizations)
         if found.startswith(_NONE):
             left_out[fact] = found.removeprefix(_NONE)
             continue
-        relation = asked[0].triple.relation
+        relation = realizations[0].triple.relation
         digest = hashlib.sha256(f"{relation}\0{found}".encode()).hexdigest()[:16]
         name = f"{relation}/{digest if sharing == 'wording' else fact}"
         sharing_facts.setdefault((name, relation, found), []).append(fact)
@@ -169,14 +169,14 @@ def parse_paraphrases(text: str) -> list[str]:
     numbered = [bool(_NUMBER.match(line)) for line in lines]
     if any(numbered):
         lines = list(compress(lines, numbered))
-    found = []
+    paraphrases = []
     for line in lines:
         plain = _NUMBER.sub("", line).strip()
         quoted = _QUOTED.match(plain)
         plain = " ".join((quoted[2] if quoted else plain).split())
         if plain:
-            found.append(plain)
-    return found
+            paraphrases.append(plain)
+    return paraphrases
 
 
 def check_paraphrase(
@@ -203,16 +203,16 @@ def check_paraphrase(
         return "repeated", frozenset()
     if unit.question.endswith(_MARKS) and not text.endswith(_MARKS):
         return "no question", frozenset()
-    told = padded_words(text.split(unit.name))
+    parts = padded_words(text.split(unit.name))
     known = padded_words(unit.wording.split(_GAP))
     refused = frozenset(
         fact
-        for fact, asked in unit.facts.items()
+        for fact, realizations in unit.facts.items()
         if any(
             answer.strip()
-            and any(answer in part for part in told)
+            and any(answer in part for part in parts)
             and not any(answer in part for part in known)
-            for answer in padded_words(asked[0].triple.answers)
+            for answer in padded_words(realizations[0].triple.answers)
         )
     )
     return ("answer" if len(refused) == len(unit.facts) else None), refused
@@ -231,7 +231,7 @@ def select_candidates(
     Returns:
         All of them.
     """
-    found: list[ParaphraseCandidate] = []
+    candidates: list[ParaphraseCandidate] = []
     taken: list[str] = []
     for place, text in enumerate(texts, start=1):
         reason, refused = check_paraphrase(text, unit, taken=taken)
@@ -239,12 +239,12 @@ def select_candidates(
             reason = "surplus"
         if reason is None:
             taken.append(text)
-        found.append(
+        candidates.append(
             ParaphraseCandidate(
                 id=f"{unit.id}/{place}", text=text, reason=reason, refused_facts=refused
             )
         )
-    return found
+    return candidates
 
 
 def write_paraphrase_rows(
@@ -280,28 +280,33 @@ def write_paraphrase_rows(
         for number, one in enumerate(taken.get(unit.id, ()) if unit else (), start=1):
             if unit is None or triple.id in one.refused_facts:
                 continue
-            asked = one.text.replace(unit.name, question.surface.text)
-            lines.append(cells | {"template": paraphrase_name(number), "question": asked})
+            text = one.text.replace(unit.name, question.surface.text)
+            lines.append(cells | {"template": paraphrase_name(number), "question": text})
     write_text(path, "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in lines))
     return len(lines)
 
 
-def _common_wording(asked: Sequence[QuestionRealization]) -> str:
+def _common_wording(realizations: Sequence[QuestionRealization]) -> str:
     """Find the wording of a fact's questions, or say behind `_NONE` why there is none."""
-    canonical = next((one for one in asked if one.surface.is_canonical), None)
+    canonical = next((one for one in realizations if one.surface.is_canonical), None)
     if canonical is None:
         return f"{_NONE}it has no canonical question"
     wording = _wording(canonical)
     if wording is None:
         return f"{_NONE}its name does not stand in its question exactly once"
-    if any(one.question != wording.replace(_GAP, one.surface.text) for one in asked):
+    if any(one.question != wording.replace(_GAP, one.surface.text) for one in realizations):
         return f"{_NONE}its questions differ in more than the name"
     return wording
 
 
 def _shown_name(wording: str, facts: Sequence[Sequence[QuestionRealization]]) -> str:
     """Choose the first canonical name that is no word of the wording."""
-    names = [one.surface.text for asked in facts for one in asked if one.surface.is_canonical]
+    names = [
+        one.surface.text
+        for realizations in facts
+        for one in realizations
+        if one.surface.is_canonical
+    ]
     return next((n for n in names if _stands_once(n, wording.replace(_GAP, n))), names[0])
 
 

@@ -185,9 +185,9 @@ def write_paraphrases(
 
     drafts = _drafts(units, settings, ask)
     if not any(draft.taken for draft in drafts):
-        told = ", ".join(f"{n} {reason}" for reason, n in _dropped(drafts).items())
+        reasons = ", ".join(f"{n} {reason}" for reason, n in _dropped(drafts).items())
         raise DataError(
-            f"no paraphrase of {len(drafts)} wordings holds ({told or 'nothing was written'}); "
+            f"no paraphrase of {len(drafts)} wordings holds ({reasons or 'nothing was written'}); "
             f"take a model that follows instructions; its answers are in {log}"
         )
     _SHEET.write(folder / "review.csv", (row for draft in drafts for row in _rows(draft)))
@@ -228,7 +228,7 @@ def apply_paraphrase_review(
     settings = settings or ParaphraseReviewSettings()
     path = Path(sheet)
     folder = settings.written or path.parent
-    asked, drafts, data, units = _written(folder, data)
+    written_with, drafts, data, units = _written(folder, data)
     given = _read_sheet(path, drafts)
     if not any(cells["keep"] or cells["corrected"] for _, cells in given.values()):
         raise DataError(
@@ -237,22 +237,22 @@ def apply_paraphrase_review(
         )
     n_corrected = 0
     for draft in drafts:
-        kept: list[ParaphraseCandidate] = []
+        passed: list[ParaphraseCandidate] = []
         for one in draft.candidates:
             place, cells = given[one.id]
-            reviewed = _reviewed(one, place, cells, draft.unit, kept, settings.unreviewed)
+            reviewed = _reviewed(one, place, cells, draft.unit, passed, settings.unreviewed)
             n_corrected += bool(cells["corrected"])
             if reviewed is not None:
-                kept.append(reviewed)
-        taken = {one.id for one in kept}
+                passed.append(reviewed)
+        taken = {one.id for one in passed}
         others = (one for one in draft.candidates if one.id not in taken)
         refused = (replace(one, reason=one.reason or "refused") for one in others)
-        draft.candidates = [*kept, *refused]
+        draft.candidates = [*passed, *refused]
     if not any(draft.taken for draft in drafts):
         raise DataError(f"{path}: no paraphrase is left; every row is refused")
     place_out = Path(out)
     place_out.mkdir(parents=True, exist_ok=True)
-    done = _finish(data, units, drafts, asked, place_out)
+    done = _finish(data, units, drafts, written_with, place_out)
     return replace(done, n_corrected=n_corrected)
 
 
@@ -380,7 +380,7 @@ def _reviewed(
     place: Place,
     cells: Mapping[str, str],
     unit: ParaphraseUnit,
-    kept: Sequence[ParaphraseCandidate],
+    passed: Sequence[ParaphraseCandidate],
     unreviewed: str,
 ) -> ParaphraseCandidate | None:
     """Decide on one paraphrase; None when it goes."""
@@ -395,7 +395,7 @@ def _reviewed(
     if not (text or mark):
         return None
     text = text or one.text
-    reason, refused = check_paraphrase(text, unit, taken=[other.text for other in kept])
+    reason, refused = check_paraphrase(text, unit, taken=[other.text for other in passed])
     if reason is not None:
         raise RecordError(
             f"{place}: {text!r} cannot be taken, since {DROP_REASONS[reason]}; write another "

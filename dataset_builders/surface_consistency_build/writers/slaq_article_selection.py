@@ -132,11 +132,11 @@ def select_articles(
             f"no article of the draw has a line of {settings.project} in the pageview files; give "
             "files of that wiki, or its name by --project"
         )
-    kept = [
+    articles = [
         article for items in drawn.values() for article in _ends(items, views, settings.per_half)
     ]
     return ArticleSelection(
-        articles=tuple(kept),
+        articles=tuple(articles),
         n_in_category=n_in,
         n_long_enough=n_long,
         n_without_views=0

@@ -146,8 +146,8 @@ def _from_rows(file: Path, category: str | None) -> Iterator[SlaqArticle]:
     """Read articles from rows."""
     required = ("title", "text") if category is not None else ("title", "text", "category")
     for place, row in read_rows(file):
-        found = resolve_columns(list(row), ARTICLE_COLUMNS, required=required)
-        yield _article(RowCells(found, place, row), category)
+        columns = resolve_columns(list(row), ARTICLE_COLUMNS, required=required)
+        yield _article(RowCells(columns, place, row), category)
 
 
 def _article(cells: RowCells, category: str | None) -> SlaqArticle:

@@ -122,21 +122,21 @@ def read_review_sheet(path: str | os.PathLike[str]) -> dict[str, ReviewedTopic]:
             stands twice; names file and line.
         DataError: If a topic lost one of its rows, or there are none.
     """
-    found: dict[str, dict[str, Mapping[str, str]]] = {}
+    topics: dict[str, dict[str, Mapping[str, str]]] = {}
     for place, cells in _SHEET.read(Path(path)):
         topic, fact = cells["topic_id"], cells["fact"].removesuffix(".0")
         if fact not in {*"12345", _LONG}:
             raise RecordError(f"{place}: `fact` is 1 to 5 or long, not {fact!r}")
-        if fact in found.setdefault(topic, {}):
+        if fact in topics.setdefault(topic, {}):
             raise RecordError(f"{place}: topic {topic!r} has row {fact} twice; keep one")
-        found[topic][fact] = cells
-    for topic, rows in found.items():
+        topics[topic][fact] = cells
+    for topic, rows in topics.items():
         if lost := [fact for fact in (*"12345", _LONG) if fact not in rows]:
             raise DataError(
                 f"{path}: topic {topic!r} lost its rows {', '.join(lost)}; a topic is left out by "
                 "a no, not by deleting rows"
             )
-    return {topic: _reviewed(rows) for topic, rows in found.items()}
+    return {topic: _reviewed(rows) for topic, rows in topics.items()}
 
 
 def _reviewed(rows: Mapping[str, Mapping[str, str]]) -> ReviewedTopic:
@@ -176,14 +176,14 @@ def _rows(item: ReviewItem) -> Iterable[tuple[str, ...]]:
     article, written = item.article, item.written
     head = (article.topic_id, article.title, article.category, article.url or "")
     for index, fact in enumerate(written.facts, start=1):
-        said = _messages(item, f"ShortQ{index}", f"ShortA{index}")
+        messages = _messages(item, f"ShortQ{index}", f"ShortA{index}")
         flag = "" if fact.is_entity is None else str(int(fact.is_entity))
-        texts = (fact.question or "", fact.answer or "", flag, "; ".join(said))
+        texts = (fact.question or "", fact.answer or "", flag, "; ".join(messages))
         yield (*head, str(index), *texts)
     known = {f"Short{kind}{k}" for k in range(1, len(written.facts) + 1) for kind in "QA"}
     others = [fault.field for fault in item.violations if fault.field not in known]
-    said = _messages(item, *others)
-    texts = (written.long_question or "", written.long_answer or "", "", "; ".join(said))
+    messages = _messages(item, *others)
+    texts = (written.long_question or "", written.long_answer or "", "", "; ".join(messages))
     yield (*head, "long", *texts)
 
 

@@ -117,15 +117,15 @@ def check_topic(written: WrittenTopic, article: SlaqArticle) -> list[Violation]:
     Returns:
         The violations; empty when no rule is broken.
     """
-    found = [*_pairs(written)]
+    violations = [*_pairs(written)]
     for index, fact in enumerate(written.facts, start=1):
         if fact.question is not None:
-            found += _question(fact.question, article.title, f"ShortQ{index}")
+            violations += _question(fact.question, article.title, f"ShortQ{index}")
         if fact.answer is not None:
-            found += _answer(fact.answer, article.text, f"ShortA{index}")
-    found += _long_question(written, article.title)
-    found += _long_answer(written, article.title)
-    return found
+            violations += _answer(fact.answer, article.text, f"ShortA{index}")
+    violations += _long_question(written, article.title)
+    violations += _long_answer(written, article.title)
+    return violations
 
 
 def _pairs(written: WrittenTopic) -> Iterator[Violation]:
@@ -151,13 +151,13 @@ def _pairs(written: WrittenTopic) -> Iterator[Violation]:
 
 def _question(question: str, title: str, field: str) -> Iterator[Violation]:
     """Check one short question on its own."""
-    if found := _SOURCE.search(question):
+    if phrase := _SOURCE.search(question):
         yield _broken(
-            "source_reference", field, f"speaks of its source ({found[0]!r}); ask about the fact"
+            "source_reference", field, f"speaks of its source ({phrase[0]!r}); ask about the fact"
         )
-    if found := _LIST.search(question):
+    if phrase := _LIST.search(question):
         yield _broken(
-            "one_answer", field, f"asks for one of several ({found[0]!r}); ask what has one answer"
+            "one_answer", field, f"asks for one of several ({phrase[0]!r}); ask what has one answer"
         )
     if question.count("?") > 1 or _SECOND.search(question):
         yield _broken("one_answer", field, "asks for two things; ask for one fact")
@@ -166,8 +166,8 @@ def _question(question: str, title: str, field: str) -> Iterator[Violation]:
         return
     if not _NAME.search(question) and len(words) < _SPECIFIC:
         yield _broken("subject_named", field, "names no subject; name it in full")
-    elif (found := _POINTING.search(question)) and not _named_before(question):
-        yield _broken("subject_named", field, f"points at {found[0]!r} without naming it")
+    elif (phrase := _POINTING.search(question)) and not _named_before(question):
+        yield _broken("subject_named", field, f"points at {phrase[0]!r} without naming it")
 
 
 def _naming_words(title: str) -> list[str]:
@@ -198,9 +198,11 @@ def _long_question(written: WrittenTopic, title: str) -> Iterator[Violation]:
     if written.long_question is None:
         return
     text = written.long_question
-    if found := _SOURCE.search(text):
+    if phrase := _SOURCE.search(text):
         yield _broken(
-            "source_reference", "LongQ", f"speaks of its source ({found[0]!r}); ask about the topic"
+            "source_reference",
+            "LongQ",
+            f"speaks of its source ({phrase[0]!r}); ask about the topic",
         )
     topic = _content_words(title)
     if topic and not any(_word_in(word, _content_words(text)) for word in topic):
@@ -301,4 +303,4 @@ def _share_found(wanted: Collection[str], words: Collection[str]) -> float:
 
 def _numbers_in(text: str) -> set[str]:
     """Return the numbers of a text as digits, without the commas between thousands."""
-    return {found.replace(",", "").rstrip(".") for found in _NUMBER.findall(text)}
+    return {number.replace(",", "").rstrip(".") for number in _NUMBER.findall(text)}

@@ -167,13 +167,13 @@ def _topic(values: Mapping[str, str]) -> WrittenTopic:
 
 def _short_key(name: str) -> str | None:
     """Fold the spellings of a key into "q1", "a1", "e1", "q" (long) or "a" (long)."""
-    found = _NAME.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower()))
-    if found is None or (found["form"] != "long" and found["number"] is None):
+    parts = _NAME.fullmatch(re.sub(r"[^a-z0-9]", "", name.lower()))
+    if parts is None or (parts["form"] != "long" and parts["number"] is None):
         return None
-    if found["form"] == "long":
-        return found["kind"] if found["number"] is None else None
-    kind = "e" if found["entity"] else found["kind"]
-    return f"{kind}{int(found['number'])}"
+    if parts["form"] == "long":
+        return parts["kind"] if parts["number"] is None else None
+    kind = "e" if parts["entity"] else parts["kind"]
+    return f"{kind}{int(parts['number'])}"
 
 
 def _from_object(text: str) -> dict[str, str]:
@@ -213,12 +213,12 @@ def _pairs(node: object, number: int | None = None) -> Iterator[tuple[str, str]]
 def _from_keys(text: str) -> dict[str, str]:
     """Cut a text at its keys."""
     unfenced = re.sub(r"```[\w-]*", "\n\n", text)
-    found = [match for match in _KEY.finditer(unfenced) if _short_key(match["name"])]
-    if any(match["name"].lower().startswith("short") for match in found):
-        found = [m for m in found if m["name"].lower().startswith(("short", "long"))]
+    keys = [match for match in _KEY.finditer(unfenced) if _short_key(match["name"])]
+    if any(match["name"].lower().startswith("short") for match in keys):
+        keys = [m for m in keys if m["name"].lower().startswith(("short", "long"))]
     values: dict[str, str] = {}
-    for place, match in enumerate(found, start=1):
-        end = found[place].start() if place < len(found) else len(unfenced)
+    for place, match in enumerate(keys, start=1):
+        end = keys[place].start() if place < len(keys) else len(unfenced)
         key = _short_key(match["name"])
         value = _value(unfenced[match.end() : end].split("\n\n", 1)[0])
         if key is not None and value:

@@ -6,15 +6,15 @@ import json
 import re
 
 import pytest
-from surface_consistency_build.samples.mini_wiki.make_mini_wiki import (
+
+from surface_consistency.taxonomy import CATEGORIES, RELATIONS
+from tests.surface_consistency_build.mini_wiki.make_mini_wiki import (
     TABLES_FOLDER,
     main,
     render_dumps,
 )
-from surface_consistency_build.samples.mini_wiki.mariadb_server import find_programs
-from surface_consistency_build.samples.mini_wiki.tables import read_tables
-
-from surface_consistency.taxonomy import CATEGORIES, RELATIONS
+from tests.surface_consistency_build.mini_wiki.mariadb_server import find_programs
+from tests.surface_consistency_build.mini_wiki.tables import read_tables
 
 _SERVER = re.compile(rb"^-- (?:MariaDB dump|Server version).*$", re.MULTILINE)
 

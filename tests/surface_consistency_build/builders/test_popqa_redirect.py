@@ -105,7 +105,7 @@ def test_build_takes_unchanged_sources_from_the_cache(dumps, popqa, tmp_path, mo
     def refuse(*_, **__):
         raise AssertionError("built again")
 
-    monkeypatch.setattr(popqa_redirect_builder, "run_augmentation", refuse)
+    monkeypatch.setattr(popqa_redirect_builder, "augment_popqa", refuse)
 
     again = build_popqa_redirect(dumps, tmp_path / "cache", popqa=str(popqa))
     assert again.to_list() == first.to_list()
@@ -175,4 +175,4 @@ def test_main_lists_what_it_would_upload(dumps, popqa, tmp_path, capsys):
         ]
     )
 
-    assert capsys.readouterr().out.splitlines()[-1].startswith("would upload 5 files, ")
+    assert capsys.readouterr().out.splitlines()[-2].startswith("would upload 5 files, ")

@@ -2,6 +2,7 @@ import bz2
 import gzip
 import json
 import lzma
+import zlib
 from contextlib import suppress
 
 import pyarrow as pa
@@ -199,8 +200,33 @@ def test_files_that_are_not_what_their_suffix_says(tmp_path, packed):
     path = tmp_path / f"a.jsonl{packed}"
     path.write_bytes(LINES * 20)
 
-    with pytest.raises(DataError, match=rf"a\.jsonl{packed} is (not|cut off or damaged)"):
+    with pytest.raises(DataError, match=rf"a\.jsonl{packed}: the name says .*right suffix"):
         texts_of(path)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+def test_a_cut_gzip_file_keeps_all_documents_before_the_cut(tmp_path, share):
+    """Fewer than four megabytes of text too, which is what is read at once."""
+    path = tmp_path / "a.jsonl.gz"
+    lines = b"".join(b'{"text": "%d"}\n' % (i * 7919 % 10_007) for i in range(200_000))
+    content = gzip.compress(lines)
+    cut = content[: int(share * len(content))]
+    path.write_bytes(cut)
+
+    texts, report = texts_of(path, allow_truncated=True)
+
+    before = zlib.decompressobj(wbits=31).decompress(cut)
+    assert len(texts) == before.count(b"\n") > 0.8 * share * 200_000
+    assert report.truncated == [str(path.resolve())]
+
+
+def test_an_empty_packed_file_is_no_whole_one(tmp_path):
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(b"")
+
+    with pytest.raises(DataError, match=r"a\.jsonl\.gz is cut off or damaged \(the file is empty"):
+        texts_of(path)
+    assert texts_of(path, allow_truncated=True)[1].truncated == [str(path.resolve())]
 
 
 def test_damaged_parquet_and_missing_columns(tmp_path):

@@ -1,4 +1,4 @@
-"""The census of a wiki's redirects, held against counts that pandas makes of the same tables."""
+"""The inventory of a wiki's redirects, held against counts that pandas makes of the same tables."""
 
 import gzip
 import re
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from surface_consistency_build.inventory.counts import take_census
-from surface_consistency_build.inventory.plan import plan_census
+from surface_consistency_build.inventory.counts import take_inventory
+from surface_consistency_build.inventory.plan import plan_inventory
 from surface_consistency_build.wikimedia.pages_xml import read_redirects
 from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
 from surface_consistency_build.wikimedia.wikis import unmapped_wiki
@@ -35,8 +35,8 @@ def japan(tmp_path):
     return tmp_path / "dumps"
 
 
-def census_of(folder, wiki=None, **options):
-    return take_census(plan_census(folder, wiki), **options)
+def inventory_of(folder, wiki=None, **options):
+    return take_inventory(plan_inventory(folder, wiki), **options)
 
 
 def dump(folder, table):
@@ -106,7 +106,7 @@ def test_the_counts_of_categories_agree_with_pandas(tmp_path, layout):
         shutil.copy(older, dump(tmp_path, "categorylinks"))
         dump(tmp_path, "linktarget").unlink()
 
-    found = census_of(tmp_path)
+    found = inventory_of(tmp_path)
 
     expected, sums = by_pandas(tmp_path)
     names = found.names[found.names["kind"] == "category"].set_index("name")
@@ -132,7 +132,7 @@ def test_a_real_export_is_counted_by_its_text(tmp_path, data_files):
     redirects = list(read_redirects(source))
     expected = Counter(name.replace(" ", "_") for page in redirects for name in set(page.templates))
 
-    found = census_of(tmp_path)
+    found = inventory_of(tmp_path)
 
     names = found.names.set_index("name")
     assert found.n_redirects == len(redirects) > 90
@@ -148,10 +148,10 @@ def test_text_stands_in_for_the_table_of_redirects(tmp_path):
     """The mini wiki's text says of its redirects what its tables say."""
     for path in MINI.glob("enwiki-*"):
         shutil.copy(path, tmp_path)
-    by_tables = census_of(tmp_path)
+    by_tables = inventory_of(tmp_path)
     dump(tmp_path, "redirect").unlink()
 
-    by_text = census_of(tmp_path)
+    by_text = inventory_of(tmp_path)
 
     assert "page" not in by_text.plan.tables
     assert any("without page no number of page_props" in note for note in by_text.notes)
@@ -166,7 +166,7 @@ def test_a_real_export_of_another_wiki_goes_with_its_table_of_categories(tmp_pat
         shutil.copy(data_files / "wikimedia" / f"aawiki-20260101-{name}", tmp_path)
     redirects = list(read_redirects(tmp_path / "aawiki-20260101-pages-meta-current.xml.bz2"))
 
-    found = census_of(tmp_path)
+    found = inventory_of(tmp_path)
 
     assert found.plan.config.language == "aa"
     assert found.n_redirects == len(redirects) > 0
@@ -177,7 +177,7 @@ def test_a_real_export_of_another_wiki_goes_with_its_table_of_categories(tmp_pat
 def test_a_new_language_is_counted_by_hand(tmp_path, is_older):
     mini_ja.write(tmp_path, is_older=is_older, more_than_tables=False)
 
-    found = census_of(tmp_path)
+    found = inventory_of(tmp_path)
 
     assert (found.n_redirects, found.n_usable) == (23, 21)
     rows = {(row["kind"], row["name"]): row for row in found.names.to_dict("records")}
@@ -213,8 +213,8 @@ def test_a_new_language_is_counted_by_hand(tmp_path, is_older):
     assert sums.loc["template", columns].tolist() == [8, 20, 4, 16, 1]
 
 
-def test_the_same_dumps_give_the_same_census(japan):
-    once, again = census_of(japan, threads=1), census_of(japan, threads=2)
+def test_the_same_dumps_give_the_same_inventory(japan):
+    once, again = inventory_of(japan, threads=1), inventory_of(japan, threads=2)
 
     pd.testing.assert_frame_equal(once.names, again.names)
     pd.testing.assert_frame_equal(once.labels, again.labels)
@@ -229,7 +229,7 @@ def test_a_configuration_says_what_is_mapped(japan, tmp_path):
         encoding="utf-8",
     )
 
-    found = census_of(japan, str(file))
+    found = inventory_of(japan, str(file))
 
     row = found.names.set_index("name").loc["略称からの転送"]
     assert (row["label"], row["mapped_by"], row["n_gained"]) == (
@@ -243,13 +243,13 @@ def test_a_folder_of_several_wikis_asks_which(japan):
     shutil.copy(dump(japan, "page"), japan / "frwiki-20260101-page.sql.gz")
 
     with pytest.raises(SourceNotFoundError, match="holds dumps of frwiki, jawiki; name one with"):
-        plan_census(japan)
+        plan_inventory(japan)
     with pytest.raises(SourceNotFoundError, match="lacks frwiki-20260101-redirect"):
-        plan_census(japan, "frwiki")
+        plan_inventory(japan, "frwiki")
     with pytest.raises(SourceNotFoundError, match="no dump of dewiki, but of frwiki, jawiki"):
-        plan_census(japan, "dewiki")
+        plan_inventory(japan, "dewiki")
     with pytest.raises(ValueError, match="'Klingon' is no database name of a wiki"):
-        plan_census(japan, "Klingon")
+        plan_inventory(japan, "Klingon")
 
 
 @pytest.mark.parametrize(
@@ -266,14 +266,14 @@ def test_tables_that_it_cannot_do_without_are_named(japan, missing, message):
         dump(japan, table).unlink()
 
     with pytest.raises(SourceNotFoundError, match=message):
-        plan_census(japan)
+        plan_inventory(japan)
 
 
 def test_what_is_lost_without_a_table_is_said(japan):
     for table in ("langlinks", "page_props", "templatelinks"):
         dump(japan, table).unlink()
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     notes = " ".join(found.notes)
     assert "without langlinks no category" in notes
@@ -286,7 +286,7 @@ def test_what_is_lost_without_a_table_is_said(japan):
 def test_a_table_of_another_date_is_not_read_and_is_named(japan):
     dump(japan, "langlinks").rename(japan / "jawiki-20250601-langlinks.sql.gz")
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert any("jawiki-20250601-langlinks.sql.gz is of another date" in n for n in found.notes)
     assert not found.names["label"].notna().any()
@@ -311,7 +311,7 @@ def test_tables_of_different_wikis_are_refused(japan, table, rows, message):
     rewrite(japan, table, rows)
 
     with pytest.raises(DataError, match=message):
-        census_of(japan)
+        inventory_of(japan)
 
 
 def test_a_wiki_without_redirects_is_refused(japan):
@@ -319,14 +319,14 @@ def test_a_wiki_without_redirects_is_refused(japan):
     rewrite(japan, "redirect", [])
 
     with pytest.raises(DataError, match="holds no redirect of the article namespace"):
-        census_of(japan)
+        inventory_of(japan)
 
 
 def test_redirects_that_carry_nothing_are_counted(japan):
     rewrite(japan, "categorylinks", [])
     rewrite(japan, "templatelinks", [])
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert found.names.empty
     assert found.kinds["n_untagged"].tolist() == [21, 21]
@@ -338,9 +338,9 @@ def test_a_dump_that_ends_early_is_refused_or_counted_as_far_as_it_goes(japan):
     path.write_bytes(gzip.compress(plain[: plain.index(b"(205,")]))
 
     with pytest.raises(DumpError, match=r"categorylinks\.sql\.gz"):
-        census_of(japan)
+        inventory_of(japan)
     with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
-        found = census_of(japan, allow_truncated=True)
+        found = inventory_of(japan, allow_truncated=True)
 
     assert 0 < found.kinds.set_index("kind").loc["category", "n_carrying"] < 20
     assert any("categorylinks.sql.gz is cut off or damaged" in note for note in found.notes)
@@ -353,25 +353,25 @@ def test_a_plain_dump_of_which_nothing_tells_the_end_is_said_or_refused(japan):
     path.unlink()
     path.with_suffix("").write_bytes(bare)
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert any("redirect.sql is not packed and has no mark" in note for note in found.notes)
     with pytest.raises(DumpError, match="--require-end-mark"):
-        census_of(japan, require_end_mark=True)
+        inventory_of(japan, require_end_mark=True)
 
 
 def test_other_tables_under_these_names_are_refused(japan):
     shutil.copy(dump(japan, "langlinks"), dump(japan, "categorylinks"))
 
     with pytest.raises(DumpError, match="neither cl_to nor cl_target_id"):
-        census_of(japan)
+        inventory_of(japan)
 
 
 def test_titles_that_are_no_text_are_left_out_and_counted(japan):
     rows = mini_ja.tables()["page"]
     rewrite(japan, "page", [*rows, (290, 0, b"\xff\xfe", 1)])
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert found.n_redirects == 23
     assert "1 rows are left out: title is no UTF-8" in found.notes
@@ -381,7 +381,7 @@ def test_a_page_number_beyond_any_wiki_is_damage(japan):
     rewrite(japan, "page", [*mini_ja.tables()["page"], (1 << 40, 0, "A", 1)])
 
     with pytest.raises(DumpError, match="page number 1,099,511,627,776 is none that a wiki has"):
-        census_of(japan)
+        inventory_of(japan)
 
 
 def test_repeated_rows_count_once(japan):
@@ -389,7 +389,7 @@ def test_repeated_rows_count_once(japan):
     rewrite(japan, "categorylinks", rows["categorylinks"] * 2)
     rewrite(japan, "redirect", rows["redirect"] * 2)
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert (found.n_redirects, found.n_usable) == (23, 21)
     assert found.names.set_index("name").loc["略称からの転送", "n_redirects"] == 4
@@ -397,10 +397,10 @@ def test_repeated_rows_count_once(japan):
 
 def test_a_redirect_of_which_no_row_tells_the_target_is_not_usable(japan):
     """The page table marks it, and the build could not take it."""
-    usable, unknown = census_of(japan), mini_ja.tables()["redirect"]
+    usable, unknown = inventory_of(japan), mini_ja.tables()["redirect"]
     rewrite(japan, "redirect", unknown[1:])
 
-    found = census_of(japan)
+    found = inventory_of(japan)
 
     assert found.n_redirects == usable.n_redirects
     assert found.n_usable == usable.n_usable - 1

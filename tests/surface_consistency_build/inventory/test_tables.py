@@ -1,4 +1,4 @@
-"""From dumps to a data set of a new language: the census, its draft, the build that reads it."""
+"""From dumps to a data set of a new language: the inventory, its draft, the build that reads it."""
 
 import csv
 import json
@@ -9,7 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
-from surface_consistency_build.inventory.tables import CensusSettings, census_tables, write_census
+from surface_consistency_build.inventory.tables import (
+    InventorySettings,
+    inventory_tables,
+    write_inventory,
+)
 from surface_consistency_build.wikimedia.wikis import WIKIS, load_wiki
 
 from surface_consistency import FakeRunner
@@ -49,7 +53,7 @@ def filled(draft, kinds):
 
 
 def test_the_draft_of_a_new_language_is_what_the_build_reads(dumps, tmp_path):
-    written = write_census(dumps, tmp_path / "census", CensusSettings(least=1))
+    written = write_inventory(dumps, tmp_path / "inventory", InventorySettings(least=1))
     mapping = written.folder / "mapping.toml"
     draft = mapping.read_text("utf-8")
     as_drafted = load_wiki(mapping)
@@ -113,7 +117,7 @@ def test_the_draft_of_a_new_language_is_what_the_build_reads(dumps, tmp_path):
 
 def test_the_draft_of_the_english_wiki_builds_the_same_rows(tmp_path):
     """What is known already is drafted as it is known."""
-    written = write_census(MINI, tmp_path / "census", CensusSettings(least=1))
+    written = write_inventory(MINI, tmp_path / "inventory", InventorySettings(least=1))
     mapping = str(written.folder / "mapping.toml")
 
     built = write_redirectqa(MINI, tmp_path / "a", builds=[BuildSettings(wiki=mapping)])
@@ -139,7 +143,7 @@ def test_a_wiki_of_which_nothing_is_known_has_a_draft_that_builds(dumps, tmp_pat
         if "langlinks" not in path.name:
             (other / path.name.replace("jawiki", "ainwiki")).symlink_to(path)
 
-    written = write_census(other, tmp_path / "census", CensusSettings(least=1))
+    written = write_inventory(other, tmp_path / "inventory", InventorySettings(least=1))
 
     draft = (written.folder / "mapping.toml").read_text("utf-8")
     config = load_wiki(written.folder / "mapping.toml")
@@ -152,24 +156,26 @@ def test_a_wiki_of_which_nothing_is_known_has_a_draft_that_builds(dumps, tmp_pat
     assert set(tomllib.loads(given)["questions"]) == set(config.relations)
 
 
-def test_a_second_census_shows_what_is_left(dumps, tmp_path):
+def test_a_second_inventory_shows_what_is_left(dumps, tmp_path):
     """With the mapping that the first one drafted; its questions stay."""
-    first = write_census(dumps, tmp_path / "first", CensusSettings(least=1))
+    first = write_inventory(dumps, tmp_path / "first", InventorySettings(least=1))
     mapping = first.folder / "mapping.toml"
     mapping.write_text(filled(mapping.read_text("utf-8"), KINDS), encoding="utf-8")
 
-    second = write_census(dumps, tmp_path / "second", CensusSettings(least=1, wiki=str(mapping)))
+    second = write_inventory(
+        dumps, tmp_path / "second", InventorySettings(least=1, wiki=str(mapping))
+    )
 
-    assert first.census.kinds["n_mapped"].tolist() == [6, 4]
-    assert second.census.kinds["n_mapped"].tolist() == [20, 4]
-    names = second.census.names.set_index("name")
+    assert first.inventory.kinds["n_mapped"].tolist() == [6, 4]
+    assert second.inventory.kinds["n_mapped"].tolist() == [20, 4]
+    names = second.inventory.names.set_index("name")
     assert names.loc["保護された転送", "n_gained"] == 0
     once, again = load_wiki(mapping), load_wiki(second.folder / "mapping.toml")
     assert again.model_dump(exclude={"notes"}) == once.model_dump(exclude={"notes"})
 
 
 def test_a_kind_that_is_none_is_refused_by_its_name(dumps, tmp_path):
-    written = write_census(dumps, tmp_path / "census", CensusSettings(least=1))
+    written = write_inventory(dumps, tmp_path / "inventory", InventorySettings(least=1))
     mapping = written.folder / "mapping.toml"
     draft = mapping.read_text("utf-8").replace('#? "略称からの転送" = ""', '"略称からの転送" = ""')
     mapping.write_text(draft, encoding="utf-8")
@@ -181,28 +187,28 @@ def test_a_kind_that_is_none_is_refused_by_its_name(dumps, tmp_path):
 
 
 def test_rare_names_are_counted_and_not_drafted(dumps, tmp_path):
-    written = write_census(dumps, tmp_path / "census", CensusSettings(least=4))
+    written = write_inventory(dumps, tmp_path / "inventory", InventorySettings(least=4))
 
     draft = (written.folder / "mapping.toml").read_text("utf-8")
     assert "略称からの転送" in draft
     assert "本名からの転送" not in draft
-    assert "# 4 more are in census.csv." in draft
+    assert "# 4 more are in inventory.csv." in draft
     # What is mapped stands there however rare it is.
     assert '"誤記からの転送" = "from misspellings"' in draft
-    assert len(pd.read_csv(written.folder / "census.csv")) == 16
-    assert [len(table.frame) for table in census_tables(written.census, least=4)] == [2, 3, 3]
+    assert len(pd.read_csv(written.folder / "inventory.csv")) == 16
+    assert [len(table.frame) for table in inventory_tables(written.inventory, least=4)] == [2, 3, 3]
 
 
 def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_path, capsys):
-    out = tmp_path / "census"
-    arguments = ["build", "census", "--dumps", str(dumps), "--out", str(out), "--least", "1"]
+    out = tmp_path / "inventory"
+    arguments = ["build", "inventory", "--dumps", str(dumps), "--out", str(out), "--least", "1"]
 
     assert main([*arguments, "--show", "0"]) == 2
     assert "--show counts names and must be 1 or more, got 0" in capsys.readouterr().err
     assert main([*arguments, "--show", "2"]) == 0
     said = capsys.readouterr().out
     assert "23 redirects of jawiki (20260101) in the article namespace; 21 lead to" in said
-    assert "6 more are in census.csv." in said
+    assert "6 more are in inventory.csv." in said
     assert f"draft:  {out / 'mapping.toml'}" in said
     (out / "mapping.toml").write_text("# mine\n", encoding="utf-8")
 
@@ -214,8 +220,8 @@ def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_p
     assert told["n_usable"] == 21
     assert [row["n_mapped"] for row in told["kinds"]] == [6, 4]
     assert sorted(path.name for path in out.iterdir()) == [
-        "census.csv",
-        "census.json",
+        "inventory.csv",
+        "inventory.json",
         "mapping.toml",
     ]
 
@@ -237,7 +243,7 @@ def test_titles_that_would_leave_their_comment_stay_in_it(tmp_path):
         path = folder / f"jawiki-{mini_ja.DATE}-{table}.sql"
         path.write_bytes(mini_ja.sql_dump(table, content))
 
-    written = write_census(folder, tmp_path / "census", CensusSettings(least=1))
+    written = write_inventory(folder, tmp_path / "inventory", InventorySettings(least=1))
 
     config = load_wiki(written.folder / "mapping.toml")
     assert len(config.categories) == 2

@@ -5,7 +5,8 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
-from surface_consistency_build.samples.mini_wiki.mariadb_server import (
+
+from tests.surface_consistency_build.mini_wiki.mariadb_server import (
     find_programs,
     running_mariadb,
 )

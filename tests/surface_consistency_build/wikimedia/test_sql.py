@@ -10,7 +10,6 @@ from surface_consistency_build.wikimedia.sql import read_sql
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DumpError,
-    MissingDependencyError,
     SourceNotFoundError,
     TruncatedDumpWarning,
 )
@@ -380,13 +379,6 @@ def test_read_sql_rejects_a_wrong_choice(tmp_path, columns):
 def test_read_sql_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match="there is no dump"):
         read_sql(tmp_path / "page.sql.gz", ["page_id"])
-
-
-def test_read_sql_names_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-
-    with pytest.raises(MissingDependencyError, match="Reading SQL dumps needs pyarrow"):
-        read_sql(write(tmp_path), ["id"])
 
 
 def test_read_sql_can_be_left_early(tmp_path):

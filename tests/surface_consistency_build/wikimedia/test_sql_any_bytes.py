@@ -5,10 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings, strategies as st
+from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia import _sql_rows, _sql_statements
-from surface_consistency_build.wikimedia._sql_fast_rows import FastRows
-from surface_consistency_build.wikimedia._sql_rows import SlowRows
 from surface_consistency_build.wikimedia.sql import read_sql
 
 from surface_consistency.errors import DumpError
@@ -84,13 +82,12 @@ def write_row(row: tuple, odd: np.random.Generator | None) -> bytes:
     is_odd=st.booleans(),
     first_read=st.sampled_from([1, 7, 64, 1 << 19]),
     stretch=st.sampled_from([16, 100, 1 << 18]),
-    least_fast=st.sampled_from([0, 60, 1 << 13]),
     wanted=st.permutations(COLUMNS).flatmap(
         lambda names: st.integers(1, 6).map(lambda n: list(names[:n]))
     ),
 )
 def test_any_rows_survive_dump_and_reader(
-    rows, per_insert, between, is_odd, first_read, stretch, least_fast, wanted
+    rows, per_insert, between, is_odd, first_read, stretch, wanted
 ):
     """Reader and writer are inverse, whatever the sizes of reads and stretches."""
     odd = np.random.default_rng(5) if is_odd else None
@@ -101,7 +98,6 @@ def test_any_rows_survive_dump_and_reader(
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         patch.setattr(_sql_statements, "_FIRST_READ", first_read)
         patch.setattr(_sql_rows, "_STRETCH_BYTES", stretch)
-        patch.setattr(_sql_rows, "_LEAST_FAST_BYTES", least_fast)
         path = Path(name, "t.sql")
         path.write_bytes(text)
 
@@ -137,64 +133,3 @@ def test_the_rows_before_a_cut_are_kept_and_no_others(rows, cut):
 
 def _length(rows):
     return sum(len(write_row(row, None)) + 1 for row in rows) - 1
-
-
-@settings(max_examples=100, deadline=None)
-@given(rows=table_rows.filter(bool), between=st.sampled_from([b",", b",\n"]), tail=tricky)
-def test_the_fast_reader_agrees_with_the_slow(rows, between, tail):
-    """On mysqldump's own form both read the same rows and stop at the same byte."""
-    text = between.join(write_row(row, None) for row in rows) + b"," + tail
-    fast, slow = FastRows(6, range(6), KINDS), SlowRows(6, range(6), KINDS)
-
-    expected = slow.parse(text, 0, len(text) - len(tail))
-    found = fast.parse(text, 0, len(text) - len(tail))
-
-    assert found is not None
-    assert found.end == expected.end
-    assert [*zip(*(column.to_pylist() for column in found.columns), strict=True)] == expected.rows
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    rows=table_rows.filter(bool),
-    between=st.sampled_from([b",", b",\n"]),
-    place=st.floats(0, 1),
-    n_replaced=st.integers(0, 3),
-    piece=st.lists(st.sampled_from(list(b"'\\(),;N1 x\n")), max_size=3).map(bytes),
-)
-def test_the_fast_reader_never_guesses(rows, between, place, n_replaced, piece):
-    """What the fast reader accepts of a spoilt text, the slow one reads alike."""
-    text = between.join(write_row(row, None) for row in rows) + b","
-    start = int(place * len(text))
-    text = text[:start] + piece + text[start + n_replaced :]
-    fast, slow = FastRows(6, range(6), KINDS), SlowRows(6, range(6), KINDS)
-
-    found = fast.parse(text, 0, len(text))
-
-    expected = slow.parse(text, 0, len(text)).rows
-    event(f"accepted: {found is not None}")
-    if found is not None and found.n_rows:
-        pairs = [*zip(*(column.to_pylist() for column in found.columns), strict=True)]
-        assert pairs == expected[: len(pairs)]
-
-
-@pytest.mark.parametrize(
-    "between", [b"),(", b") ,(", b")x,(", b"),x(", b"),,(", b")(", b"),'(", b");(", b"),\n \t("]
-)
-def test_the_fast_reader_leaves_odd_separators_to_the_slow(between):
-    fast = FastRows(2, [0, 1], ["integer", "bytes"])
-    text = b"(1,'a'" + between + b"2,'b'),"
-
-    found = fast.parse(text, 0, len(text))
-
-    is_whole = found is not None and found.n_rows == 2 and found.end == len(text)
-    assert is_whole == (between in {b"),(", b"),\n \t("})
-
-
-@pytest.mark.parametrize("word", [b"NULLS", b"NUL", b"NOT_", b"nil", b"", b"TRUE"])
-@pytest.mark.parametrize("kind", ["integer", "bytes", "float", "decimal"])
-def test_the_fast_reader_takes_no_other_word_for_null(word, kind):
-    fast = FastRows(2, [0], [kind])
-
-    assert fast.parse(b"(%b,1)," % word, 0, len(word) + 5) is None
-    assert fast.parse(b"(NULL,1),", 0, 9).columns[0].to_pylist() == [None]

@@ -62,16 +62,16 @@ def differences_page(published: Path) -> str:
         for topology in PUBLISHED_TOPOLOGIES:
             folder = published / domain / "prompts" / topology
             other = read_audit_prompts(folder / prompt_file_name(_STYLE))
-            found = compare_databases(
+            differences = compare_databases(
                 build_topology(table, topology).targets,
                 other,
                 reasons=reasons,
                 alias_reasons=alias_reasons,
             )
-            triplets = sum(item.kind == "triplet" and not item.ours for item in found)
-            facts = len({item.fact for item in found if item.kind != "triplet"})
+            triplets = sum(item.kind == "triplet" and not item.ours for item in differences)
+            facts = len({item.fact for item in differences if item.kind != "triplet"})
             overview.append(f"| {domain}/{topology} | {len(other)} | {triplets} | {facts} |")
-            sections.append("\n".join([f"## {domain}/{topology}", "", *_section(found)]))
+            sections.append("\n".join([f"## {domain}/{topology}", "", *_section(differences)]))
     return "\n\n".join([_HEAD.rstrip("\n"), "\n".join(overview), *sections]) + "\n"
 
 
@@ -95,10 +95,10 @@ def read_corrections(file: Path) -> tuple[dict[Triplet, str], dict[str, str]]:
     return reasons, alias_reasons
 
 
-def _section(found: Iterable[Difference]) -> Iterator[str]:
+def _section(differences: Iterable[Difference]) -> Iterator[str]:
     """Write the differences of one database as a table."""
     lines: Counter[tuple[str, str, str, str]] = Counter()
-    for item in found:
+    for item in differences:
         if item.kind == "triplet":
             lines[item.kind, _listed(item.ours), _listed(item.other), item.reason] += 1
         else:

@@ -20,10 +20,8 @@ __all__ = [
     "PopQARedirectBuilder",
     "PopQARedirectConfig",
     "build_popqa_redirect",
-    "find_popqa_dumps",
     "load_config_popqa",
     "popqa_redirect_builder",
-    "run_augmentation",
 ]
 
 
@@ -59,7 +57,8 @@ class PopQARedirectBuilder(BuiltRowsBuilder):
 
     def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
         """Find the dumps of the configuration."""
-        return find_popqa_dumps(data_dir, self.config)
+        config = self.config
+        return find_dumps(data_dir, config.wiki, route=config.route, needs_views=False)
 
     def other_sources(self) -> tuple[str, ...]:
         """Name the content of PopQA's rows."""
@@ -67,7 +66,16 @@ class PopQARedirectBuilder(BuiltRowsBuilder):
 
     def run(self, data_dir: str, work: str) -> BuildResult:
         """Augment with the configuration's settings."""
-        return run_augmentation(load_config_popqa(self.config), data_dir, work, self.config)
+        plan = self.plan(data_dir)
+        wordings = {"question_templates": self.config.templates}
+        return augment_popqa(
+            [question.triple for question in load_config_popqa(self.config).questions],
+            plan.files,
+            work,
+            config=plan.config.model_copy(update=wordings),
+            seed=self.config.seed,
+            category_cap=self.config.category_cap,
+        )
 
 
 def popqa_redirect_builder(
@@ -136,52 +144,3 @@ def load_config_popqa(config: PopQARedirectConfig) -> PopQA:
         DataError: If its rows are broken.
     """
     return load_popqa(config.popqa, revision=config.revision)
-
-
-def find_popqa_dumps(data_dir: str | os.PathLike[str], config: PopQARedirectConfig) -> DumpPlan:
-    """Find the dumps of a configuration.
-
-    Args:
-        data_dir: Folder of dump files.
-        config: The configuration.
-
-    Returns:
-        The plan.
-
-    Raises:
-        SourceNotFoundError: If there is no such folder or wiki.
-    """
-    return find_dumps(data_dir, config.wiki, route=config.route, needs_views=False)
-
-
-def run_augmentation(
-    popqa: PopQA,
-    data_dir: str | os.PathLike[str],
-    work: str | os.PathLike[str],
-    config: PopQARedirectConfig,
-) -> BuildResult:
-    """Run the augmentation with a configuration's settings.
-
-    Args:
-        popqa: PopQA's questions.
-        data_dir: Folder of dump files.
-        work: Folder for what is staged; builds of one wiki may share it.
-        config: The settings.
-
-    Returns:
-        The rows and what was left out on the way.
-
-    Raises:
-        SourceNotFoundError: If a dump is missing.
-        DataError: If a dump is broken or no fact has a redirect.
-    """
-    plan = find_popqa_dumps(data_dir, config)
-    wordings = {"question_templates": config.templates}
-    return augment_popqa(
-        [question.triple for question in popqa.questions],
-        plan.files,
-        work,
-        config=plan.config.model_copy(update=wordings),
-        seed=config.seed,
-        category_cap=config.category_cap,
-    )

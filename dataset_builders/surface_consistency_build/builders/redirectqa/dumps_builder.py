@@ -14,19 +14,15 @@ from typing import Literal
 import datasets
 
 from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
-from surface_consistency_build.wikimedia.construction.build import (
-    CATEGORY_CAP,
-    BuildResult,
-    build_redirectqa,
-)
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
+from surface_consistency_build.cards.dataset_build import BuildSettings
+from surface_consistency_build.wikimedia.construction.build import CATEGORY_CAP, BuildResult
+from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
 
 __all__ = [
     "RedirectQADumpsBuilder",
     "RedirectQADumpsConfig",
     "build_from_dumps",
     "dumps_builder",
-    "run_build",
 ]
 
 
@@ -49,9 +45,29 @@ class RedirectQADumpsConfig(DumpsConfig):
     unambiguous: Literal["subject", "both"] = "subject"
     """Whose canonical surface form must be that of one entity alone."""
 
+    def settings(self) -> BuildSettings:
+        """Turn the configuration into settings of a build.
+
+        Returns:
+            The settings.
+        """
+        return BuildSettings(
+            name=self.name,
+            wiki=self.wiki,
+            route=self.route,
+            months=tuple(self.months or ()),
+            triples=self.triples,
+            seed=self.seed,
+            category_cap=self.category_cap,
+            variant=self.vary,
+            unambiguous=self.unambiguous,
+        )
+
 
 class RedirectQADumpsBuilder(BuiltRowsBuilder):
     """Rows of RedirectQA built from dumps; make it by `dumps_builder`."""
+
+    config: RedirectQADumpsConfig
 
     NAME = "redirectqa"
     VERSION = datasets.Version("1.0.0")
@@ -86,11 +102,12 @@ class RedirectQADumpsBuilder(BuiltRowsBuilder):
 
     def plan(self, data_dir: str | os.PathLike[str]) -> DumpPlan:
         """Find the dumps of the configuration."""
-        return _plan(data_dir, self.config)
+        return self.config.settings().plan(data_dir)
 
     def run(self, data_dir: str, work: str) -> BuildResult:
         """Build with the configuration's settings."""
-        return run_build(data_dir, work, self.config)
+        settings = self.config.settings()
+        return settings.build(settings.plan(data_dir), work)
 
 
 def dumps_builder(
@@ -142,40 +159,3 @@ def build_from_dumps(
         ValueError: If there is no such configuration.
     """
     return prepared(dumps_builder(data_dir, cache_dir, name=name, **options))
-
-
-def run_build(
-    data_dir: str | os.PathLike[str],
-    work: str | os.PathLike[str],
-    config: RedirectQADumpsConfig,
-) -> BuildResult:
-    """Run the construction with a configuration's settings.
-
-    Args:
-        data_dir: Folder of dump files.
-        work: Folder for what is staged; builds of one wiki may share it.
-        config: The settings.
-
-    Returns:
-        The rows and what was left out on the way.
-
-    Raises:
-        SourceNotFoundError: If a dump is missing.
-        DataError: If a dump is broken or a step leaves no rows.
-    """
-    plan = _plan(data_dir, config)
-    return build_redirectqa(
-        plan.files,
-        work,
-        config=plan.config,
-        triples=config.triples,
-        seed=config.seed,
-        category_cap=config.category_cap,
-        variant=config.vary,
-        unambiguous=config.unambiguous,
-    )
-
-
-def _plan(data_dir: str | os.PathLike[str], config: RedirectQADumpsConfig) -> DumpPlan:
-    """Find the dumps of a configuration."""
-    return find_dumps(data_dir, config.wiki, route=config.route, months=config.months)

@@ -10,19 +10,18 @@ What would be uploaded is listed; nothing is unless `--no-dry-run` is given.
 
 import argparse
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from surface_consistency_build.builders.redirectqa.dumps_builder import (
     RedirectQADumpsBuilder,
     RedirectQADumpsConfig,
 )
-from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
+from surface_consistency_build.cards.dataset_build import write_redirectqa
 from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import PublishPlan, check_repo_id, publish_folder
 
-__all__ = ["add_options", "build_of", "export", "main", "parsed", "push", "show_plan"]
+__all__ = ["add_options", "export", "main", "parsed", "push"]
 
 
 def export(
@@ -54,32 +53,10 @@ def export(
     return write_redirectqa(
         data_dir,
         out,
-        builds=[build_of(c) for c in configs],
+        builds=[config.settings() for config in configs],
         work=work,
         overwrite=overwrite,
         checksums=checksums,
-    )
-
-
-def build_of(config: RedirectQADumpsConfig) -> BuildSettings:
-    """Turn a builder's configuration into settings of a build.
-
-    Args:
-        config: The configuration.
-
-    Returns:
-        The settings.
-    """
-    return BuildSettings(
-        name=config.name,
-        wiki=config.wiki,
-        route=config.route,
-        months=tuple(config.months or ()),
-        triples=config.triples,
-        seed=config.seed,
-        category_cap=config.category_cap,
-        variant=config.vary,
-        unambiguous=config.unambiguous,
     )
 
 
@@ -95,27 +72,8 @@ def push(folder: Path, repo_id: str, *, dry_run: bool) -> PublishPlan:
         The plan.
     """
     plan = publish_folder(folder, repo_id, dry_run=dry_run)
-    for line in show_plan(plan):
-        sys.stdout.write(f"{line}\n")
+    print(*plan.lines(), sep="\n")
     return plan
-
-
-def show_plan(plan: PublishPlan) -> Iterator[str]:
-    """Lay out a plan for people.
-
-    Args:
-        plan: The plan.
-
-    Yields:
-        A line a file, and one that says what became of them.
-    """
-    for upload in plan.uploads:
-        yield f"{upload.sha256}  {upload.n_bytes:>14,}  {upload.path}"
-    total = f"{len(plan.uploads)} files, {plan.total_bytes:,} bytes"
-    if plan.is_done:
-        yield f"uploaded {total} to {plan.url or plan.repo_id}"
-    else:
-        yield f"would upload {total} to {plan.repo_id}; add --no-dry-run to do it"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

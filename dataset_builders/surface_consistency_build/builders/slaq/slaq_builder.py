@@ -82,13 +82,15 @@ class SlaqBuilder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _generate_examples(self, source: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the validated rows under the ids of their topics."""
         data = load_slaq(source, split=split, clean_html=self.config.clean_html)
-        kept = [topic for topic in data.topics if self.config.popularity in ("", topic.popularity)]
-        if not kept:
+        topics = [
+            topic for topic in data.topics if self.config.popularity in ("", topic.popularity)
+        ]
+        if not topics:
             raise DataError(
                 f"{source} has no topic in the {self.config.popularity} half; do the rows hold "
                 "page views?"
             )
-        for topic, row in zip(kept, to_slaq_rows(kept), strict=True):
+        for topic, row in zip(topics, to_slaq_rows(topics), strict=True):
             yield topic.id, row.model_dump(mode="json")
 
 

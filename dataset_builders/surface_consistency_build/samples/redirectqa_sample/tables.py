@@ -143,7 +143,7 @@ def read_tables(folder: Path) -> Tables:
         )
     return Tables(
         facts=tuple(_fact(row) for row in read_lines(folder / "facts.tsv")),
-        redirects={title: tuple(found) for title, found in redirects.items()},
+        redirects={title: tuple(pages) for title, pages in redirects.items()},
         relations={
             row["relation"]: Relation(
                 relation_id=row["relation_id"],

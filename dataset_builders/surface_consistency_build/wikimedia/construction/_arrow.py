@@ -2,19 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from surface_consistency.errors import MissingDependencyError
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from surface_consistency.text import surface_from_title
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "TableWriter",
     "Tally",
     "batch_of",
-    "import_arrow",
     "surfaces_of",
     "table_schema",
     "text_column",
@@ -45,17 +44,6 @@ TABLES: dict[str, dict[str, str]] = {
 """Staged table to its columns and their Arrow types."""
 
 
-def import_arrow() -> Any:  # noqa: ANN401  (a module has no type)
-    """Import pyarrow, or say how to install it."""
-    try:
-        import pyarrow as pa
-        import pyarrow.compute
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependencyError("Building data sets from dumps", "pyarrow", "build") from error
-    return pa
-
-
 class Tally:
     """Counts of rows read, kept, and dropped by reason."""
 
@@ -72,17 +60,15 @@ class Tally:
 class TableWriter:
     """Parquet in row groups of even size, whatever the size of the batches."""
 
-    def __init__(self, path: Path, schema: "pa.Schema", *, use_dictionary: bool = False) -> None:
-        arrow = import_arrow()
-        self._table = arrow.Table.from_batches
+    def __init__(self, path: Path, schema: pa.Schema, *, use_dictionary: bool = False) -> None:
         self._schema = schema
-        self._writer = arrow.parquet.ParquetWriter(
+        self._writer = pq.ParquetWriter(
             path, schema, compression="zstd", compression_level=1, use_dictionary=use_dictionary
         )
         self._batches: list[pa.RecordBatch] = []
         self._n_rows = 0
 
-    def write(self, batch: "pa.RecordBatch") -> None:
+    def write(self, batch: pa.RecordBatch) -> None:
         """Take rows in."""
         self._batches.append(batch)
         self._n_rows += batch.num_rows
@@ -92,7 +78,9 @@ class TableWriter:
     def _flush(self) -> None:
         """Write what was taken in."""
         if self._batches:
-            self._writer.write_table(self._table(self._batches, self._schema), _GROUP_ROWS)
+            self._writer.write_table(
+                pa.Table.from_batches(self._batches, self._schema), _GROUP_ROWS
+            )
         self._batches, self._n_rows = [], 0
 
     def __enter__(self) -> Self:
@@ -105,41 +93,36 @@ class TableWriter:
 
 
 def text_column(
-    batch: "pa.RecordBatch", column: str, tally: Tally
-) -> "tuple[pa.RecordBatch, pa.Array]":
+    batch: pa.RecordBatch, column: str, tally: Tally
+) -> tuple[pa.RecordBatch, pa.Array]:
     """Decode a binary column, and leave out and count the rows where it is no UTF-8."""
-    pa = import_arrow()
     values = batch.column(column)
     try:
         return batch, values.cast(pa.string())
     except pa.ArrowInvalid:
         texts = values.to_pylist()
         good = pa.array([t is None or t.decode(errors="ignore").encode() == t for t in texts])
-    tally.drop("title is no UTF-8", len(good) - pa.compute.sum(good).as_py())
-    kept = batch.filter(good)
-    return kept, kept.column(column).cast(pa.string())
+    tally.drop("title is no UTF-8", len(good) - pc.sum(good).as_py())
+    readable = batch.filter(good)
+    return readable, readable.column(column).cast(pa.string())
 
 
-def surfaces_of(titles: "pa.Array") -> "pa.Array":
+def surfaces_of(titles: pa.Array) -> pa.Array:
     """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake."""
-    pa = import_arrow()
-    compute = pa.compute
-    plain = compute.replace_substring(titles, "_", " ")
-    special = compute.fill_null(compute.match_substring_regex(plain, _SPECIAL), False)
-    if not compute.any(special).as_py():
+    plain = pc.replace_substring(titles, "_", " ")
+    special = pc.fill_null(pc.match_substring_regex(plain, _SPECIAL), False)
+    if not pc.any(special).as_py():
         return plain
     done = [surface_from_title(title) for title in titles.filter(special).to_pylist()]
-    return compute.replace_with_mask(plain, special, pa.array(done, pa.string()))
+    return pc.replace_with_mask(plain, special, pa.array(done, pa.string()))
 
 
-def batch_of(columns: Mapping[str, Any], schema: "pa.Schema") -> "pa.RecordBatch":
+def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
     """Put columns in the order and the types of a schema."""
-    pa = import_arrow()
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def table_schema(table: str) -> "pa.Schema":
+def table_schema(table: str) -> pa.Schema:
     """Return the Arrow schema of a staged table."""
-    pa = import_arrow()
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TABLES[table].items()])

@@ -131,7 +131,7 @@ def redirects_of(
 
     Reads `balanced`, `surfaces` and `page_views`.
     """
-    found: defaultdict[int, list[Redirect]] = defaultdict(list)
+    redirects: defaultdict[int, list[Redirect]] = defaultdict(list)
     rows = connection.execute(
         """
         SELECT triplet_id, surfaces.title, surfaces.surface, surfaces.labels,
@@ -144,8 +144,8 @@ def redirects_of(
         [first, last],
     ).fetchall()
     for number, title, surface, labels, views in rows:
-        found[number].append(Redirect(title, surface, tuple(labels), views))
-    return found
+        redirects[number].append(Redirect(title, surface, tuple(labels), views))
+    return redirects
 
 
 def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:

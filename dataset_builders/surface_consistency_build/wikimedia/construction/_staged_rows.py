@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia.construction._arrow import (
     Tally,
     batch_of,
-    import_arrow,
     surfaces_of,
     table_schema,
     text_column,
@@ -17,9 +19,6 @@ from surface_consistency_build.wikimedia.construction._arrow import (
 from surface_consistency_build.wikimedia.pages_xml import RedirectPage
 from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
 from surface_consistency_build.wikimedia.wikis import WikiConfig
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = [
     "categorylinks_rows",
@@ -32,7 +31,7 @@ __all__ = [
     "view_rows",
 ]
 
-Batches = Iterator["pa.RecordBatch"]
+Batches = Iterator[pa.RecordBatch]
 ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
 
 _ARTICLES = 0
@@ -43,18 +42,19 @@ _XML_ROWS = 50_000
 
 def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read articles and redirect pages off the `page` table."""
-    pc = import_arrow().compute
     columns = ("page_id", "page_namespace", "page_title", "page_is_redirect")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
-        kept = _filter(batch, pc.equal(batch["page_namespace"], _ARTICLES), _OTHER_NAMESPACE, tally)
-        kept, titles = text_column(kept, "page_title", tally)
+        articles = _filter(
+            batch, pc.equal(batch["page_namespace"], _ARTICLES), _OTHER_NAMESPACE, tally
+        )
+        articles, titles = text_column(articles, "page_title", tally)
         yield _counted(
             {
-                "page_id": kept["page_id"],
+                "page_id": articles["page_id"],
                 "title": titles,
                 "surface": surfaces_of(titles),
-                "is_redirect": pc.not_equal(kept["page_is_redirect"], 0),
+                "is_redirect": pc.not_equal(articles["page_is_redirect"], 0),
             },
             "pages",
             tally,
@@ -63,19 +63,17 @@ def page_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read every redirect; those that leave the wiki or name a section are told apart later."""
-    pa = import_arrow()
-    pc = pa.compute
     columns = ("rd_from", "rd_namespace", "rd_title", "rd_interwiki", "rd_fragment")
     for batch in read(path, columns):
         tally.n_in += batch.num_rows
-        kept, titles = text_column(batch, "rd_title", tally)
+        readable, titles = text_column(batch, "rd_title", tally)
         yield _counted(
             {
-                "page_id": kept["rd_from"],
+                "page_id": readable["rd_from"],
                 "target": titles,
-                "target_namespace": kept["rd_namespace"],
-                "is_interwiki": _is_given(pc, kept["rd_interwiki"]),
-                "is_section": _is_given(pc, kept["rd_fragment"]),
+                "target_namespace": readable["rd_namespace"],
+                "is_interwiki": _is_given(readable["rd_interwiki"]),
+                "is_section": _is_given(readable["rd_fragment"]),
             },
             "redirects",
             tally,
@@ -84,24 +82,22 @@ def redirect_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
 
 def props_rows(path: Path, read: ReadColumns, tally: Tally) -> Batches:
     """Read Wikidata items and disambiguation marks off the `page_props` table."""
-    pa = import_arrow()
-    pc = pa.compute
     wanted = pa.array([b"wikibase_item", b"disambiguation"], pa.binary())
     for batch in read(path, ("pp_page", "pp_propname", "pp_value")):
         tally.n_in += batch.num_rows
         names = batch["pp_propname"].cast(pa.binary())
-        kept = _filter(batch, pc.is_in(names, wanted), "another property", tally)
-        names = kept["pp_propname"].cast(pa.binary())
+        properties = _filter(batch, pc.is_in(names, wanted), "another property", tally)
+        names = properties["pp_propname"].cast(pa.binary())
         is_item = pc.equal(names, b"wikibase_item")
         items = [
             _item_number(value) if of_item else None
             for value, of_item in zip(
-                kept["pp_value"].to_pylist(), is_item.to_pylist(), strict=True
+                properties["pp_value"].to_pylist(), is_item.to_pylist(), strict=True
             )
         ]
         yield _counted(
             {
-                "page_id": kept["pp_page"],
+                "page_id": properties["pp_page"],
                 "entity": pa.array(items, pa.int64()),
                 "is_disambiguation": pc.invert(is_item),
             },
@@ -114,18 +110,16 @@ def linktarget_rows(
     path: Path, read: ReadColumns, tally: Tally, *, categories: Mapping[str, str]
 ) -> Batches:
     """Read the numbers of the wanted categories off the `linktarget` table."""
-    pa = import_arrow()
-    pc = pa.compute
     labels = {title.encode("utf-8"): label for title, label in categories.items()}
     wanted = pa.array(sorted(labels), pa.binary())
     for batch in read(path, ("lt_id", "lt_namespace", "lt_title")):
         tally.n_in += batch.num_rows
         titles = batch["lt_title"].cast(pa.binary())
         mask = pc.and_(pc.equal(batch["lt_namespace"], _CATEGORIES), pc.is_in(titles, wanted))
-        kept = _filter(batch, mask, "no wanted category", tally)
-        found = [labels[title] for title in kept["lt_title"].cast(pa.binary()).to_pylist()]
+        members = _filter(batch, mask, "no wanted category", tally)
+        names = [labels[title] for title in members["lt_title"].cast(pa.binary()).to_pylist()]
         yield _counted(
-            {"target_id": kept["lt_id"], "label": pa.array(found, pa.string())},
+            {"target_id": members["lt_id"], "label": pa.array(names, pa.string())},
             "category_targets",
             tally,
         )
@@ -144,7 +138,6 @@ def categorylinks_rows(
 
     Categories are named by their titles (`cl_to`), or by the numbers of `targets` (`cl_target_id`).
     """
-    pa = import_arrow()
     by_title = {title.encode("utf-8"): label for title, label in categories.items()}
     ways: list[tuple[str, Any, dict[Any, str]]] = []
     if "cl_to" in columns:
@@ -159,44 +152,41 @@ def categorylinks_rows(
     for batch in read(path, ("cl_from", *(name for name, _, _ in ways))):
         tally.n_in += batch.num_rows
         labels = _labels(batch, ways)
-        kept = labels.is_valid()
-        tally.drop("no wanted category", batch.num_rows - pa.compute.sum(kept).as_py())
+        is_wanted = labels.is_valid()
+        tally.drop("no wanted category", batch.num_rows - pc.sum(is_wanted).as_py())
         yield _counted(
-            {"page_id": batch["cl_from"].filter(kept), "label": labels.filter(kept)},
+            {"page_id": batch["cl_from"].filter(is_wanted), "label": labels.filter(is_wanted)},
             "categories",
             tally,
         )
 
 
-def _labels(batch: "pa.RecordBatch", ways: list[tuple[str, Any, dict[Any, str]]]) -> "pa.Array":
+def _labels(batch: pa.RecordBatch, ways: list[tuple[str, Any, dict[Any, str]]]) -> pa.Array:
     """Look the category of each row up, by its title or else by its number."""
-    pa = import_arrow()
-    found = pa.nulls(batch.num_rows, pa.string())
+    categories = pa.nulls(batch.num_rows, pa.string())
     for name, kind, known in ways:
         keys = pa.array(list(known), kind)
         labels = pa.array(list(known.values()), pa.string())
-        places = pa.compute.index_in(batch[name].cast(kind), keys)
-        found = pa.compute.coalesce(found, labels.take(places))
-    return found
+        places = pc.index_in(batch[name].cast(kind), keys)
+        categories = pc.coalesce(categories, labels.take(places))
+    return categories
 
 
-def _filter(
-    batch: "pa.RecordBatch", mask: "pa.Array", reason: str, tally: Tally
-) -> "pa.RecordBatch":
+def _filter(batch: pa.RecordBatch, mask: pa.Array, reason: str, tally: Tally) -> pa.RecordBatch:
     """Keep the rows that the mask holds."""
-    kept = batch.filter(mask)
-    tally.drop(reason, batch.num_rows - kept.num_rows)
-    return kept
+    rows = batch.filter(mask)
+    tally.drop(reason, batch.num_rows - rows.num_rows)
+    return rows
 
 
-def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> "pa.RecordBatch":
+def _counted(columns: Mapping[str, Any], table: str, tally: Tally) -> pa.RecordBatch:
     """Lay out the rows that stay, and count them."""
     batch = batch_of(columns, table_schema(table))
     tally.n_out += batch.num_rows
     return batch
 
 
-def _is_given(pc: Any, column: "pa.Array") -> "pa.Array":  # noqa: ANN401  (a module has no type)
+def _is_given(column: pa.Array) -> pa.Array:
     """Tell where a text is neither NULL nor empty."""
     return pc.fill_null(pc.greater(pc.binary_length(column), 0), False)
 
@@ -207,38 +197,35 @@ def _item_number(value: bytes | None) -> int | None:
     return int(digits) if digits.isdigit() and value and value[:1] in b"Qq" else None
 
 
-def view_rows(batches: Iterable["pa.RecordBatch"], tally: Tally) -> Iterator["pa.RecordBatch"]:
+def view_rows(batches: Iterable[pa.RecordBatch], tally: Tally) -> Iterator[pa.RecordBatch]:
     """Sum the views of a title over the kinds of access, as far as its lines stand together."""
-    pa = import_arrow()
     for batch in batches:
         tally.n_in += batch.num_rows
-        kept, titles = text_column(batch, "title", tally)
+        readable, titles = text_column(batch, "title", tally)
         summed = (
-            pa.table({"title": titles, "views": kept["views"]})
+            pa.table({"title": titles, "views": readable["views"]})
             .group_by("title", use_threads=False)
             .aggregate([("views", "sum")])
             .combine_chunks()
         )
-        tally.n_out += kept.num_rows
+        tally.n_out += readable.num_rows
         for part in summed.select(["title", "views_sum"]).to_batches():
             yield batch_of({"title": part[0], "views": part[1]}, table_schema("views"))
 
 
-def entity_rows(entities: "pa.RecordBatch", tally: Tally) -> "pa.RecordBatch":
+def entity_rows(entities: pa.RecordBatch, tally: Tally) -> pa.RecordBatch:
     """Keep entities that have a label or a page; page titles get their underscores."""
-    pa = import_arrow()
-    pc = pa.compute
     tally.n_in += entities.num_rows
     labels = entities["label"].cast(pa.string())
     titles = pc.replace_substring(entities["title"].cast(pa.string()), " ", "_")
-    kept = pc.or_(labels.is_valid(), titles.is_valid())
-    titles = titles.filter(kept)
+    has_name = pc.or_(labels.is_valid(), titles.is_valid())
+    titles = titles.filter(has_name)
     tally.n_out += len(titles)
-    tally.drop("neither label nor page", len(kept) - len(titles))
+    tally.drop("neither label nor page", len(has_name) - len(titles))
     return batch_of(
         {
-            "id": entities["id"].filter(kept),
-            "label": labels.filter(kept),
+            "id": entities["id"].filter(has_name),
+            "label": labels.filter(has_name),
             "title": titles,
             "surface": surfaces_of(titles),
         },
@@ -248,7 +235,7 @@ def entity_rows(entities: "pa.RecordBatch", tally: Tally) -> "pa.RecordBatch":
 
 def redirect_page_rows(
     pages: "Iterable[RedirectPage]", config: "WikiConfig", tally: Tally
-) -> Iterator[Mapping[str, "pa.RecordBatch"]]:
+) -> Iterator[Mapping[str, pa.RecordBatch]]:
     """Turn redirect pages of the XML export into rows of three tables."""
     rows = iter(pages)
     while taken := list(islice(rows, _XML_ROWS)):
@@ -259,9 +246,8 @@ def redirect_page_rows(
 
 def _three_tables(
     pages: "list[RedirectPage]", config: "WikiConfig"
-) -> Mapping[str, "pa.RecordBatch"]:
+) -> Mapping[str, pa.RecordBatch]:
     """Lay out redirect pages, their targets and their categories."""
-    pa = import_arrow()
     titles = pa.array([page.title.replace(" ", "_") for page in pages], pa.string())
     numbers = pa.array([page.page_id for page in pages], pa.int64())
     labels = [(page.page_id, label) for page in pages for label in _page_labels(page, config)]

@@ -4,11 +4,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
 
-from surface_consistency.errors import DataError, MissingDependencyError
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.construction._facts import (
     asked_facts,
     object_rows,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATEGORY_CAP",
+    "BuildResources",
     "BuildResult",
     "Variant",
     "build_redirectqa",
@@ -63,8 +63,26 @@ Variant = Literal["subject", "object"]
 """Whose surface form varies."""
 
 
-_LIBRARIES = ("pyarrow", "duckdb", "msgspec")
 _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
+
+
+class BuildResources(TypedDict, total=False):
+    """What a build may use, and what it takes; nothing here changes a row of whole dumps."""
+
+    memory_limit: str
+    """Memory for DuckDB, "2GB" by default; beyond it spills to the work folder."""
+
+    threads: int | None
+    """Threads for reading and for DuckDB; as many as there are processors by default."""
+
+    allow_truncated: bool
+    """Whether a dump that ends early counts as far as it goes, with a warning; False by default."""
+
+    require_end_mark: bool
+    """Whether a plain dump of which nothing tells that it is whole is refused; False by default."""
+
+    progress: BuildHook | None
+    """Called as dumps are read and before each step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +132,7 @@ def build_redirectqa(
     category_cap: int | None = CATEGORY_CAP,
     variant: Variant = "subject",
     unambiguous: Unambiguous = "subject",
-    memory_limit: str = "2GB",
-    threads: int | None = None,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: BuildHook | None = None,
+    **resources: Unpack[BuildResources],
 ) -> BuildResult:
     """Build RedirectQA (RedirectQA section 2.3) from dumps of one wiki and of Wikidata.
 
@@ -141,11 +155,8 @@ def build_redirectqa(
         variant: Whose surface form varies. With "object" every question stands under its canonical
             subject, and each row accepts one name of the gold object, its redirects among them.
         unambiguous: Whose canonical surface form must be that of one entity alone.
-        memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
-        threads: Threads for reading and for DuckDB; as many as there are processors when None.
-        allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
-        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
-        progress: Called as dumps are read and before each step.
+        resources: Memory and threads, which dumps are taken, and who hears of progress:
+            `BuildResources`.
 
     Returns:
         The rows and what was left out on the way.
@@ -154,11 +165,10 @@ def build_redirectqa(
         SourceNotFoundError: If a dump is not there.
         DumpError: If a dump is broken, or not the table it should be.
         DataError: If the steps leave no rows.
-        MissingDependencyError: If a library of the extra `build` is not installed.
         WorkFolderLockedError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
-    _check_options(triples, category_cap, variant, threads)
+    _check_options(triples, category_cap, variant, resources.get("threads"))
     check_dumps(dumps, facts_too=True)
     config = config if isinstance(config, WikiConfig) else load_wiki(config)
     ask = subject_rows if variant == "subject" else object_rows
@@ -183,11 +193,7 @@ def build_redirectqa(
         rows=lambda connection: (
             row for fact in asked_facts(connection) for row in ask(fact, config)
         ),
-        memory_limit=memory_limit,
-        threads=threads,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
+        **resources,
     )
 
 
@@ -228,34 +234,26 @@ def run_build(
     steps_folder: str,
     last: Step,
     rows: "Callable[[duckdb.DuckDBPyConnection], Iterator[BuiltRow]]",
-    memory_limit: str,
-    threads: int | None,
-    allow_truncated: bool,
-    require_end_mark: bool,
-    progress: BuildHook | None,
+    **resources: Unpack[BuildResources],
 ) -> BuildResult:
     """Do what is left to do of a build: read the dumps, run its steps, write its rows.
 
     The steps' results lie in the subfolder `steps_folder`; `rows` makes the rows from their tables,
-    and `last` says what those depend on. A library that a late step needs is asked for first.
+    and `last` says what those depend on.
     """
-    for library in _LIBRARIES:
-        try:
-            import_module(library)
-        except ImportError as error:
-            purpose = "Building data sets from dumps"
-            raise MissingDependencyError(purpose, library, "build") from error
+    threads = resources.get("threads")
+    memory_limit = resources.get("memory_limit", "2GB")
     with (
         locked_folder(work) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
     ):
-        tracker = Tracker(progress, dumps.paths, n_steps=len(steps))
+        tracker = Tracker(resources.get("progress"), dumps.paths, n_steps=len(steps))
         staged = stage(
             dumps,
             folder / "staged",
             config,
-            allow_truncated=allow_truncated,
-            require_end_mark=require_end_mark,
+            allow_truncated=resources.get("allow_truncated", False),
+            require_end_mark=resources.get("require_end_mark", False),
             threads=threads,
             tracker=tracker,
         )

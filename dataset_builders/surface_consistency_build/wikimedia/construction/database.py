@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyError
+from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
@@ -31,14 +31,12 @@ def open_database(
         The connection.
 
     Raises:
-        MissingDependencyError: If duckdb is not installed.
         ValueError: If `memory_limit` is no size.
         SurfaceConsistencyError: If the memory is not enough for what is done.
     """
-    try:
-        import duckdb
-    except ImportError as error:
-        raise MissingDependencyError("Building data sets from dumps", "duckdb", "build") from error
+    # Slow to import, and not needed to plan a build.
+    import duckdb
+
     spill = Path(folder) / "spill"
     spill.mkdir(parents=True, exist_ok=True)
     settings: dict[str, str | bool | int | float | list[str]] = {
@@ -127,7 +125,7 @@ def keep_rows(
         f"CREATE OR REPLACE TEMP TABLE judged AS "
         f"SELECT {columns}, (CASE {cases} END)::UTINYINT AS reason FROM ({query})"
     )
-    found = dict(
+    n_by_reason = dict(
         connection.execute("SELECT reason, count(*) FROM judged GROUP BY reason").fetchall()
     )
     connection.execute(
@@ -135,7 +133,7 @@ def keep_rows(
         "SELECT * EXCLUDE (reason) FROM judged WHERE reason IS NULL"
     )
     connection.execute("DROP TABLE judged")
-    rows_out = found.pop(None, 0)
-    rows_in = rows_out + sum(found.values())
-    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(found.items())}
+    rows_out = n_by_reason.pop(None, 0)
+    rows_in = rows_out + sum(n_by_reason.values())
+    removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(n_by_reason.items())}
     return step_counts(step, unit, rows_in, rows_out, removed)

@@ -132,9 +132,9 @@ def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
     )
     dates: dict[str, dict[str, list[Path]]] = {}
     for name, path in names.items():
-        if found := pattern.fullmatch(name):
-            role = found[2] or "pages_articles"
-            dates.setdefault(found[1], {}).setdefault(role, []).append(path)
+        if parts := pattern.fullmatch(name):
+            role = parts[2] or "pages_articles"
+            dates.setdefault(parts[1], {}).setdefault(role, []).append(path)
     whole = [date for date, roles in dates.items() if roles.keys() & {"page", "pages_articles"}]
     if not dates:
         return {}
@@ -150,12 +150,12 @@ def wikis_of(names: Iterable[str]) -> list[str]:
     pattern = re.compile(
         rf"([a-z][a-z0-9_]*)-(?:\d{{8}}|latest)-(?:(?:{'|'.join(_TABLES)})\.sql|{_EXPORT}){_PACKED}"
     )
-    return sorted({found[1] for name in names if (found := pattern.fullmatch(name))})
+    return sorted({parts[1] for name in names if (parts := pattern.fullmatch(name))})
 
 
 def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
     """Tell the date of what `wiki_tables` found: "YYYYMMDD", "latest", or None for no files."""
-    paths = [path for found in tables.values() for path in found]
+    paths = [path for files in tables.values() for path in files]
     return paths[0].name.removeprefix(f"{wiki}-").partition("-")[0] if paths else None
 
 
@@ -170,10 +170,10 @@ def _one_export(paths: list[Path]) -> list[Path]:
     """Choose among exports of the same pages: of one kind, and the whole one rather than parts."""
     kinds: dict[tuple[int, bool], list[Path]] = {}
     for path in paths:
-        found = re.search(_EXPORT, path.name)
-        if found is not None:
-            is_part = bool(found["numbers"] or found["range"])
-            kind = _EXPORT_KINDS.index(f"{found['kind']}{found['multistream'] or ''}")
+        parts = re.search(_EXPORT, path.name)
+        if parts is not None:
+            is_part = bool(parts["numbers"] or parts["range"])
+            kind = _EXPORT_KINDS.index(f"{parts['kind']}{parts['multistream'] or ''}")
             kinds.setdefault((kind, is_part), []).append(path)
     return list({dump_name(path): path for path in kinds[min(kinds)]}.values())
 
@@ -194,7 +194,7 @@ def pageview_files(names: Mapping[str, Path]) -> dict[str, Path]:
 def wikidata_file(names: Mapping[str, Path]) -> Path | None:
     """Find the newest dump of Wikidata; one with a date before one without."""
     pattern = re.compile(rf"(?:latest|wikidata-\d{{8}})-all\.json{_PACKED}|\d{{8}}\.json{_PACKED}")
-    found = sorted(
+    dumps = sorted(
         filter(pattern.fullmatch, names), key=lambda name: (re.search(r"\d{8}", name) or [""])[0]
     )
-    return names[found[-1]] if found else None
+    return names[dumps[-1]] if dumps else None

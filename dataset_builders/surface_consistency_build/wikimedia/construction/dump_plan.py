@@ -296,14 +296,16 @@ def _planned_pageviews(
     names: dict[str, Path], months: Sequence[str] | None, *, is_needed: bool
 ) -> Iterable[PlannedDump]:
     """List the pageview files."""
-    found = pageview_files(names)
-    there = [period for period in sorted(found) if len(period) == 6 or period[:6] not in found]
+    by_month = pageview_files(names)
+    there = [
+        period for period in sorted(by_month) if len(period) == 6 or period[:6] not in by_month
+    ]
     for period in dict.fromkeys(months or there or _MONTHS):
         year, month = period[:4], period[4:6]
         kind = "monthly/" if len(period) == 6 else ""
         yield from _planned(
             "pageviews",
-            [found[period]] if period in found else [],
+            [by_month[period]] if period in by_month else [],
             f"pageviews-{period}-user.bz2",
             f"{_SITE}/other/pageview_complete/{kind}{year}/{year}-{month}/",
             is_needed=is_needed,
@@ -313,10 +315,10 @@ def _planned_pageviews(
 
 def _planned_wikidata(names: dict[str, Path]) -> Iterable[PlannedDump]:
     """List the dump of Wikidata, the newest one."""
-    found = wikidata_file(names)
+    newest = wikidata_file(names)
     return _planned(
         "wikidata",
-        [] if found is None else [found],
+        [] if newest is None else [newest],
         "wikidata-YYYYMMDD-all.json.bz2",
         f"{_SITE}/wikidatawiki/entities/",
         is_needed=True,
@@ -335,8 +337,8 @@ def _planned(
     others: Sequence[str] = (),
 ) -> Iterable[PlannedDump]:
     """List the files that were found, or the one that is missing."""
-    found: list[Path | None] = [*paths] or [None]
-    for path in found:
+    files: list[Path | None] = [*paths] or [None]
+    for path in files:
         yield PlannedDump(
             role=role,
             name=name if path is None else path.name,

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
@@ -22,12 +22,12 @@ from surface_consistency_build.wikimedia.construction._pipeline import (
     surface_steps,
 )
 from surface_consistency_build.wikimedia.construction.build import (
+    BuildResources,
     BuildResult,
     check_dumps,
     run_build,
 )
 from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
-from surface_consistency_build.wikimedia.construction.progress import BuildHook
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 from surface_consistency_build.wikimedia.construction.steps_facts import (
     GivenFact,
@@ -52,11 +52,7 @@ def augment_popqa(
     config: str | WikiConfig,
     seed: int = 0,
     category_cap: int | None = None,
-    memory_limit: str = "2GB",
-    threads: int | None = None,
-    allow_truncated: bool = False,
-    require_end_mark: bool = False,
-    progress: BuildHook | None = None,
+    **resources: Unpack[BuildResources],
 ) -> BuildResult:
     """Ask given facts under their subjects' redirects (RedirectQA, appendix B.1).
 
@@ -72,11 +68,8 @@ def augment_popqa(
         config: The wiki: its configuration, or what `load_wiki` takes.
         seed: Seed of the balancing.
         category_cap: Instances at which a category is down-sampled; None for no balancing.
-        memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to the work folder.
-        threads: Threads for reading and for DuckDB; as many as there are processors when None.
-        allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
-        require_end_mark: Whether a plain dump of which nothing tells that it is whole is refused.
-        progress: Called as dumps are read and before each step.
+        resources: Memory and threads, which dumps are taken, and who hears of progress:
+            `BuildResources`.
 
     Returns:
         The rows and what was left out on the way.
@@ -86,7 +79,6 @@ def augment_popqa(
         DumpError: If a dump is broken, or not the table it should be.
         DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
             left.
-        MissingDependencyError: If a library of the extra `build` is not installed.
         WorkFolderLockedError: If another build uses the work folder.
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
@@ -111,11 +103,7 @@ def augment_popqa(
         steps_folder="popqa-steps",
         last=rows_step(config, facts=_digest(known)),
         rows=partial(_all_rows, known=known, config=config, has_views=bool(dumps.pageviews)),
-        memory_limit=memory_limit,
-        threads=threads,
-        allow_truncated=allow_truncated,
-        require_end_mark=require_end_mark,
-        progress=progress,
+        **resources,
     )
 
 

@@ -4,17 +4,16 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import ConfigDict, Field, ValidationError
 
-from surface_consistency.errors import MissingDependencyError, RecordError, SourceNotFoundError
+from surface_consistency.errors import RecordError, SourceNotFoundError
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency_build.wikimedia.construction._arrow import TableWriter, import_arrow
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from surface_consistency_build.wikimedia.construction._arrow import TableWriter
 
 __all__ = ["BuiltRow", "read_rows", "row_schema", "write_rows"]
 
@@ -107,12 +106,7 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[BuiltRow]:
     Raises:
         SourceNotFoundError: If there is no such file.
         RecordError: If a row breaks its record; names row, field and value.
-        MissingDependencyError: If pyarrow is not installed.
     """
-    try:
-        import pyarrow.parquet as pq
-    except ImportError as error:
-        raise MissingDependencyError("Reading Parquet", "pyarrow", "build") from error
     file = Path(path)
     if not file.is_file():
         raise SourceNotFoundError(f"no rows {file}; build them first")
@@ -128,9 +122,8 @@ def read_rows(path: str | os.PathLike[str]) -> Iterator[BuiltRow]:
                 number += 1
 
 
-def row_schema() -> "pa.Schema":
+def row_schema() -> pa.Schema:
     """Return the Arrow schema of built rows: the fields of `BuiltRow` in their order."""
-    pa = import_arrow()
     kinds: dict[Any, Any] = {
         int: pa.int64(),
         int | None: pa.int64(),
@@ -153,7 +146,6 @@ def write_rows(path: Path, rows: Iterable[BuiltRow]) -> int:
     Raises:
         RecordError: If a row is no `BuiltRow`.
     """
-    pa = import_arrow()
     schema = row_schema()
     n_rows = 0
     source = iter(rows)

@@ -7,7 +7,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency.taxonomy import RELATIONS
@@ -17,7 +19,6 @@ from surface_consistency_build.wikimedia.construction._arrow import (
     TableWriter,
     Tally,
     batch_of,
-    import_arrow,
     table_schema,
 )
 from surface_consistency_build.wikimedia.construction._work_folder import (
@@ -36,15 +37,13 @@ from surface_consistency_build.wikimedia.construction.progress import (
 from surface_consistency_build.wikimedia.pages_xml import read_redirects
 from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.sql import read_create_table, read_sql
+from surface_consistency_build.wikimedia.streams import MarkedReadOptions, ReadOptions
 from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 __all__ = ["END_MARKED", "StagedTables", "stage"]
 
-TableBatches = Mapping[str, "pa.RecordBatch"]
+TableBatches = Mapping[str, pa.RecordBatch]
 
 _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))
 _VERSION = 2
@@ -105,9 +104,7 @@ def stage(
     Raises:
         SourceNotFoundError: If a dump is not there.
         DumpError: If a dump is broken, or not the table it should be.
-        MissingDependencyError: If an extra of the dumps is not installed.
     """
-    import_arrow()
     dumps.check_paths()
     reader = _DumpReader(
         Path(folder),
@@ -147,13 +144,13 @@ class _DumpReader:
         threads: int | None,
     ) -> None:
         self.config = config
-        self.options: dict[str, Any] = {
+        self.options: ReadOptions = {
             "allow_truncated": allow_truncated,
             "progress": tracker.read,
             "threads": threads,
         }
         """Options of every reader of dumps."""
-        self.marked = {**self.options, "require_end_mark": require_end_mark}
+        self.marked: MarkedReadOptions = {**self.options, "require_end_mark": require_end_mark}
         """Options of the readers of dumps that may lack the mark of an end; XML has one."""
         self.files: dict[str, list[Path]] = {table: [] for table in TABLES}
         """Files by table."""
@@ -195,7 +192,7 @@ class _DumpReader:
             self.files[table].append(self._checkpoints.path(result))
             self.digests[table].append(digest)
 
-    def sql(self, path: Path, columns: tuple[str, ...]) -> "Iterator[pa.RecordBatch]":
+    def sql(self, path: Path, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """Read columns of an SQL dump."""
         return read_sql(path, columns, **self.marked)
 
@@ -273,7 +270,7 @@ def _stage_tables(reader: _DumpReader, dumps: DumpFiles) -> None:
 
 
 def _only(
-    table: str, rows: "Callable[..., Iterator[pa.RecordBatch]]", *arguments: object, **named: object
+    table: str, rows: Callable[..., Iterator[pa.RecordBatch]], *arguments: object, **named: object
 ) -> Callable[[Tally], Iterator[TableBatches]]:
     """Make a reader of one table a reader of tables."""
     return lambda tally: ({table: batch} for batch in rows(*arguments, tally, **named))
@@ -281,7 +278,6 @@ def _only(
 
 def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
     """Read the members of categories."""
-    pa = import_arrow()
     columns = read_create_table(path).names
     if "cl_to" not in columns and not reader.files["category_targets"]:
         raise SourceNotFoundError(
@@ -290,8 +286,8 @@ def _stage_categorylinks(reader: _DumpReader, path: Path) -> None:
         )
     targets: dict[int, str] = {}
     for file in reader.files["category_targets"]:
-        found = pa.parquet.read_table(file).to_pydict()
-        targets.update(zip(found["target_id"], found["label"], strict=True))
+        labels = pq.read_table(file).to_pydict()
+        targets.update(zip(labels["target_id"], labels["label"], strict=True))
     wanted = reader.config.categories
     more = {"columns": columns, "categories": wanted, "targets": targets}
     reader.take(
@@ -354,8 +350,8 @@ def _stage_wikidata(reader: _DumpReader, path: Path) -> None:
             **reader.marked,
         ):
             tables = {"entities": staged.entity_rows(batch.entities, tally)}
-            for table, found in (("aliases", batch.aliases), ("claims", batch.claims)):
-                columns = dict(zip(found.schema.names, found.columns, strict=True))
+            for table, part in (("aliases", batch.aliases), ("claims", batch.claims)):
+                columns = dict(zip(part.schema.names, part.columns, strict=True))
                 tables[table] = batch_of(columns, table_schema(table))
             yield tables
 

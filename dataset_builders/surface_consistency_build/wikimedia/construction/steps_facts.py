@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from surface_consistency_build.wikimedia.construction._arrow import import_arrow
+import pyarrow as pa
+
 from surface_consistency_build.wikimedia.construction.database import count_of, keep_rows, quoted
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
 
@@ -202,7 +203,6 @@ def insert_facts(
     Returns:
         Facts whose subject has no article.
     """
-    pa = import_arrow()
     numbers, entities, surfaces = zip(*facts, strict=True) if facts else ((), (), ())
     columns = {
         "triplet_id": pa.array(numbers, pa.int64()),

@@ -15,7 +15,6 @@ from surface_consistency_build.wikimedia.wikis import load_wiki
 from surface_consistency.errors import (
     DataError,
     DumpError,
-    MissingDependencyError,
     SurfaceConsistencyError,
     TruncatedDumpWarning,
     WorkFolderLockedError,
@@ -152,29 +151,17 @@ def test_uncategorised_route_of_a_wiki_with_categories_keeps_all(tiny):
     ] * 2
 
 
-@pytest.mark.parametrize("library", ["duckdb", "msgspec", "pyarrow"])
-def test_build_names_a_missing_library_before_any_work(tiny, library, monkeypatch):
+def test_packed_dumps_give_the_same_rows(tiny):
     tiny.write()
-    monkeypatch.setitem(sys.modules, library, None)
-
-    with pytest.raises(MissingDependencyError, match=rf"needs {library}, .*\[build\]"):
-        tiny.build()
-    assert not tiny.folder.with_name("work").exists()
-
-
-def test_build_does_without_the_fast_decoders(tiny, monkeypatch):
-    """isal only makes it faster."""
-    tiny.write()
-    with_them = tiny.build().path.read_bytes()
+    plain = tiny.build().path.read_bytes()
     for name in ("page.sql", "wikidata-20260101-all.json", "pageviews-202401-user"):
         [path] = tiny.folder.glob(f"*{name}")
         path.with_name(f"{path.name}.bz2").write_bytes(bz2.compress(path.read_bytes()))
         path.unlink()
-    monkeypatch.setitem(sys.modules, "isal", None)
 
     again = tiny.build()
 
-    assert again.path.read_bytes() == with_them
+    assert again.path.read_bytes() == plain
 
 
 @pytest.fixture

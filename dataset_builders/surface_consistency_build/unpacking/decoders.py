@@ -1,22 +1,26 @@
-"""What unpacks a dump: plain, gzip and bzip2 files as pieces of plain bytes."""
+"""Packed and plain files as pieces of plain bytes: gzip, bzip2, xz and zstd by their content."""
 
 import bz2
+import lzma
 import os
-import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import BinaryIO, Final, Protocol, cast
 
-from surface_consistency_build.wikimedia._bzip2_blocks import Bzip2Blocks, IrregularBzip2Error
+import zstandard
+from isal import igzip_lib
 
-__all__ = ["DamagedInputError", "Decoder", "open_decoder"]
+from surface_consistency_build.unpacking.bzip2_blocks import Bzip2Blocks, IrregularBzip2Error
 
-_READ_BYTES = 1 << 18
-_GZIP_WINDOW = 31
+__all__ = ["PACKED_SUFFIXES", "DamagedInputError", "Decoder", "open_decoder"]
+
+PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
+"""How the names of packed files end."""
+
 _BZIP2_END = 0x177245385090
 _OTHER_PACKINGS = {
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
     b"7z\xbc\xaf\x27\x1c": "7z",
     b"PK\x03\x04": "zip",
 }
@@ -61,52 +65,71 @@ class _Unpacker(Protocol):
     def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
 
 
-class _Inflater:
-    """The standard library's gzip decoder in the shape of `bz2.BZ2Decompressor`."""
+class _ZstdFrame:
+    """zstandard's decoder in the shape of `bz2.BZ2Decompressor`."""
 
     def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(wbits=_GZIP_WINDOW)
-        self._is_full = False
+        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()
+        self._plain = b""
 
     @property
     def eof(self) -> bool:
-        """Whether the member has ended."""
-        return self._inflate.eof
+        """Whether the frame has ended and all of it was given."""
+        return self._frame.eof and not self._plain
 
     @property
     def needs_input(self) -> bool:
         """Whether nothing more comes without further input."""
-        return not self._is_full and not self._inflate.unconsumed_tail
+        return not self._plain
 
     @property
     def unused_data(self) -> bytes:
-        """What followed the member."""
-        return self._inflate.unused_data
+        """What followed the frame."""
+        return self._frame.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
-        """Return at most `max_length` bytes."""
-        plain = self._inflate.decompress(self._inflate.unconsumed_tail + data, max(max_length, 0))
-        self._is_full = len(plain) == max_length
-        return plain
+        """Return at most `max_length` bytes, unless it is negative."""
+        plain = self._plain or self._frame.decompress(data)
+        stop = len(plain) if max_length < 0 else max_length
+        self._plain = plain[stop:]
+        return plain[:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """A form of packing, and what unpacks it in one thread."""
+
+    name: str
+    magic: bytes
+    make: Callable[[], _Unpacker]
+    errors: tuple[type[Exception], ...] = (OSError, ValueError)
+    read_bytes: int = 1 << 18
+
+
+_GZIP: Final = _Packing(
+    "gzip",
+    b"\x1f\x8b",
+    partial(igzip_lib.IgzipDecompressor, flag=igzip_lib.DECOMP_GZIP),
+    (cast("type[Exception]", igzip_lib.error),),
+)
+_BZIP2: Final = _Packing("bzip2", b"BZh", bz2.BZ2Decompressor)
+_XZ: Final = _Packing("xz", b"\xfd7zXZ\x00", lzma.LZMADecompressor, (lzma.LZMAError,))
+# zstandard gives all that its input holds: of a kilobyte, at most 32 MiB.
+_ZSTD: Final = _Packing(
+    "zstd", b"\x28\xb5\x2f\xfd", _ZstdFrame, (zstandard.ZstdError,), read_bytes=1 << 10
+)
+_PACKINGS: Final = (_GZIP, _BZIP2, _XZ, _ZSTD)
 
 
 class _SerialDecoder(Decoder):
-    """A gzip or bzip2 file of one or many members, unpacked in this thread."""
+    """A packed file of one or many members, unpacked in this thread."""
 
     is_packed = True
 
-    def __init__(
-        self,
-        file: BinaryIO,
-        make: Callable[[], _Unpacker],
-        packing: str,
-        errors: tuple[type[Exception], ...],
-    ) -> None:
+    def __init__(self, file: BinaryIO, packing: _Packing) -> None:
         super().__init__(file)
-        self._make = make
         self._packing = packing
-        self._errors = errors
-        self._unpacker = make()
+        self._unpacker = packing.make()
         self._left = b""
         self._is_done = False
 
@@ -122,18 +145,17 @@ class _SerialDecoder(Decoder):
                 break
             data = b""
             if self._unpacker.needs_input:
-                data = self._left or self._file.read(_READ_BYTES)
+                data = self._left or self._file.read(self._packing.read_bytes)
                 self._left = b""
                 if not data:
-                    raise DamagedInputError(f"the {self._packing} data end early")
+                    raise DamagedInputError(f"the {self._packing.name} data end early")
             try:
                 plain = self._unpacker.decompress(data, size)
-            except self._errors as error:
-                late = "; gzip notices late, so bytes before may be wrong" * (
-                    self._packing == "gzip"
-                )
+            except self._packing.errors as error:
+                late = "; gzip notices late, so bytes before may be wrong"
                 raise DamagedInputError(
-                    f"the {self._packing} data are damaged ({error}{late})"
+                    f"the {self._packing.name} data are damaged "
+                    f"({error}{late if self._packing is _GZIP else ''})"
                 ) from None
             if plain:
                 return plain
@@ -143,13 +165,13 @@ class _SerialDecoder(Decoder):
         """Step over padding to what follows a member; False at the end of the file."""
         rest = self._unpacker.unused_data.lstrip(b"\x00")
         while not rest:
-            data = self._file.read(_READ_BYTES)
+            data = self._file.read(self._packing.read_bytes)
             if not data:
                 self._is_done = True
                 return False
             rest = data.lstrip(b"\x00")
         self._left = rest
-        self._unpacker = self._make()
+        self._unpacker = self._packing.make()
         return True
 
 
@@ -203,7 +225,8 @@ class _ParallelBzip2(Decoder):
 
     def _skip_to_here(self) -> Decoder:
         """Unpack once more, serially, up to the byte that comes next."""
-        serial = _serial_bzip2(self._file)
+        self._file.seek(0)
+        serial = _SerialDecoder(self._file, _BZIP2)
         left = self._plain
         while left and (plain := serial.read(min(left, 1 << 20))):
             left -= len(plain)
@@ -220,57 +243,32 @@ def open_decoder(path: Path, threads: int) -> Decoder:
     try:
         head = file.read(64)
         file.seek(0)
-        _check_head(path, head)
-        if head.startswith(b"\x1f\x8b"):
-            return _serial_gzip(file)
-        if head.startswith(b"BZh"):
-            return _bzip2(file, threads)
+        packing = _packing_of(path, head)
+        if packing is _BZIP2 and threads > 1 and _has_bzip2_end(file):
+            return _ParallelBzip2(file, threads)
     except BaseException:
         file.close()
         raise
-    return Decoder(file)
+    return _SerialDecoder(file, packing) if packing else Decoder(file)
 
 
-def _check_head(path: Path, head: bytes) -> None:
-    """Refuse what is empty, packed otherwise, or not what the name says."""
+def _packing_of(path: Path, head: bytes) -> _Packing | None:
+    """Recognise a packing; refuse what is empty, packed otherwise, or not what the name says."""
     if not head:
         raise DamagedInputError("the file is empty")
-    for magic, packing in _OTHER_PACKINGS.items():
+    for packing in _PACKINGS:
+        if head.startswith(packing.magic):
+            return packing
+    for magic, name in _OTHER_PACKINGS.items():
         if head.startswith(magic):
-            raise DamagedInputError(f"{packing} files are not read; unpack it first")
-    if path.suffix.lower() in {".gz", ".bz2"} and not head.startswith((b"\x1f\x8b", b"BZh")):
+            raise DamagedInputError(f"{name} files are not read; unpack it first")
+    if path.suffix.lower() in PACKED_SUFFIXES:
         start = head.decode("latin-1").strip()[:40]
         raise DamagedInputError(
             f"the name says {path.suffix[1:]}, but the content does not; it starts with {start!r}, "
             "as an error page saved under the dump's name would"
         )
-
-
-def _serial_gzip(file: BinaryIO) -> Decoder:
-    """Unpack gzip by isal where it is installed; it is about three times as fast."""
-    try:
-        from isal import igzip_lib
-    except ImportError:
-        return _SerialDecoder(file, _Inflater, "gzip", (zlib.error,))
-    return _SerialDecoder(
-        file,
-        lambda: igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP),
-        "gzip",
-        (cast("type[Exception]", igzip_lib.error),),
-    )
-
-
-def _serial_bzip2(file: BinaryIO) -> Decoder:
-    """Unpack bzip2 from the start, by the standard library."""
-    file.seek(0)
-    return _SerialDecoder(file, bz2.BZ2Decompressor, "bzip2", (OSError, ValueError))
-
-
-def _bzip2(file: BinaryIO, threads: int) -> Decoder:
-    """Unpack bzip2 by threads if there are several and the file has its end."""
-    if threads > 1 and _has_bzip2_end(file):
-        return _ParallelBzip2(file, threads)
-    return _serial_bzip2(file)
+    return None
 
 
 def _has_bzip2_end(file: BinaryIO) -> bool:

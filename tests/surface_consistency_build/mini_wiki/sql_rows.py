@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from surface_consistency_build.samples.mini_wiki.tables import Redirect, Tables
+from tests.surface_consistency_build.mini_wiki.tables import Redirect, Tables
 
 __all__ = ["load_script", "older_load_script"]
 

@@ -3,7 +3,7 @@
 Needs Debian's `mariadb-server`, which is started in a temporary folder and stopped again. Run from
 the root of the repository, after any change of a table:
 
-    python -m surface_consistency_build.samples.mini_wiki.make_mini_wiki
+    python -m tests.surface_consistency_build.mini_wiki.make_mini_wiki
 
 The same tables and the same MariaDB give the same bytes. With `--check` nothing is written, and the
 exit status says whether the dumps are up to date.
@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from surface_consistency_build.samples.mini_wiki.mariadb_server import MariaDB, running_mariadb
-from surface_consistency_build.samples.mini_wiki.plain_dumps import (
+from tests.surface_consistency_build.mini_wiki.mariadb_server import MariaDB, running_mariadb
+from tests.surface_consistency_build.mini_wiki.plain_dumps import (
     view_dump,
     wikidata_dump,
     xml_parts,
 )
-from surface_consistency_build.samples.mini_wiki.sql_rows import load_script, older_load_script
-from surface_consistency_build.samples.mini_wiki.tables import Tables, read_tables
+from tests.surface_consistency_build.mini_wiki.sql_rows import load_script, older_load_script
+from tests.surface_consistency_build.mini_wiki.tables import Tables, read_tables
 
 __all__ = [
     "DATE",
@@ -39,7 +39,7 @@ __all__ = [
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-DUMPS_FOLDER: Final = TABLES_FOLDER.parents[3] / "tests/surface_consistency_build/wikimedia/mini"
+DUMPS_FOLDER: Final = TABLES_FOLDER.parent / "wikimedia" / "mini"
 """Where the dumps belong."""
 
 DATE: Final = "20260101"
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         elif not path.is_file() or path.read_bytes() != content:
             raise SystemExit(
                 f"{path} is not what the tables give; "
-                "run python -m surface_consistency_build.samples.mini_wiki.make_mini_wiki"
+                "run python -m tests.surface_consistency_build.mini_wiki.make_mini_wiki"
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
-from surface_consistency_build.samples.mini_wiki.tables import Claim, Entity, Redirect, Tables
+from tests.surface_consistency_build.mini_wiki.tables import Claim, Entity, Redirect, Tables
 
 __all__ = ["view_dump", "wikidata_dump", "xml_parts"]
 
