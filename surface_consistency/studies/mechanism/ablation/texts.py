@@ -17,7 +17,8 @@ from surface_consistency.models.loading import (
 )
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.mechanism.ablation.components import Unit
-from surface_consistency.studies.mechanism.ablation.engine import AblationModel, prepare_model
+from surface_consistency.studies.mechanism.ablation.engine import AblationModel
+from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
 from surface_consistency.studies.mechanism.ablation.scores import TokenizedAnswer
 
 __all__ = ["AnswerEncoder", "EncodedAnswer", "LoadedModel", "load_ablation_model"]
