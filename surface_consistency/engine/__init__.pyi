@@ -5,10 +5,14 @@ from .features import (
 )
 from .judging.judges import (
     Judge as Judge,
+    LLMJudge as LLMJudge,
     RuleJudge as RuleJudge,
 )
 from .paired import (
     PairedReport as PairedReport,
+)
+from .paired_tables import (
+    interval_value as interval_value,
 )
 from .report import (
     Reported as Reported,
@@ -18,6 +22,7 @@ from .run import (
     run_study as run_study,
 )
 from .score import (
+    answered_targets as answered_targets,
     import_predictions as import_predictions,
     retest_flip_rate as retest_flip_rate,
     score_files as score_files,

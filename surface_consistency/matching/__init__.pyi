@@ -1,6 +1,8 @@
 from .answering_part import (
+    FUNCTION_WORDS as FUNCTION_WORDS,
     LongAnswer as LongAnswer,
     TopicQuestions as TopicQuestions,
+    stem as stem,
 )
 from .boundary import (
     BoundaryRule as BoundaryRule,

@@ -16,13 +16,13 @@ from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.thoughts import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["Encoder", "Planner", "common_prefix_length", "cut_batches"]
+__all__ = ["Planner", "PromptEncoder", "common_prefix_length", "cut_batches"]
 
 _CHUNK = 1024
 
 
 @dataclass(kw_only=True, eq=False)
-class Encoder:
+class PromptEncoder:
     """Tokenises texts as the tokenizer does by default, and chats by its template."""
 
     tokenizer: Any
@@ -116,7 +116,7 @@ class Encoder:
 class Planner:
     """Cuts runs into batches and lays batches out; remembers token ids between the two."""
 
-    encoder: Encoder
+    encoder: PromptEncoder
     """Prompts to token ids."""
 
     label: str

@@ -10,7 +10,8 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.study import Report, ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
+from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa import RedirectOutcome
 from surface_consistency.studies.redirectqa.toy_model import train_organism
 

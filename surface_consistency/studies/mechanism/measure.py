@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,25 +22,29 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import component_importance, minimal_components
 from surface_consistency.reading import parse_json
-from surface_consistency.runs.files import write_csv, write_json, write_parquet
-from surface_consistency.runs.frames import arrow_schema
-from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.studies.mechanism.sample import Answer
+from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
+from surface_consistency.schemas import Items, NonEmpty, Record
+from surface_consistency.studies.mechanism.sample import Answer, Sample
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.replacement import Replacement
-    from surface_consistency.studies.mechanism.ablation.scores import AblationScores
-    from surface_consistency.studies.mechanism.ablation.texts import EncodedAnswer, LoadedModel
-    from surface_consistency.studies.mechanism.analysis import MechanismSettings
+    from surface_consistency.studies.mechanism.ablation import (
+        AblationScores,
+        EncodedAnswer,
+        LoadedModel,
+        RecoveredSet,
+        Replacement,
+    )
 
 __all__ = [
     "MEASURED_BY",
     "AnswerMechanism",
     "Measured",
+    "MeasuredRun",
     "Store",
     "measure_answer",
-    "replacing",
+    "replacement_maker",
 ]
 
 MEASURED_BY: Final = (
@@ -139,6 +143,48 @@ class Measured:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredRun:
+    """What was measured of one run."""
+
+    label: str
+    """The run."""
+
+    sample: Sample
+    """Its pairs."""
+
+    spans: Mapping[str, Span]
+    """The span of the fact in each answer."""
+
+    measured: Mapping[str, Measured]
+    """Each answer in which the fact was found."""
+
+    similarity: pd.DataFrame
+    """One row a pair and way of comparing."""
+
+    heads: npt.NDArray[np.int64]
+    """Columns of the heads among the importances."""
+
+    mlps: npt.NDArray[np.int64]
+    """Columns of the MLPs."""
+
+    names: Sequence[str]
+    """Names of all components."""
+
+    fingerprint: Mapping[str, Any]
+    """The model, and how it was ablated."""
+
+
+class _TokenSet(NamedTuple):
+    """The minimal set of a token where none was sought by runs, as a `RecoveredSet` tells it."""
+
+    components: tuple[int, ...] = ()
+    recovery: float = np.nan
+    is_reached: bool = False
+    joint: float = np.nan
+    sum_of_parts: float = np.nan
+
+
 class Store:
     """A folder of measured answers, to which a stopped analysis comes back.
 
@@ -160,13 +206,13 @@ class Store:
         components: pd.DataFrame,
     ) -> None:
         self.folder = folder
-        told = {"settings": dict(settings), "model": dict(fingerprint)}
-        told = json.loads(json.dumps(told))
+        manifest = {"settings": dict(settings), "model": dict(fingerprint)}
+        manifest = json.loads(json.dumps(manifest))
         path = folder / "manifest.json"
         (folder / "importances").mkdir(parents=True, exist_ok=True)
         if path.is_file():
             known = parse_json(path.read_bytes(), str(path))
-            for part, now in told.items():
+            for part, now in manifest.items():
                 before = known.get(part, {})
                 changed = sorted(
                     name for name in {*before, *now} if before.get(name) != now.get(name)
@@ -178,7 +224,7 @@ class Store:
                         f"is {before.get(name)!r} there and {now.get(name)!r} now; give another "
                         "--store, or the same settings"
                     )
-        write_json(path, told)
+        write_json(path, manifest)
         write_csv(folder / "components.csv", components)
 
     def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
@@ -217,7 +263,7 @@ def measure_answer(
     loaded: "LoadedModel",
     answer: Answer,
     span: Span,
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
     *,
     store: Store,
     replacement: "Callable[[Answer], Replacement | None]",
@@ -230,7 +276,7 @@ def measure_answer(
         span: The span of the fact in it, which was found.
         settings: How.
         store: Where the result is kept.
-        replacement: Makes what stands in for components, as from `replacing`.
+        replacement: Makes what stands in for components, as from `replacement_maker`.
 
     Returns:
         The answer with its importances.
@@ -253,7 +299,7 @@ def measure_answer(
     return Measured(row=row, importance=importance)
 
 
-def _text(answer: Answer, span: Span, settings: "MechanismSettings") -> tuple[str, tuple[int, int]]:
+def _text(answer: Answer, span: Span, settings: MechanismSettings) -> tuple[str, tuple[int, int]]:
     """Say what the model reads after the prompt, and where the span stands in it."""
     if settings.target == "reference":
         before = answer.text[: span.start]
@@ -268,11 +314,11 @@ def _measure(
     encoded: "EncodedAnswer",
     span: Span,
     content: str,
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
     replacement: "Replacement | None",
 ) -> AnswerMechanism:
     """Run the model."""
-    from surface_consistency.studies.mechanism.ablation.scores import ablate
+    from surface_consistency.studies.mechanism.ablation import ablate
 
     scores = ablate(
         loaded.model,
@@ -283,9 +329,8 @@ def _measure(
         max_rows=settings.max_rows,
     )
     places = [place for place, inside in enumerate(encoded.in_span) if inside]
-    found = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
-    blank = {"set": (), "recovery": np.nan, "is_reached": False, "joint": np.nan, "sum": np.nan}
-    rows = [found.get(place, blank) for place in range(len(encoded.tokens))]
+    sets = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
+    rows = [sets.get(place, _TokenSet()) for place in range(len(encoded.tokens))]
     return AnswerMechanism(
         answer_id=answer.id,
         content=content,
@@ -296,11 +341,11 @@ def _measure(
         base=tuple(scores.base.tolist()),
         floor=tuple(scores.floor.tolist()),
         ablated=tuple(tuple(values) for values in scores.ablated.tolist()),
-        sets=tuple(row["set"] for row in rows),
-        recovery=tuple(row["recovery"] for row in rows),
-        is_reached=tuple(row["is_reached"] for row in rows),
-        joint=tuple(row["joint"] for row in rows),
-        sum_of_parts=tuple(row["sum"] for row in rows),
+        sets=tuple(row.components for row in rows),
+        recovery=tuple(row.recovery for row in rows),
+        is_reached=tuple(row.is_reached for row in rows),
+        joint=tuple(row.joint for row in rows),
+        sum_of_parts=tuple(row.sum_of_parts for row in rows),
     )
 
 
@@ -308,55 +353,45 @@ def _sets(
     loaded: "LoadedModel",
     scores: "AblationScores",
     places: Sequence[int],
-    settings: "MechanismSettings",
-) -> list[dict[str, Any]]:
+    settings: MechanismSettings,
+) -> "Sequence[RecoveredSet | _TokenSet]":
     """Find the minimal sets of some tokens, by runs or by sums."""
-    from surface_consistency.studies.mechanism.ablation.scores import recover
+    from surface_consistency.studies.mechanism.ablation import recover
 
     with warnings.catch_warnings():
         # Counted in a table of their own.
         warnings.simplefilter("ignore", BackupComponentsWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         if settings.sets == "run":
-            return [
-                {
-                    "set": one.components,
-                    "recovery": one.recovery,
-                    "is_reached": one.is_reached,
-                    "joint": one.joint,
-                    "sum": one.sum_of_parts,
-                }
-                for one in recover(
-                    loaded.model,
-                    scores,
-                    tokens=places,
-                    threshold=settings.threshold,
-                    max_rows=settings.max_rows,
-                )
-            ]
-        shares = component_importance(scores.base, scores.ablated, negative="absolute")
-        rows = []
-        for place in places:
-            if not np.isfinite(shares[place]).all():
-                rows.append({"set": (), "recovery": np.nan, "is_reached": False})
-                continue
-            one = minimal_components(shares[place], threshold=settings.threshold)
-            rows.append(
-                {
-                    "set": one.components,
-                    "recovery": one.recovery,
-                    "is_reached": one.is_reached,
-                    "sum": float(shares[place][list(one.components)].sum()),
-                }
+            return recover(
+                loaded.model,
+                scores,
+                tokens=places,
+                threshold=settings.threshold,
+                max_rows=settings.max_rows,
             )
-        return [{"joint": np.nan, "sum": np.nan, **row} for row in rows]
+        shares = component_importance(scores.base, scores.ablated, negative="absolute")
+        return [_set_by_sum(shares[place], settings.threshold) for place in places]
 
 
-def replacing(
+def _set_by_sum(shares: npt.NDArray[np.float64], threshold: float) -> _TokenSet:
+    """Find the fewest components of a token whose importances add up to the threshold."""
+    if not np.isfinite(shares).all():
+        return _TokenSet()
+    smallest = minimal_components(shares, threshold=threshold)
+    return _TokenSet(
+        components=smallest.components,
+        recovery=smallest.recovery,
+        is_reached=smallest.is_reached,
+        sum_of_parts=float(shares[list(smallest.components)].sum()),
+    )
+
+
+def replacement_maker(
     loaded: "LoadedModel",
     answers: Sequence[Answer],
     spans: Mapping[str, Span],
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
 ) -> "Callable[[Answer], Replacement | None]":
     """Make the function that makes what stands in for components in an answer.
 
@@ -371,7 +406,7 @@ def replacing(
         over the prompts of the condition, 64 of them at most; under "resample" the text of the next
         answer, of the first one for the last.
     """
-    from surface_consistency.studies.mechanism.ablation.replacement import (
+    from surface_consistency.studies.mechanism.ablation import (
         mean_replacement,
         resample_replacement,
     )

@@ -11,16 +11,16 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.judging.judges import LLMJudge
+from surface_consistency.engine import LLMJudge
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.matching.answering_part import (
+from surface_consistency.matching import (
     FUNCTION_WORDS,
     LongAnswer,
     TopicQuestions,
     stem,
 )
 from surface_consistency.reading import delimited_rows
-from surface_consistency.runs.files import unguard_cell, write_csv
+from surface_consistency.runs import unguard_cell, write_csv
 from surface_consistency.schemas import Message, Prompt
 
 __all__ = [

@@ -21,8 +21,7 @@ from surface_consistency.errors import (
     RunnerError,
     RunnerOutOfMemoryError,
 )
-from surface_consistency.models._decoding import model_context
-from surface_consistency.models._engine import is_out_of_memory
+from surface_consistency.models import is_out_of_memory, model_context
 from surface_consistency.studies.mechanism.ablation.components import (
     ComponentMap,
     Unit,
