@@ -351,8 +351,8 @@ class AuditFactStore:
             by_database.setdefault(self._of(request.prompt).database, []).append(place)
         answers: dict[int, Lookup] = {}
         for name, places in by_database.items():
-            found = self._answered(self._databases[name], [requests[place] for place in places])
-            answers |= dict(zip(places, found, strict=True))
+            lookups = self._answered(self._databases[name], [requests[place] for place in places])
+            answers |= dict(zip(places, lookups, strict=True))
         return [answers[place] for place in range(len(requests))]
 
     def _answered(self, database: AuditDatabase, requests: Sequence[LookupRequest]) -> list[Lookup]:

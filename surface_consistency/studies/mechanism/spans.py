@@ -160,11 +160,11 @@ def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
     """Locate the clauses that answer the question; none where the run does not tell it."""
     if request.question not in request.questions:
         return []
-    asked = TopicQuestions(request.questions, topic=request.topic)
+    topic = TopicQuestions(request.questions, topic=request.topic)
     index = request.questions.index(request.question)
-    parts = LongAnswer(request.long, asked).parts(index, slot=request.slot)
-    found = [(request.long.find(part), part) for part in parts]
-    places = [(at, at + len(part)) for at, part in found if at >= 0]
+    parts = LongAnswer(request.long, topic).parts(index, slot=request.slot)
+    located = [(request.long.find(part), part) for part in parts]
+    places = [(at, at + len(part)) for at, part in located if at >= 0]
     # Every clause is no answer to this question in particular.
     covered = sum(end - begin for begin, end in places)
     return (
@@ -257,10 +257,10 @@ def _copied(text: str, part: str | None, *, source: SpanSource) -> Span | None:
     if not words or words == [_NONE]:
         return None
     pattern = r"\s+".join(map(re.escape, words))
-    found = re.search(pattern, text, re.IGNORECASE)
-    if found is None and words[-1].endswith("."):
-        found = re.search(pattern.removesuffix(r"\."), text, re.IGNORECASE)
-    return Span(start=found.start(), stop=found.end(), source=source) if found else None
+    match = re.search(pattern, text, re.IGNORECASE)
+    if match is None and words[-1].endswith("."):
+        match = re.search(pattern.removesuffix(r"\."), text, re.IGNORECASE)
+    return Span(start=match.start(), stop=match.end(), source=source) if match else None
 
 
 def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[str, Span]) -> None:
@@ -315,7 +315,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
             f"no file {path}; write a sheet with --span-sheet, mark the spans, and give it back"
         )
     texts = {request.answer_id: request.long for request in requests}
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for number, row in delimited_rows(path, ","):
         for name in ("answer_id", "span"):
             if name not in row:
@@ -329,7 +329,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
         where = f"{path}:{number}"
         if answer not in texts:
             raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its --seed")
-        if answer in found:
+        if answer in spans:
             raise DataError(f"{where}: {answer!r} is marked twice; keep one row of each answer")
         span = _copied(texts[answer], marked, source="person")
         if span is None and marked != _NONE:
@@ -337,5 +337,5 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
                 f"{where}: {marked!r} is no part of the answer; copy it word for word, or write "
                 f"{_NONE}"
             )
-        found[answer] = span or Span(start=0, stop=0, source="person")
-    return found
+        spans[answer] = span or Span(start=0, stop=0, source="person")
+    return spans

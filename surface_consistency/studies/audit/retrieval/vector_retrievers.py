@@ -152,9 +152,9 @@ class EmbeddingRetriever:
         if not n_rows or not self._table.n_keys:
             return rank_entries(self._table, KeyHits.none(), masked, n_rows=n_rows, k=check_k(k))
         queries = check_vectors(vectors, range(n_rows))
-        found = self._candidates(queries, check_k(k), masked)
+        hits = self._candidates(queries, check_k(k), masked)
         exact = KeyHits(
-            rows=found.rows, keys=found.keys, scores=self._exact(queries, found.rows, found.keys)
+            rows=hits.rows, keys=hits.keys, scores=self._exact(queries, hits.rows, hits.keys)
         )
         return rank_entries(self._table, exact, masked, n_rows=n_rows, k=k)
 

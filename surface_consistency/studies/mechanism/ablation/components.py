@@ -240,8 +240,8 @@ def _child(module: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401
     """Return the first child of these names; None if there is none."""
     import torch
 
-    found = (getattr(module, name, None) for name in names)
-    return next((child for child in found if isinstance(child, torch.nn.Module)), None)
+    children = (getattr(module, name, None) for name in names)
+    return next((child for child in children if isinstance(child, torch.nn.Module)), None)
 
 
 def _mlp(layer: Any) -> Any:  # noqa: ANN401
@@ -263,11 +263,11 @@ def _check_weights(module: Any, where: str) -> None:  # noqa: ANN401
         dtype = getattr(weight, "dtype", None)
         is_float = dtype is None or (dtype.is_floating_point and dtype.itemsize > 1)
         if callable(weight) or not is_float:
-            told = f"{type(part).__name__}{f' {name!r}' if name else ''}"
+            part_name = f"{type(part).__name__}{f' {name!r}' if name else ''}"
             raise UnsupportedModelError(
-                f"{where} has quantised weights in {told}: products of 8 bits or fewer are rounded "
-                "by the row's own scale, so a component's share is not exact; load the model with "
-                "dtype='bfloat16' or 'float32'"
+                f"{where} has quantised weights in {part_name}: products of 8 bits or fewer are "
+                "rounded by the row's own scale, so a component's share is not exact; load the "
+                "model with dtype='bfloat16' or 'float32'"
             )
 
 

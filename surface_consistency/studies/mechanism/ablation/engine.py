@@ -188,8 +188,8 @@ class AblationModel:
                 if part is None:
                     limit = max(1, min(limit, len(chunk)) // 2)
                     continue
-                values[chunk], told = part
-                greedy = greedy if told is None else told
+                values[chunk], best = part
+                greedy = greedy if best is None else best
                 waiting = rest
         if not np.isfinite(values).all():
             raise RunnerError(
@@ -257,8 +257,8 @@ class AblationModel:
         is_base = ~ablated.any(axis=1)
         if is_base.any():
             base = int(place[int(np.argmax(is_base))])
-            told = self._logits(outputs[base : base + 1])[0].argmax(dim=-1).tolist()
-            greedy = np.array(told) == np.array(readout.gold)
+            predicted = self._logits(outputs[base : base + 1])[0].argmax(dim=-1).tolist()
+            greedy = np.array(predicted) == np.array(readout.gold)
         return values, greedy
 
     def _tree(self, ablated: Flags) -> tuple[list[LayerRows], npt.NDArray[np.int64]]:

@@ -205,12 +205,12 @@ def ablate(
     ablated = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
     ablated[np.arange(len(places)) + 1, places] = True
     ablated[-1, places] = True
-    found = prepared.evaluate(read, ablated, max_rows=max_rows)
+    results = prepared.evaluate(read, ablated, max_rows=max_rows)
     return AblationScores(
-        base=found.values[0],
-        ablated=found.values[1:-1].T.copy(),
-        floor=found.values[-1],
-        is_greedy=np.zeros(0, dtype=bool) if found.is_greedy is None else found.is_greedy,
+        base=results.values[0],
+        ablated=results.values[1:-1].T.copy(),
+        floor=results.values[-1],
+        is_greedy=np.zeros(0, dtype=bool) if results.is_greedy is None else results.is_greedy,
         components=tuple(prepared.map.components[place] for place in places),
         places=places,
         readout=read,
@@ -284,7 +284,7 @@ def recover(
     joint = _joint(model, scores, wanted, chosen, max_rows)
     shares = 1.0 - scores.recovery(scores.ablated)
     floors = scores.recovery(scores.floor)
-    found = [
+    sets = [
         RecoveredSet(
             components=tuple(int(column) for column in columns),
             recovery=recovery,
@@ -296,8 +296,8 @@ def recover(
         )
         for token, columns, recovery, effect in zip(wanted, chosen, recoveries, joint, strict=True)
     ]
-    _warn_of_backups(found)
-    return found
+    _warn_of_backups(sets)
+    return sets
 
 
 def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int) -> None:
@@ -402,8 +402,8 @@ def _search(
         for place, (row, size) in enumerate((r, k) for r in open_rows for k in tested):
             ablated[place, scores.places[tried[row, :size]]] = False
         of_row = np.repeat([wanted[row] for row in open_rows], len(tested))
-        found = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
-        shares = _shares(scores.base[of_row], found.values).reshape(len(open_rows), -1)
+        results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
+        shares = _shares(scores.base[of_row], results.values).reshape(len(open_rows), -1)
         reached = shares >= threshold - _ROUNDING
         for place, row in enumerate(list(open_rows)):
             if reached[place].any():
@@ -428,8 +428,8 @@ def _joint(
     for row, columns in enumerate(chosen):
         ablated[row, scores.places[columns]] = True
     of_row = np.asarray(wanted, dtype=np.int64)
-    found = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
-    return [float(1.0 - share) for share in _shares(scores.base[of_row], found.values)]
+    results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
+    return [float(1.0 - share) for share in _shares(scores.base[of_row], results.values)]
 
 
 def _shares(base: _Floats, values: _Floats) -> _Floats:
@@ -438,13 +438,13 @@ def _shares(base: _Floats, values: _Floats) -> _Floats:
         return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))
 
 
-def _warn_of_backups(found: Sequence[RecoveredSet]) -> None:
+def _warn_of_backups(sets: Sequence[RecoveredSet]) -> None:
     """Say how many sets hold components that stand in for each other, or for which others do."""
-    inside = sum(one.back_each_other_up for one in found)
-    outside = sum(one.is_backed_up for one in found)
+    inside = sum(one.back_each_other_up for one in sets)
+    outside = sum(one.is_backed_up for one in sets)
     if inside or outside:
         warnings.warn(
-            f"of {len(found)} tokens, {inside} have components that matter far more together than "
+            f"of {len(sets)} tokens, {inside} have components that matter far more together than "
             f"one by one, and {outside} are written nearly as well without their set: other "
             "components stand in, so importances taken one by one are too low there",
             BackupComponentsWarning,
