@@ -5,68 +5,32 @@ Any paired run will do: short against long queries, titles against redirects, st
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine import Analysis, LLMJudge, Report
+from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.models import load_runner
 from surface_consistency.report import Block, Heat, Prose, Section, Table
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
+from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
 from surface_consistency.studies.mechanism.measure import (
     MEASURED_BY,
-    Measured,
-    MeasuredRun,
-    Store,
     measure_answer,
     replacement_maker,
 )
-from surface_consistency.studies.mechanism.sample import (
-    Answer,
-    Sample,
-    SampledPair,
-    sample_pairs,
-)
+from surface_consistency.studies.mechanism.sample import sample_pairs
 from surface_consistency.studies.mechanism.settings import MechanismSettings
-from surface_consistency.studies.mechanism.similarity import (
-    FEATURES,
-    difference_rows,
-    pair_similarity,
-    prediction_rows,
-)
-from surface_consistency.studies.mechanism.spans import (
-    Span,
-    SpanRequest,
-    align_span,
-    judged_spans,
-    read_span_sheet,
-    whole_span,
-    write_span_sheet,
-)
-from surface_consistency.studies.mechanism.tables import (
-    heat_maps,
-    make_notes,
-    pairs_table,
-    prediction_dots,
-    prediction_table,
-    sample_table,
-    sensitivity_table,
-    sets_table,
-    similarity_dots,
-    similarity_table,
-)
+from surface_consistency.studies.mechanism.similarity import similarity_frame
+from surface_consistency.studies.mechanism.spans import find_spans
+from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
+from surface_consistency.studies.mechanism.tables import make_notes, make_tables
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel
 
 __all__ = ["MechanismAnalysis"]
-
-_PERMUTATIONS: Final = 10_000
 
 
 class MechanismAnalysis(Analysis):
@@ -109,31 +73,14 @@ class MechanismAnalysis(Analysis):
             raise ValueError(
                 f"--model names {n_models} models for {n_runs} runs; give one for each, in order"
             )
-        measured = [
+        runs = [
             _measure_run(run, report, settings, settings.model[place] if n_models else None)
             for place, run in enumerate(report.runs)
         ]
-        similarity = pd.concat([one.similarity for one in measured], ignore_index=True)
-        frame = difference_rows(
-            similarity,
-            n_permutations=_PERMUTATIONS,
-            rng=report.settings.bootstrap_seed,
-        )
-        is_main = (similarity["aggregation"] == "transport") & (similarity["tokens"] == "span")
-        predicted, reason = prediction_rows(
-            similarity[is_main], n_folds=settings.folds, rng=settings.seed
-        )
-        self._maps = [heat for one in measured for heat in heat_maps(one, settings.heat_maps)]
-        self._notes = [note for note in (*make_notes(measured, settings), reason) if note]
-        main = (frame["aggregation"] == "transport") & (frame["tokens"] == "span")
-        return {
-            "mechanism_similarity": similarity_table(frame[main], settings),
-            "mechanism_sensitivity": sensitivity_table(frame[~main]),
-            "mechanism_prediction": prediction_table(predicted),
-            "mechanism_sets": sets_table(measured, settings),
-            "mechanism_sample": sample_table(measured),
-            "mechanism_pairs": pairs_table(similarity[is_main]),
-        }
+        made, reason = make_tables(runs, settings, seed=report.settings.bootstrap_seed)
+        self._maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
+        self._notes = [note for note in (*make_notes(runs, settings), reason) if note]
+        return made
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
         """Leave tables without rows out; see `Analysis.sections`."""
@@ -144,8 +91,7 @@ class MechanismAnalysis(Analysis):
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Draw the paper's figures 4 and 5 and heat maps, after the notes on how they were made."""
         yield from (Prose(parts=[note]) for note in self._notes)
-        yield from similarity_dots(tables["mechanism_similarity"].frame, report.index)
-        yield from prediction_dots(tables["mechanism_prediction"].frame)
+        yield from make_figures(tables, report.index)
         yield from self._maps
 
 
@@ -158,15 +104,15 @@ def _measure_run(
     )
     store_of = settings.store or run.folder.path / "mechanism"
     home = store_of / run.folder.path.resolve().name if settings.store else store_of
-    spans = _spans(run, sample, settings, home)
+    spans = find_spans(run, sample, settings, home)
     loaded = _load(run, settings, named)
-    components = loaded.model.map.components
-    names = [component.name for component in components]
+    components = loaded.model.map
+    parts = components.components
     store = Store(
         home,
         {name: getattr(settings, name) for name in MEASURED_BY},
         {**loaded.model.fingerprint(), "digest": loaded.source.digest or loaded.source.revision},
-        pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in components]),
+        pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]),
     )
     measured: dict[str, Measured] = {}
     for side in ("first", "second"):
@@ -177,23 +123,7 @@ def _measure_run(
             measured[answer.id] = measure_answer(
                 loaded, answer, spans[answer.id], settings, store=store, replacement=replacement
             )
-    heads, mlps = loaded.model.map.heads, loaded.model.map.mlps
-    rows = [
-        {
-            "model": run.label,
-            "pair_id": pair.pair_id,
-            "fact_id": pair.fact_id,
-            "cluster": pair.cluster,
-            "is_aligned": pair.is_aligned,
-            "stratum": pair.stratum,
-            "first_span": spans[pair.first.id].source,
-            "second_span": spans[pair.second.id].source,
-            **similarity,
-        }
-        for pair in sample.pairs
-        for similarity in _similarities(pair, measured, heads, mlps)
-    ]
-    similarity = pd.DataFrame(rows)
+    similarity = similarity_frame(run.label, sample.pairs, spans, measured, components)
     write_parquet(home / "similarity.parquet", similarity)
     return MeasuredRun(
         label=run.label,
@@ -201,66 +131,8 @@ def _measure_run(
         spans=spans,
         measured=measured,
         similarity=similarity,
-        heads=heads,
-        mlps=mlps,
-        names=names,
+        components=components,
         fingerprint=loaded.model.fingerprint(),
-    )
-
-
-def _similarities(
-    pair: SampledPair,
-    measured: Mapping[str, Measured],
-    heads: npt.NDArray[np.int64],
-    mlps: npt.NDArray[np.int64],
-) -> list[dict[str, Any]]:
-    """Compare the answers of a pair; a pair whose span was not found keeps an empty row."""
-    if pair.first.id in measured and pair.second.id in measured:
-        return pair_similarity(
-            measured[pair.first.id], measured[pair.second.id], heads=heads, mlps=mlps
-        )
-    return [{"aggregation": "transport", "tokens": "span", **dict.fromkeys(FEATURES, np.nan)}]
-
-
-def _spans(run: Run, sample: Sample, settings: MechanismSettings, home: Path) -> dict[str, Span]:
-    """Find the span of the fact in every answer."""
-    rule = settings.spans
-    if rule == "auto":
-        rule = "alignment" if run.manifest.study == "slaq" else "whole"
-    spans = {
-        answer.id: whole_span(answer.text, answer.judged)
-        for pair in sample.pairs
-        for answer in (pair.first, pair.second)
-    }
-    requests = [_request(pair.first, pair.second) for pair in sample.pairs]
-    if rule == "alignment":
-        spans |= {request.answer_id: align_span(request) for request in requests}
-    elif rule == "judge":
-        runner = load_runner(
-            settings.judge_runner,
-            model=settings.judge_model,
-            options=values_of_items(settings.judge_option, "judge_option"),
-        )
-        label = settings.judge_model or runner.name
-        judge = LLMJudge(runner, home / "judge", model=label, max_new_tokens=256)
-        spans |= judged_spans(requests, judge)
-    if settings.marked_spans is not None:
-        spans |= read_span_sheet(settings.marked_spans, requests)
-    if settings.span_sheet is not None:
-        write_span_sheet(settings.span_sheet, requests, spans)
-    return spans
-
-
-def _request(first: Answer, second: Answer) -> SpanRequest:
-    """Ask for the fact of a pair in its second answer."""
-    return SpanRequest(
-        answer_id=second.id,
-        short=(first.judged or first.text).strip(),
-        long=second.text,
-        question=second.question,
-        questions=second.questions,
-        topic=second.topic,
-        slot=second.slot,
     )
 
 

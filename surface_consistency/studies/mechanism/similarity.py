@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,12 @@ from surface_consistency.metrics import (
     transport_similarity,
 )
 from surface_consistency.report import spread, tabulate
-from surface_consistency.studies.mechanism.measure import Measured
+from surface_consistency.studies.mechanism.sample import SampledPair
+from surface_consistency.studies.mechanism.spans import Span
+from surface_consistency.studies.mechanism.store import Measured
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.mechanism.ablation import ComponentMap
 
 __all__ = [
     "ALL_MODELS",
@@ -30,6 +35,7 @@ __all__ = [
     "difference_rows",
     "pair_similarity",
     "prediction_rows",
+    "similarity_frame",
 ]
 
 FEATURES: Final[Mapping[str, str]] = {
@@ -101,6 +107,50 @@ def pair_similarity(
                 )
                 _fill(rows, of, f"{metric}_{kind}", matrix)
     return list(rows.values())
+
+
+def similarity_frame(
+    label: str,
+    pairs: Iterable[SampledPair],
+    spans: Mapping[str, Span],
+    measured: Mapping[str, Measured],
+    components: "ComponentMap",
+) -> pd.DataFrame:
+    """Compare the answers of all pairs of a run.
+
+    Args:
+        label: The run.
+        pairs: Its pairs.
+        spans: The span of the fact in each answer.
+        measured: Each answer in which the fact was found.
+        components: The columns of the importances.
+
+    Returns:
+        One row a pair and way of comparing, as of `pair_similarity`; a pair whose span was not
+        found has one row without similarities.
+    """
+    heads, mlps = components.heads, components.mlps
+    unfound = {"aggregation": "transport", "tokens": "span", **dict.fromkeys(FEATURES, math.nan)}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for pair in pairs:
+            first, second = measured.get(pair.first.id), measured.get(pair.second.id)
+            own = {
+                "model": label,
+                "pair_id": pair.pair_id,
+                "fact_id": pair.fact_id,
+                "cluster": pair.cluster,
+                "is_aligned": pair.is_aligned,
+                "stratum": pair.stratum,
+                "first_span": spans[pair.first.id].source,
+                "second_span": spans[pair.second.id].source,
+            }
+            ways = [unfound]
+            if first is not None and second is not None:
+                ways = pair_similarity(first, second, heads=heads, mlps=mlps)
+            yield from (own | way for way in ways)
+
+    return pd.DataFrame(rows())
 
 
 def _matrix(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: str) -> _Floats | None:

@@ -13,21 +13,20 @@ import pandas as pd
 
 from surface_consistency.engine import LLMJudge
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.matching import (
-    FUNCTION_WORDS,
-    LongAnswer,
-    TopicQuestions,
-    stem,
-)
+from surface_consistency.matching import FUNCTION_WORDS, LongAnswer, TopicQuestions, stem
+from surface_consistency.models import load_runner
 from surface_consistency.reading import delimited_rows
-from surface_consistency.runs import unguard_cell, write_csv
-from surface_consistency.schemas import Message, Prompt
+from surface_consistency.runs import Run, unguard_cell, write_csv
+from surface_consistency.schemas import Message, Prompt, values_of_items
+from surface_consistency.studies.mechanism.sample import Answer, Sample
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 
 __all__ = [
     "Span",
     "SpanRequest",
     "SpanSource",
     "align_span",
+    "find_spans",
     "judged_spans",
     "read_span_sheet",
     "whole_span",
@@ -206,6 +205,64 @@ def _best_window(
     return best[2], best[3]
 
 
+def find_spans(
+    run: Run, sample: Sample, settings: MechanismSettings, folder: Path
+) -> dict[str, Span]:
+    """Find the span of the fact in every sampled answer of a run, by the rule of the settings.
+
+    Args:
+        run: The run.
+        sample: Its pairs.
+        settings: The rule, the judge, and the sheets of persons to read or write.
+        folder: Where the judge's log goes.
+
+    Returns:
+        The span by answer; first answers are taken whole.
+
+    Raises:
+        DataError: If a marked span is no part of its answer, or a sheet would replace another.
+        RunnerError: If the judging model cannot be asked.
+    """
+    rule = settings.spans
+    if rule == "auto":
+        rule = "alignment" if run.manifest.study == "slaq" else "whole"
+    spans = {
+        answer.id: whole_span(answer.text, answer.judged)
+        for pair in sample.pairs
+        for answer in (pair.first, pair.second)
+    }
+    requests = [_request(pair.first, pair.second) for pair in sample.pairs]
+    if rule == "alignment":
+        spans |= {request.answer_id: align_span(request) for request in requests}
+    elif rule == "judge":
+        runner = load_runner(
+            settings.judge_runner,
+            model=settings.judge_model,
+            options=values_of_items(settings.judge_option, "judge_option"),
+        )
+        label = settings.judge_model or runner.name
+        judge = LLMJudge(runner, folder / "judge", model=label, max_new_tokens=256)
+        spans |= judged_spans(requests, judge)
+    if settings.marked_spans is not None:
+        spans |= read_span_sheet(settings.marked_spans, requests)
+    if settings.span_sheet is not None:
+        write_span_sheet(settings.span_sheet, requests, spans)
+    return spans
+
+
+def _request(first: Answer, second: Answer) -> SpanRequest:
+    """Ask for the fact of a pair in its second answer."""
+    return SpanRequest(
+        answer_id=second.id,
+        short=(first.judged or first.text).strip(),
+        long=second.text,
+        question=second.question,
+        questions=second.questions,
+        topic=second.topic,
+        slot=second.slot,
+    )
+
+
 _INSTRUCTION: Final = (
     "Below are a question, a short answer to it, and a long answer to several questions. Copy, "
     "word for word, the shortest part of the long answer that answers the question, whether or not "
@@ -280,17 +337,11 @@ def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[st
     """
     if path.exists():
         raise DataError(f"{path} is there already and may hold spans; choose another --span-sheet")
-    rows = [
-        (
-            request.answer_id,
-            request.question,
-            request.short,
-            request.long,
-            request.long[spans[request.answer_id].start : spans[request.answer_id].stop],
-            "",
-        )
-        for request in requests
-    ]
+    rows = []
+    for request in requests:
+        span = spans[request.answer_id]
+        part = request.long[span.start : span.stop]
+        rows.append((request.answer_id, request.question, request.short, request.long, part, ""))
     write_csv(path, pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object))
 
 

@@ -1,4 +1,4 @@
-"""Tables, pictures and notes of the analysis of mechanism."""
+"""Tables and notes of the analysis of mechanism."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,39 +6,18 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine import interval_value
-from surface_consistency.report import (
-    COLUMNS,
-    Column,
-    Dot,
-    Dots,
-    Heat,
-    Table,
-    Value,
-    catalogue,
-    describe,
-    interval_column,
-)
-from surface_consistency.studies.mechanism.measure import Measured, MeasuredRun
-from surface_consistency.studies.mechanism.sample import Answer
+from surface_consistency.report import COLUMNS, Column, Table, catalogue, describe, interval_column
 from surface_consistency.studies.mechanism.settings import MechanismSettings
-from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
-from surface_consistency.studies.mechanism.spans import Span
+from surface_consistency.studies.mechanism.similarity import (
+    FEATURES,
+    difference_rows,
+    prediction_rows,
+)
+from surface_consistency.studies.mechanism.store import MeasuredRun
 
-__all__ = [
-    "heat_maps",
-    "make_notes",
-    "pairs_table",
-    "prediction_dots",
-    "prediction_table",
-    "sample_table",
-    "sensitivity_table",
-    "sets_table",
-    "similarity_dots",
-    "similarity_table",
-]
+__all__ = ["make_notes", "make_tables"]
 
-_ONE_CLASS: Final = {"aligned": "right both times", "misaligned": "right once"}
+_PERMUTATIONS: Final = 10_000
 _SHARES: Final = {
     "reached": "Reached",
     "reached_by_sum": "Reached by sum",
@@ -112,7 +91,40 @@ def make_notes(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> Iter
             )
 
 
-def similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table:
+def make_tables(
+    runs: Sequence[MeasuredRun], settings: MechanismSettings, *, seed: int
+) -> tuple[dict[str, Table], str]:
+    """Make all tables of the analysis.
+
+    Args:
+        runs: What was measured.
+        settings: How.
+        seed: Seed of intervals and tests.
+
+    Returns:
+        The tables by name, and why alignment is not predicted; "" where it is.
+    """
+    similarity = pd.concat([one.similarity for one in runs], ignore_index=True)
+    differences = difference_rows(similarity, n_permutations=_PERMUTATIONS, rng=seed)
+    main, other = _is_main(differences), ~_is_main(differences)
+    pairs = similarity[_is_main(similarity)]
+    predicted, reason = prediction_rows(pairs, n_folds=settings.folds, rng=settings.seed)
+    return {
+        "mechanism_similarity": _similarity_table(differences[main], settings),
+        "mechanism_sensitivity": _sensitivity_table(differences[other]),
+        "mechanism_prediction": _prediction_table(predicted),
+        "mechanism_sets": _sets_table(runs, settings),
+        "mechanism_sample": _sample_table(runs),
+        "mechanism_pairs": _pairs_table(pairs),
+    }, reason
+
+
+def _is_main(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell the rows of the paper's way of comparing: spans, by optimal transport."""
+    return (frame["aggregation"] == "transport") & (frame["tokens"] == "span")
+
+
+def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table:
     """Make the paper's figure 4 as numbers."""
     return describe(
         frame.reset_index(drop=True),
@@ -127,7 +139,7 @@ def similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table:
     )
 
 
-def sensitivity_table(frame: pd.DataFrame) -> Table:
+def _sensitivity_table(frame: pd.DataFrame) -> Table:
     """Show the same by other rules."""
     return describe(
         frame.reset_index(drop=True),
@@ -139,7 +151,7 @@ def sensitivity_table(frame: pd.DataFrame) -> Table:
     )
 
 
-def prediction_table(rows: Sequence[Mapping[str, object]]) -> Table:
+def _prediction_table(rows: Sequence[Mapping[str, object]]) -> Table:
     """Make the paper's figure 5 as numbers."""
     columns = ["folds", "feature", "auc", "accuracy", "coefficient", "baseline_accuracy"]
     return describe(
@@ -155,7 +167,7 @@ def prediction_table(rows: Sequence[Mapping[str, object]]) -> Table:
     )
 
 
-def sets_table(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> Table:
+def _sets_table(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> Table:
     """Tell how large sets are, and how far they can be trusted."""
     rows = [
         _sets_row(one, side, condition, settings)
@@ -206,7 +218,7 @@ def _sets_row(
         "side": condition,
         "n_answers": len(measured),
         "n_tokens": len(tokens),
-        "n_components": len(one.names),
+        "n_components": len(one.components),
         "set_size": tokens["size"].median(),
         "reached": tokens["is_reached"].mean(),
         "reached_by_sum": sum(share * n for share, n in known) / n_known if n_known else np.nan,
@@ -225,7 +237,7 @@ def _share(value: float, base: float) -> float:
     return 1.0 - (base - value) / abs(base) if base else np.nan
 
 
-def sample_table(runs: Sequence[MeasuredRun]) -> Table:
+def _sample_table(runs: Sequence[MeasuredRun]) -> Table:
     """Tell what there was, what was drawn, and how spans were found."""
     rows = []
     for one in runs:
@@ -248,7 +260,7 @@ def sample_table(runs: Sequence[MeasuredRun]) -> Table:
     )
 
 
-def pairs_table(similarity: pd.DataFrame) -> Table:
+def _pairs_table(similarity: pd.DataFrame) -> Table:
     """List the pairs."""
     return describe(
         similarity.reset_index(drop=True),
@@ -256,118 +268,3 @@ def pairs_table(similarity: pd.DataFrame) -> Table:
         ("model pair_id is_aligned second_span", *FEATURES),
         _COLUMNS,
     )
-
-
-def similarity_dots(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
-    """Draw the means of both classes, and their difference."""
-    shown = frame[frame["model"] != ALL_MODELS] if len(place) > 1 else frame
-    means: list[tuple[str, int, list[Dot]]] = []
-    differences: list[tuple[str, int, list[Dot]]] = []
-    for feature, title in FEATURES.items():
-        rows = shown[shown["feature"] == feature].to_dict("records")
-        short = "IoU" if feature == "iou" else title
-        for kind, name in (("aligned", "both right"), ("misaligned", "one right")):
-            means.append((f"{short}, {name}", 0, [_dot(row, kind, place) for row in rows]))
-        differences.append((title, 0, [_dot(row, "difference", place) for row in rows]))
-    if shown.empty:
-        return
-    yield Dots(
-        name="mechanism-similarity",
-        title="How alike two answers to a fact are computed",
-        axis="similarity, × 100",
-        rows=means,
-        clusters="clusters",
-    )
-    yield Dots(
-        name="mechanism-difference",
-        title="Similarity of pairs right both times, less that of pairs right once",
-        axis="difference of similarities, × 100",
-        rows=differences,
-        clusters="clusters",
-    )
-
-
-def _dot(row: Mapping[Any, Any], key: str, place: Mapping[str, int]) -> Dot:
-    """Place a number of a model."""
-    return Dot(
-        model=place[row["model"]],
-        value=interval_value(row, key, kind="number"),
-        n=row["n_aligned"] + row["n_misaligned"],
-        n_clusters=row["n_clusters"],
-    )
-
-
-def prediction_dots(frame: pd.DataFrame) -> Iterator[Dots]:
-    """Draw how well features predict, folded by topic."""
-    rows = frame[frame["folds"] == "topic"].to_dict("records")
-    if not rows:
-        return
-    yield Dots(
-        name="mechanism-prediction",
-        title="How well similarity tells whether both answers are right",
-        axis="area under the ROC curve, × 100; 50 is chance",
-        rows=[
-            (
-                FEATURES.get(row["feature"], row["feature"]),
-                0,
-                [
-                    Dot(
-                        model=0,
-                        value=Value(value=row["auc"], kind="number"),
-                        n=row["n"],
-                        n_clusters=row["n_clusters"],
-                    )
-                ],
-            )
-            for row in rows
-        ],
-        clusters="clusters",
-        note="All runs together; folds keep clusters together.",
-    )
-
-
-def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heat]:
-    """Draw the components of some pairs: of each class those of middling similarity."""
-    rows = one.similarity
-    rows = rows[(rows["aggregation"] == "transport") & (rows["tokens"] == "span")]
-    rows = rows[rows["iou"].notna()].sort_values(["iou", "pair_id"])
-    piles = [rows[rows["is_aligned"] == kind]["pair_id"].tolist() for kind in (True, False)]
-    piles = [pile[len(pile) // 2 :] + pile[: len(pile) // 2] for pile in piles]
-    chosen = [name for names in zip(*piles, strict=False) for name in names]
-    chosen += [name for pile in piles for name in pile if name not in chosen]
-    by_id = {pair.pair_id: pair for pair in one.sample.pairs}
-    for number, name in enumerate(chosen[:n]):
-        pair = by_id[name]
-        kind = _ONE_CLASS["aligned" if pair.is_aligned else "misaligned"]
-        yield Heat(
-            name=f"mechanism-map-{number + 1}",
-            title=f"{one.label}: {pair.first.question or pair.fact_id} ({kind})",
-            columns=[*map(str, range(_n_units(one))), "MLP"],
-            panels=[
-                (_quoted(answer, one.spans[answer.id]), _grid(one, one.measured[answer.id]))
-                for answer in (pair.first, pair.second)
-            ],
-            row_title="Layer",
-            note="Share of the readout that goes with each head and MLP, mean of the tokens of the "
-            "fact; red where it goes, blue where the token gains.",
-        )
-
-
-def _n_units(one: MeasuredRun) -> int:
-    """Count the heads of a layer."""
-    return len(one.heads) // len(one.mlps)
-
-
-def _quoted(answer: Answer, span: Span) -> str:
-    """Quote the span of an answer."""
-    text = " ".join(answer.text[span.start : span.stop].split())
-    return f"“{text if len(text) <= 60 else text[:59] + '…'}”"
-
-
-def _grid(one: MeasuredRun, measured: Measured) -> list[tuple[str, list[float]]]:
-    """Lay the mean importances out by layer."""
-    rows = measured.importance[measured.in_span]
-    rows = rows[np.isfinite(rows).all(axis=1)]
-    mean = rows.mean(axis=0) if len(rows) else np.full(len(one.names), np.nan)
-    grid = mean.reshape(len(one.mlps), -1)
-    return [(str(layer), values.tolist()) for layer, values in enumerate(grid)]

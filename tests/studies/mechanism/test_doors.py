@@ -58,7 +58,10 @@ def test_no_circle_of_files():
     }
     graph = {
         name: {
-            module for module, _ in imports(file) if module in modules and "__init__" not in module
+            known
+            for module, names in imports(file)
+            for known in (module, *(f"{module}.{one}" for one in names))
+            if known in modules
         }
         for name, file in modules.items()
     }
