@@ -68,18 +68,18 @@ def seconds_of(work, device):
 
 def one_forward(prepared, ids, component):
     """Ablate one component by a hook of a whole forward with all logits, as tutorials do."""
-    seam = prepared.map.seams[component.layer]
+    points = prepared.map.hook_points[component.layer]
     if component.kind == "mlp":
-        hook = seam.mlp.register_forward_hook(lambda module, args, out: out * 0)
+        hook = points.mlp.register_forward_hook(lambda module, args, out: out * 0)
     else:
-        size = seam.projection.in_features // seam.n_heads
+        size = points.projection.in_features // points.n_heads
 
         def cut(module, args):
             values = args[0].clone()
             values[..., size * component.index : size * (component.index + 1)] = 0
             return (values,)
 
-        hook = seam.projection.register_forward_pre_hook(cut)
+        hook = points.projection.register_forward_pre_hook(cut)
     try:
         with torch.inference_mode():
             return prepared.model(ids[:, :-1], use_cache=False).logits.float()
@@ -91,13 +91,13 @@ def growing_sets(n_components, n_tokens, rng):
     """Return what rows lose whose sets grow by one up to the share, and the token read of each."""
     largest = max(1, round(SHARE * n_components))
     n_sizes = min(largest, max(1, N_ROWS // n_tokens))
-    away = np.ones((n_tokens * n_sizes, n_components), dtype=bool)
+    ablated = np.ones((n_tokens * n_sizes, n_components), dtype=bool)
     for token in range(n_tokens):
         order = rng.permutation(n_components)
         for place in range(n_sizes):
             kept = order[: largest - n_sizes + place + 1]
-            away[token * n_sizes + place, kept] = False
-    return away, np.repeat(np.arange(n_tokens), n_sizes)
+            ablated[token * n_sizes + place, kept] = False
+    return ablated, np.repeat(np.arange(n_tokens), n_sizes)
 
 
 def measure(prepared, length, n_answer, given):
@@ -107,20 +107,20 @@ def measure(prepared, length, n_answer, given):
     answer = TokenizedAnswer(ids=ids[0].tolist(), start=length - n_answer)
     components = prepared.map.components
     singles = [components[n] for n in np.linspace(0, len(components) - 1, N_SINGLE, dtype=int)]
-    away, tokens = growing_sets(len(components), n_answer, rng)
+    ablated, tokens = growing_sets(len(components), n_answer, rng)
     times = {"importances": [], "sets": [], "single": []}
     for number in range(given.rounds + 1):
         scores, whole = seconds_of(lambda: ablate(prepared, answer), given.device)
-        reading = scores.reading
+        readout = scores.readout
         _, rows = seconds_of(
-            lambda reading=reading: prepared.evaluate(reading, away, tokens=tokens), given.device
+            lambda readout=readout: prepared.evaluate(readout, ablated, tokens=tokens), given.device
         )
         _, alone = seconds_of(
             lambda: [one_forward(prepared, ids, component) for component in singles], given.device
         )
         if number:  # The first round warms up.
             times["importances"].append(whole)
-            times["sets"].append(rows / len(away) * n_answer * round(SHARE * len(components)))
+            times["sets"].append(rows / len(ablated) * n_answer * round(SHARE * len(components)))
             times["single"].append(alone / N_SINGLE * len(components))
     return {name: statistics.median(values) for name, values in times.items()}
 

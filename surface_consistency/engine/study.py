@@ -34,7 +34,7 @@ from surface_consistency.engine.paired import PairedReport, fact_story
 from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.matching.verdict_records import Region
+from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.options import OptionScore
 from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
@@ -177,7 +177,7 @@ class RuleScoring(JudgeScoring):
     """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
     them), or one of another package as package:name."""
 
-    region: Region = "first_line"
+    region: AnswerSpan = "first_line"
     """Judged part of the output; first_text_line passes over blank lines before the answer."""
 
     agreement: bool = True

@@ -1,6 +1,8 @@
 from .answering_part import (
+    FUNCTION_WORDS as FUNCTION_WORDS,
     LongAnswer as LongAnswer,
     TopicQuestions as TopicQuestions,
+    stem as stem,
 )
 from .boundary import (
     BoundaryRule as BoundaryRule,
@@ -47,7 +49,7 @@ from .token_f1 import (
     match_token_f1 as match_token_f1,
 )
 from .verdict_records import (
-    answer_region as answer_region,
+    answer_span as answer_span,
     rule_agreement as rule_agreement,
     verdicts as verdicts,
 )

@@ -14,9 +14,9 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
 from surface_consistency.text import first_line, first_text_line
 
-__all__ = ["COMPARED_RULES", "Region", "answer_region", "rule_agreement", "verdicts"]
+__all__ = ["COMPARED_RULES", "AnswerSpan", "answer_span", "rule_agreement", "verdicts"]
 
-Region = Literal["first_line", "first_text_line", "whole"]
+AnswerSpan = Literal["first_line", "first_text_line", "whole"]
 """Which part of a generation is judged: its first line, its first line that is not blank, or all.
 """
 
@@ -31,7 +31,7 @@ def verdicts(
     answers: Iterable[Sequence[str] | None],
     *,
     rule: str | Rule[Any] = "popqa",
-    region: Region = "first_line",
+    region: AnswerSpan = "first_line",
 ) -> Iterator[Verdict]:
     r"""Judge generations and yield a record for each, in order.
 
@@ -73,7 +73,7 @@ def verdicts(
     return _verdicts(zip(target_ids, generations, answers, strict=True), chosen, region)
 
 
-def answer_region(generation: str, *, region: Region = "first_line") -> str:
+def answer_span(generation: str, *, region: AnswerSpan = "first_line") -> str:
     r"""Return the part of a generation that is judged.
 
     Args:
@@ -91,7 +91,7 @@ def answer_region(generation: str, *, region: Region = "first_line") -> str:
         `surface_consistency.text.first_line`, `surface_consistency.text.first_text_line`.
 
     Examples:
-        >>> answer_region(" London\nQ: Who")
+        >>> answer_span(" London\nQ: Who")
         'London'
     """
     _check_region(region)
@@ -112,7 +112,9 @@ def _check_region(region: str) -> None:
 
 
 def _verdicts(
-    rows: Iterable[tuple[str, str | None, Sequence[str] | None]], rule: Rule[Any], region: Region
+    rows: Iterable[tuple[str, str | None, Sequence[str] | None]],
+    rule: Rule[Any],
+    region: AnswerSpan,
 ) -> Iterator[Verdict]:
     """Judge rows chunk by chunk."""
     rows, first_row = iter(rows), 0
@@ -134,9 +136,9 @@ def _verdicts(
             )
 
 
-def _prediction(generation: str | None, region: Region) -> str | None:
+def _prediction(generation: str | None, region: AnswerSpan) -> str | None:
     """Return the judged part of a generation, None when there is none."""
-    return answer_region(generation, region=region) if isinstance(generation, str) else generation
+    return answer_span(generation, region=region) if isinstance(generation, str) else generation
 
 
 def rule_agreement(
@@ -144,7 +146,7 @@ def rule_agreement(
     answers: Sequence[Sequence[str] | None],
     *,
     rules: Sequence[str | Rule[Any]] = COMPARED_RULES,
-    region: Region = "first_line",
+    region: AnswerSpan = "first_line",
 ) -> pd.DataFrame:
     r"""Count the verdicts that change with the matching rule or with the judged part.
 
@@ -186,9 +188,9 @@ def rule_agreement(
     names = [rule.name for rule in chosen]
     if len(set(names)) < len(names):
         raise ValueError(f"`rules` must have different names, got {names}")
-    answer_region("", region=region)
+    answer_span("", region=region)
     sides = [((first, region), (second, region)) for first, second in combinations(names, 2)]
-    line: Region = "first_line" if region == "whole" else region
+    line: AnswerSpan = "first_line" if region == "whole" else region
     sides += [((name, line), (name, "whole")) for name in names]
     generated, given = list(generations), list(answers)
     if len(generated) != len(given):
@@ -229,9 +231,9 @@ def _judged(
     rules: Sequence[Rule[Any]],
     generations: Sequence[str | None],
     answers: Sequence[Sequence[str] | None],
-    line: Region,
+    line: AnswerSpan,
     first_row: int,
-) -> dict[tuple[str, Region], npt.NDArray[np.int64]]:
+) -> dict[tuple[str, AnswerSpan], npt.NDArray[np.int64]]:
     """Judge rows by each rule on both parts: 1, 0, or a negative number where there is no verdict.
 
     Most outputs are one line: what a rule says of that it says of the whole.
@@ -239,7 +241,7 @@ def _judged(
     sets = [tuple(item) if isinstance(item, list) else item for item in answers]
     lines = [_prediction(generation, line) for generation in generations]
     differing = [row for row, cut in enumerate(lines) if cut != generations[row]]
-    made: dict[tuple[str, Region], npt.NDArray[np.int64]] = {}
+    made: dict[tuple[str, AnswerSpan], npt.NDArray[np.int64]] = {}
     for rule in rules:
         of_lines = _as_numbers(match_columns(lines, sets, rule=rule, first_row=first_row).is_match)
         of_whole = of_lines.copy()

@@ -3,6 +3,7 @@ from ._groups import (
 )
 from .components.answer_similarity import (
     AssignmentResult as AssignmentResult,
+    TokenMetric as TokenMetric,
     TransportResult as TransportResult,
     assignment_similarity as assignment_similarity,
     token_similarity as token_similarity,

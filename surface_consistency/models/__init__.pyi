@@ -1,3 +1,12 @@
+from ._batching import (
+    PromptEncoder as PromptEncoder,
+)
+from ._decoding import (
+    model_context as model_context,
+)
+from ._engine import (
+    is_out_of_memory as is_out_of_memory,
+)
 from .encoders import (
     BUNDLED_MINILM as BUNDLED_MINILM,
     MINILM as MINILM,
@@ -12,6 +21,12 @@ from .fake import (
 from .generate import (
     RunSummary as RunSummary,
     run_prompts as run_prompts,
+)
+from .loading import (
+    ModelSource as ModelSource,
+    check_dependencies as check_dependencies,
+    find_model as find_model,
+    load_model as load_model,
 )
 from .openai_compatible import (
     OpenAICompatibleRunner as OpenAICompatibleRunner,

@@ -16,13 +16,13 @@ from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.thoughts import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["Encoder", "Planner", "common_prefix_length", "cut_batches"]
+__all__ = ["Planner", "PromptEncoder", "common_prefix_length", "cut_batches"]
 
 _CHUNK = 1024
 
 
 @dataclass(kw_only=True, eq=False)
-class Encoder:
+class PromptEncoder:
     """Tokenises texts as the tokenizer does by default, and chats by its template."""
 
     tokenizer: Any
@@ -38,7 +38,12 @@ class Encoder:
     """Variables for the chat template."""
 
     def encode(self, prompts: Sequence[Prompt]) -> "Iterator[array[int]]":
-        """Yield the token ids of each prompt, special tokens included."""
+        """Yield the token ids of each prompt, special tokens included.
+
+        Raises:
+            RunnerError: If a prompt has no tokens and the model no start token, or the model does
+                not know a token; names the prompt.
+        """
         for start in range(0, len(prompts), _CHUNK):
             chunk = prompts[start : start + _CHUNK]
             texts = {prompt.id: prompt.text for prompt in chunk if prompt.text is not None}
@@ -75,7 +80,11 @@ class Encoder:
         return dict(zip(texts, batch["input_ids"], strict=True))
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it."""
+        """Write a conversation as the model's chat template has it.
+
+        Raises:
+            RunnerError: If there is no template, or it refuses the conversation; names the prompt.
+        """
         from jinja2 import TemplateError
 
         if not self.tokenizer.chat_template:
@@ -116,7 +125,7 @@ class Encoder:
 class Planner:
     """Cuts runs into batches and lays batches out; remembers token ids between the two."""
 
-    encoder: Encoder
+    encoder: PromptEncoder
     """Prompts to token ids."""
 
     label: str

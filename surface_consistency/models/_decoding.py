@@ -108,7 +108,14 @@ def context_length(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase
 
 
 def model_context(model: "PreTrainedModel") -> int | None:
-    """Return how many tokens the model's configuration says it can read; None when it does not."""
+    """Return how many tokens the model's configuration says it can read; None when it does not.
+
+    Args:
+        model: A causal language model of transformers.
+
+    Returns:
+        The tokens, prompt and continuation together.
+    """
     config = model.config.get_text_config()
     values = (getattr(config, name, None) for name in _CONTEXT_NAMES)
     return next((value for value in values if isinstance(value, int) and value > 0), None)

@@ -256,7 +256,14 @@ class Engine:
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Tell a full memory from other failures; only CUDA has an exception of its own for it."""
+    """Tell a full memory from other failures; only CUDA has an exception of its own for it.
+
+    Args:
+        error: What a call of a model raised.
+
+    Returns:
+        Whether the device, the processor's memory included, had no room left.
+    """
     import torch
 
     return isinstance(error, torch.OutOfMemoryError) or any(

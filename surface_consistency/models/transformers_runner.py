@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerOutOfMemoryError
-from surface_consistency.models._batching import Encoder, Planner
+from surface_consistency.models._batching import Planner, PromptEncoder
 from surface_consistency.models._decoding import (
     TAIL,
     SeededSampling,
@@ -232,7 +232,7 @@ class TransformersRunner:
         """Find out how the model can be asked."""
         loaded = engine.model
         self._engine = engine
-        self._encoder = Encoder(
+        self._encoder = PromptEncoder(
             tokenizer=tokenizer,
             label=self._source.label,
             vocabulary=engine.vocabulary,

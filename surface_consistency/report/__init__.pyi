@@ -1,3 +1,7 @@
+from .columns import (
+    COLUMNS as COLUMNS,
+    catalogue as catalogue,
+)
 from .figures import (
     plot_groups as plot_groups,
     plot_square as plot_square,
@@ -11,11 +15,22 @@ from .numbers import (
     table_text as table_text,
 )
 from .page import (
+    Block as Block,
+    Dot as Dot,
+    Dots as Dots,
+    Heat as Heat,
     Page as Page,
+    Prose as Prose,
     Section as Section,
+    Value as Value,
 )
 from .table import (
     Column as Column,
     Table as Table,
     interval_column as interval_column,
+)
+from .tabulation import (
+    describe as describe,
+    spread as spread,
+    tabulate as tabulate,
 )

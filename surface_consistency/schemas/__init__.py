@@ -1,6 +1,6 @@
 """Records: the only language between the stages of a study."""
 
-from surface_consistency.schemas._record import Record
+from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
@@ -23,6 +23,7 @@ from surface_consistency.schemas.questions import (
     QuestionRealization,
 )
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
+from surface_consistency.schemas.settings import Settings, values_of_items
 from surface_consistency.schemas.verdicts import Verdict
 
 __all__ = [
@@ -35,10 +36,12 @@ __all__ = [
     "FactualTriple",
     "Generation",
     "GenerationParams",
+    "Items",
     "Lookup",
     "LookupQuery",
     "MemoryState",
     "Message",
+    "NonEmpty",
     "PairedOutcome",
     "Prompt",
     "QuestionRealization",
@@ -46,10 +49,12 @@ __all__ = [
     "RetrievalTrace",
     "ScoredText",
     "ScoringRequest",
+    "Settings",
     "SurfaceForm",
     "Triplet",
     "TripletDatabase",
     "Verdict",
     "read_jsonl",
+    "values_of_items",
     "write_jsonl",
 ]

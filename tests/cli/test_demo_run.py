@@ -8,11 +8,11 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.design import Report
 from surface_consistency.engine.toy_models import train_organism
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
+from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa import RedirectOutcome
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import train_organism

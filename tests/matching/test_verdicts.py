@@ -2,7 +2,7 @@ import itertools
 
 import pytest
 
-from surface_consistency.matching import RULES, answer_region, verdicts
+from surface_consistency.matching import RULES, answer_span, verdicts
 from surface_consistency.schemas import Verdict
 
 GENERATIONS = [" London\nQ: Paris", None, "Paris", "\nLondon", "x"]
@@ -70,11 +70,11 @@ def test_verdicts_reject_an_unknown_rule_at_once():
         verdicts([], [], [], rule="f1")
 
 
-@pytest.mark.parametrize("call", [lambda r: verdicts([], [], [], region=r), answer_region])
+@pytest.mark.parametrize("call", [lambda r: verdicts([], [], [], region=r), answer_span])
 def test_verdicts_reject_an_unknown_region(call):
     """Two parts are known."""
     with pytest.raises(ValueError, match="first_line, first_text_line, whole; got 'last'"):
-        call("last") if call is not answer_region else answer_region("x", region="last")
+        call("last") if call is not answer_span else answer_span("x", region="last")
 
 
 def test_verdicts_reject_columns_of_different_length():

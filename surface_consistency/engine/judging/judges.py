@@ -29,7 +29,7 @@ from surface_consistency.matching.judge_reply import (
 )
 from surface_consistency.matching.rule import Rule
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.matching.verdict_records import Region, answer_region
+from surface_consistency.matching.verdict_records import AnswerSpan, answer_span
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.log import RunLog, read_generations
@@ -121,9 +121,9 @@ class RuleJudge:
         self,
         rule: str | Rule[Any] = "popqa",
         *,
-        region: Region = "first_line",
+        region: AnswerSpan = "first_line",
     ) -> None:
-        answer_region("", region=region)
+        answer_span("", region=region)
         self._rule = resolve_rule(rule)
         self._region = region
         self.name = f"{self._rule.name} on {region}"
@@ -148,7 +148,7 @@ class RuleJudge:
         )
 
 
-def answer_spans(texts: pd.Series, region: Region) -> list[str | None]:
+def answer_spans(texts: pd.Series, region: AnswerSpan) -> list[str | None]:
     """Cut outputs to their judged part.
 
     Args:
@@ -160,12 +160,12 @@ def answer_spans(texts: pd.Series, region: Region) -> list[str | None]:
     """
     present = texts.notna()
     return [
-        answer_region(text, region=region) if known else None
+        answer_span(text, region=region) if known else None
         for text, known in zip(texts.tolist(), present, strict=True)
     ]
 
 
-def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: Region) -> None:
+def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpan) -> None:
     """Say how many outputs hold text and have nothing in their judged part."""
     said = texts.fillna("").str.strip() != ""
     n_empty = int(sum(span == "" for span, any_text in zip(spans, said, strict=True) if any_text))

@@ -99,17 +99,19 @@ def attribute(
     rule = EQUIVALENCES[equivalence] if isinstance(equivalence, str) else equivalence
     golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
     of_trace = shown or _selected
-    kept = {tuple(entry) for entry in surviving}
-    found: dict[Attribution, Triplet | None] = {}
+    stated = {tuple(entry) for entry in surviving}
+    sources: dict[Attribution, Triplet | None] = {}
     for trace in traces:
         for candidate in of_trace(trace):
-            kind = _kind(candidate, golds, kept, rule)
-            found.setdefault(kind, Triplet(candidate.subject, candidate.relation, candidate.object))
+            kind = _kind(candidate, golds, stated, rule)
+            sources.setdefault(
+                kind, Triplet(candidate.subject, candidate.relation, candidate.object)
+            )
     if _stands_in(answer, prompt.prompt_text, rule):
-        found["echo"] = None
+        sources["echo"] = None
     for kind in KINDS:
-        if kind in found:
-            return AttributionResult(kind=kind, entry=found[kind])
+        if kind in sources:
+            return AttributionResult(kind=kind, entry=sources[kind])
     return AttributionResult(kind="no_candidate", entry=None)
 
 

@@ -195,10 +195,10 @@ def find_conditions(
     root = Path(databases)
     if not root.exists():
         raise SourceNotFoundError(f"no database file or folder {root}; check the path")
-    found = _paired(root)
-    chosen = found
+    files_of = _paired(root)
+    chosen = files_of
     for role, names in (("domain", domains), ("topology", topologies), ("style", styles)):
-        known = {getattr(label, role) for label in found}
+        known = {getattr(label, role) for label in files_of}
         chosen = {
             label: files
             for label, files in chosen.items()
@@ -211,7 +211,7 @@ def find_conditions(
     if not chosen:
         raise DataError(
             f"{root} has no database of these domains, topologies and styles together; there are "
-            f"{', '.join(sorted({label.database for label in found}))}"
+            f"{', '.join(sorted({label.database for label in files_of}))}"
         )
     base = root if root.is_dir() and root.suffix != _PARQUET else root.parent
     return _read(chosen, base, max_missing)
@@ -223,22 +223,22 @@ def _paired(root: Path) -> dict[ConditionLabel, tuple[Path, Path]]:
     files = [root]
     if is_folder:
         files = sorted([*root.rglob("*.json"), *root.rglob(f"*{_PARQUET}")])
-    found: dict[ConditionLabel, tuple[Path, Path]] = {}
+    files_of: dict[ConditionLabel, tuple[Path, Path]] = {}
     for file in files:
         for prompts in _prompt_files(file.absolute()):
             label = condition_label(prompts)
-            if label in found:
+            if label in files_of:
                 raise DataError(
-                    f"{file} and {found[label][0]} are both the database {label.database}; name "
+                    f"{file} and {files_of[label][0]} are both the database {label.database}; name "
                     "one of them, or the folder of one"
                 )
-            found[label] = (file, prompts)
-    if not found:
+            files_of[label] = (file, prompts)
+    if not files_of:
         raise SourceNotFoundError(
             f"no database with prompts in {root}; prompts lie beside TOPOLOGY.json (or .parquet) "
             "in prompts/TOPOLOGY/prompts_STYLE.jsonl or prompts/prompts_STYLE.jsonl"
         )
-    return dict(sorted(found.items(), key=lambda item: _place(item[0])))
+    return dict(sorted(files_of.items(), key=lambda item: _place(item[0])))
 
 
 def _prompt_files(database: Path) -> list[Path]:

@@ -183,7 +183,7 @@ def compare_databases(
     own = {_fact(prompt): prompt for prompt in ours}
     foreign = {_fact(prompt): prompt for prompt in other}
     owners = _owners([*ours, *other])
-    found = [
+    differences = [
         Difference(
             kind="triplet",
             fact=fact,
@@ -194,7 +194,7 @@ def compare_databases(
         for fact in foreign
         if fact not in own
     ]
-    found += [
+    differences += [
         Difference(
             kind="triplet",
             fact=fact,
@@ -207,8 +207,8 @@ def compare_databases(
     ]
     for fact in own:
         if fact in foreign:
-            found += _alias_differences(own[fact], foreign[fact], owners, alias_reasons)
-    return found
+            differences += _alias_differences(own[fact], foreign[fact], owners, alias_reasons)
+    return differences
 
 
 def _fact(prompt: AuditPrompt) -> Triplet:
@@ -241,7 +241,7 @@ def _alias_differences(
     alias_reasons: Mapping[str, str],
 ) -> list[Difference]:
     """Compare the aliases of a fact that both versions have."""
-    found = []
+    differences = []
     for kind in _ROLES:
         own: tuple[str, ...] = getattr(ours, kind)
         foreign: tuple[str, ...] = getattr(other, kind)
@@ -253,10 +253,10 @@ def _alias_differences(
         if not dropped:
             repeated = len(set(foreign)) < len(foreign)
             reason = "repeated: a name twice" if repeated else "names added"
-        found.append(
+        differences.append(
             Difference(kind=kind, fact=_fact(ours), ours=own, other=foreign, reason=reason)
         )
-    return found
+    return differences
 
 
 def _alias_reason(

@@ -309,14 +309,16 @@ def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) 
     relation = (row.relation or "").strip() and row.relation
     if not relation:
         spoken = (row.subject, *row.subject_aliases)
-        found = database.relations_of(spoken, (row.gold_object, *objects)) if database else []
-        if not found:
+        relations_held = (
+            database.relations_of(spoken, (row.gold_object, *objects)) if database else []
+        )
+        if not relations_held:
             raise RecordError(
                 f"{source}: prompt_id {row.prompt_id} has no relation, and "
                 + ("no database was given" if database is None else "the database has no entry")
                 + f" of {row.subject!r} and {row.gold_object!r} to take it from; name the relation"
             )
-        relation, relations = found[0], (*relations, *found[1:])
+        relation, relations = relations_held[0], (*relations, *relations_held[1:])
     return AuditPrompt(
         prompt_id=row.prompt_id,
         fact_id=row.fact_id,
@@ -412,8 +414,8 @@ def _shown(value: object, limit: int = 80) -> str:
 def _prompt_line(prompt: AuditPrompt) -> str:
     """Write a prompt row as a line: aliases stand only where there are some."""
     row = prompt.model_dump(mode="json")
-    kept = {key: value for key, value in row.items() if key not in _ALIASES or value}
-    return json.dumps(kept, ensure_ascii=False) + "\n"
+    filled = {key: value for key, value in row.items() if key not in _ALIASES or value}
+    return json.dumps(filled, ensure_ascii=False) + "\n"
 
 
 def _checked(prompts: Iterable[AuditPrompt], source: str) -> Iterator[AuditPrompt]:

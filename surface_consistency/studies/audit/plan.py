@@ -121,19 +121,21 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     targets: list[dict[str, Any]] = []
     pairs: list[dict[str, Any]] = []
     for condition, prompt, left in _facts(conditions, databases):
-        told = _columns(condition, prompt, left, databases[condition.label.database])
+        columns = _columns(condition, prompt, left, databases[condition.label.database])
         pair_id = f"{condition.label.database}/{condition.label.style}/{prompt.prompt_id}"
         for state in settings.states:
-            asked = _prompt(pair_id, prompt, state)
-            groups.setdefault("off" if state == "DEL-OFF" else "store", []).append(asked)
-            contexts[asked.id] = LookupContext(
+            question = _prompt(pair_id, prompt, state)
+            groups.setdefault("off" if state == "DEL-OFF" else "store", []).append(question)
+            contexts[question.id] = LookupContext(
                 database=condition.label.database,
                 state=state,
                 fact=prompt,
                 deleted=databases[condition.label.database].closures[fact_key(prompt)].indices,
             )
-            targets.append({"target_id": asked.id, "prompt_id": asked.id, "state": state} | told)
-        pairs.append(_pair(pair_id, told, settings.states))
+            targets.append(
+                {"target_id": question.id, "prompt_id": question.id, "state": state} | columns
+            )
+        pairs.append(_pair(pair_id, columns, settings.states))
     params = GenerationParams(
         max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
     )
@@ -272,7 +274,9 @@ def _columns(
     }
 
 
-def _pair(pair_id: str, told: Mapping[str, Any], states: Sequence[MemoryState]) -> dict[str, Any]:
+def _pair(
+    pair_id: str, columns: Mapping[str, Any], states: Sequence[MemoryState]
+) -> dict[str, Any]:
     """Compare a fact with retrieval on and off; FULL stands beside them."""
     labels = ("fact_id", "database", "domain", "topology", "style", "subject", "relation")
     sides = {"full_target": "FULL", "first_target": "DEL-ON", "second_target": "DEL-OFF"}
@@ -283,10 +287,10 @@ def _pair(pair_id: str, told: Mapping[str, Any], states: Sequence[MemoryState]) 
         **{
             name: f"{pair_id}/{state}" if state in states else None for name, state in sides.items()
         },
-        **{name: told[name] for name in (*labels, "gold_object", "n_deleted")},
-        "prompt_id": told["prompt_number"],
-        "n_surviving": len(told["surviving"]),
-        "echoes_subject": bool(told["echoes"]),
+        **{name: columns[name] for name in (*labels, "gold_object", "n_deleted")},
+        "prompt_id": columns["prompt_number"],
+        "n_surviving": len(columns["surviving"]),
+        "echoes_subject": bool(columns["echoes"]),
     }
 
 
@@ -367,8 +371,8 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
             return "; ".join(" | ".join(entries[index]) for index in indices)
 
         for fact, others in zip(database.report.facts, database.others, strict=True):
-            told = (fact.remaining, fact.shared_surface, fact.echoes, others)
-            if fact.n_deleted and not any(told):
+            findings = (fact.remaining, fact.shared_surface, fact.echoes, others)
+            if fact.n_deleted and not any(findings):
                 continue
             yield {
                 "database": name,

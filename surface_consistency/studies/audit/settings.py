@@ -124,8 +124,7 @@ class AuditSettings(OptionSettings):
     """States of the store in which every fact is asked."""
 
     retriever: Items[str] = ("minilm",)
-    """minilm, faiss, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a
-    sweep."""
+    """minilm, bm25, fuzzy, hybrid, or a model of sentence-transformers; several make a sweep."""
 
     threshold: Items[float | None] = (0.6,)
     """Lowest score that is accepted, or none, as published; several make a sweep."""

@@ -40,10 +40,7 @@ from surface_consistency.studies.audit.retrieval.hybrid_retriever import HybridR
 from surface_consistency.studies.audit.retrieval.retriever import Retriever, content_digest
 from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
 from surface_consistency.studies.audit.retrieval.triplet_store import TripletStore
-from surface_consistency.studies.audit.retrieval.vector_retrievers import (
-    EmbeddingRetriever,
-    FaissRetriever,
-)
+from surface_consistency.studies.audit.retrieval.vector_retrievers import EmbeddingRetriever
 from surface_consistency.studies.audit.retrieval.verification import ClosureReport, verify_closures
 from surface_consistency.studies.audit.retrieval.word_retrievers import (
     BM25Retriever,
@@ -62,9 +59,9 @@ __all__ = [
     "retrievers_by_name",
 ]
 
-RETRIEVERS: Final = ("minilm", "faiss", "bm25", "fuzzy", "hybrid")
-"""Names that `retrievers_by_name` knows: all-MiniLM-L6-v2 searched by numpy or by FAISS; by words;
-by letters; the first and the third together."""
+RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
+"""Names that `retrievers_by_name` knows: all-MiniLM-L6-v2; by words; by letters; the first and the
+second together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +104,7 @@ def retrievers_by_name(
     Args:
         name: One of `RETRIEVERS`, or a model of sentence-transformers: a folder, or a hub id with
             its owner.
-        encoder: What encodes in place of all-MiniLM-L6-v2; with "minilm", "faiss" and "hybrid".
+        encoder: What encodes in place of all-MiniLM-L6-v2; with "minilm" and "hybrid".
         device: Device of the encoder; None for the best there is.
         cache_dir: Folder in which indices are kept, under a digest of content, model and settings;
             None to keep none. Without effect on "bm25" and "fuzzy".
@@ -135,8 +132,6 @@ def retrievers_by_name(
 
     def make(database: FactDatabase) -> Retriever:
         """Make the retriever of the name."""
-        if name == "faiss":
-            return FaissRetriever(database.triplets, cached, cache_dir=cache_dir)
         embedding = EmbeddingRetriever(database.triplets, cached, cache_dir=cache_dir)
         if name == "hybrid":
             return HybridRetriever([embedding, BM25Retriever(database.triplets)])
@@ -356,8 +351,8 @@ class AuditFactStore:
             by_database.setdefault(self._of(request.prompt).database, []).append(place)
         answers: dict[int, Lookup] = {}
         for name, places in by_database.items():
-            found = self._answered(self._databases[name], [requests[place] for place in places])
-            answers |= dict(zip(places, found, strict=True))
+            lookups = self._answered(self._databases[name], [requests[place] for place in places])
+            answers |= dict(zip(places, lookups, strict=True))
         return [answers[place] for place in range(len(requests))]
 
     def _answered(self, database: AuditDatabase, requests: Sequence[LookupRequest]) -> list[Lookup]:

@@ -175,9 +175,9 @@ def _wording_of(
     if relation in wordings:
         return wordings[relation], {}
     for pattern, wording in wordings.items():
-        found = _pattern(pattern).fullmatch(relation) if _NAMED.search(pattern) else None
-        if found:
-            slots = found.groupdict()
+        match = _pattern(pattern).fullmatch(relation) if _NAMED.search(pattern) else None
+        if match:
+            slots = match.groupdict()
             return wording, slots | {name + _LOWER: slots[name].lower() for name in slots}
     words = (
         word if word.isupper() and len(word) > 1 else word.lower() for word in relation.split()

@@ -116,8 +116,8 @@ def train_memory_organism(
     """
     if not prompts:
         raise ValueError("prompts is empty; an organism learns from the prompts of a database")
-    asked = {(prompt.subject, prompt.relation) for prompt in prompts}
-    if absent := sorted(set(leaked) - asked):
+    known = {(prompt.subject, prompt.relation) for prompt in prompts}
+    if absent := sorted(set(leaked) - known):
         raise ValueError(
             f"leaked fact {absent[0]} ({len(absent)} in all) is in no prompt; name subject and "
             "relation as the prompts do"

@@ -34,7 +34,7 @@ from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, Dots
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe, spread, tabulate
+from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl

@@ -32,7 +32,7 @@ from surface_consistency.metrics import (
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, Dots, Lines, Series
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe, spread, tabulate
+from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items

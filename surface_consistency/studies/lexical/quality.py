@@ -20,7 +20,7 @@ from surface_consistency.models.registry import load_runner
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe, tabulate
+from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning

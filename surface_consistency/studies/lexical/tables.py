@@ -12,7 +12,7 @@ from surface_consistency.metrics import Intervals, adjust_p_values, paired_by, r
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Section
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe, tabulate
+from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.studies.lexical.quality import quality_section, quality_tables
 
 __all__ = ["LexicalReport"]

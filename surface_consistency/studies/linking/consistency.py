@@ -19,7 +19,7 @@ from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clus
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.table import Column, Table
-from surface_consistency.report.tabulate import describe, spread, tabulate
+from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.records import LinkingOutcome

@@ -30,7 +30,7 @@ from surface_consistency.plugins import Plugins
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Part, Section
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe, spread, tabulate
+from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl

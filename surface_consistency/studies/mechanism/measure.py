@@ -1,47 +1,32 @@
-"""What every component does for every token of the sampled answers: one Parquet file an answer."""
+"""Measures what every component does for every token of the sampled answers."""
 
 import hashlib
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from surface_consistency.errors import (
-    BackupComponentsWarning,
-    RunMismatchError,
-    UndefinedMetricWarning,
-)
+from surface_consistency.errors import BackupComponentsWarning, UndefinedMetricWarning
 from surface_consistency.metrics import component_importance, minimal_components
-from surface_consistency.reading import parse_json
-from surface_consistency.runs.files import write_csv, write_json, write_parquet
-from surface_consistency.runs.frames import arrow_schema
-from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.studies.mechanism.sample import Answer
-from surface_consistency.studies.mechanism.spans import Span, SpanSource
+from surface_consistency.studies.mechanism.settings import MechanismSettings
+from surface_consistency.studies.mechanism.spans import Span
+from surface_consistency.studies.mechanism.store import AnswerMechanism, Measured, Store
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation.replacement import Replacement
-    from surface_consistency.studies.mechanism.ablation.scores import AblationScores
-    from surface_consistency.studies.mechanism.ablation.texts import EncodedAnswer, LoadedModel
-    from surface_consistency.studies.mechanism.analysis import MechanismSettings
+    from surface_consistency.studies.mechanism.ablation import (
+        AblationScores,
+        EncodedAnswer,
+        LoadedModel,
+        RecoveredSet,
+        Replacement,
+    )
 
-__all__ = [
-    "MEASURED_BY",
-    "AnswerMechanism",
-    "Measured",
-    "Store",
-    "measure_answer",
-    "replacing",
-]
+__all__ = ["MEASURED_BY", "measure_answer", "replacement_maker"]
 
 MEASURED_BY: Final = (
     *("positions", "readout", "ablation", "sets", "threshold", "unit", "target", "whole_answer"),
@@ -51,173 +36,21 @@ MEASURED_BY: Final = (
 _MOST_TEXTS: Final = 64
 
 
-class AnswerMechanism(Record):
-    """What the components of a model do for one answer; the row of a Parquet file."""
+class _TokenSet(NamedTuple):
+    """The minimal set of a token where none was sought by runs, as a `RecoveredSet` tells it."""
 
-    answer_id: NonEmpty
-    """The answer, as the run names its target."""
-
-    content: NonEmpty
-    """Digest of what was read: prompt, answer and span."""
-
-    span_source: SpanSource
-    """How the span of the fact was found."""
-
-    tokens: Items[str]
-    """Text of each token of the answer, to the last that was read."""
-
-    in_span: Items[bool]
-    """Whether each token belongs to the span of the fact."""
-
-    is_greedy: Items[bool]
-    """Whether each token is the one that the model would write."""
-
-    base: Items[float]
-    """Readout of each token in the untouched model."""
-
-    floor: Items[float]
-    """Readout of each token with all components away."""
-
-    ablated: Items[Items[float]]
-    """Readout of each token without each component, in the order of `components.csv`."""
-
-    sets: Items[Items[int]]
-    """For each token of the span the columns of its minimal set; empty for others."""
-
-    recovery: Items[float]
-    """For each token of the span what its set recovers; NaN for others."""
-
-    is_reached: Items[bool]
-    """For each token of the span whether that reaches the threshold; False for others."""
-
-    joint: Items[float]
-    """For each token of the span what goes with its whole set; NaN for others, and where sets are
-    by sum."""
-
-    sum_of_parts: Items[float]
-    """For each token of the span the sum of what goes with each of its set; NaN for others."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
-    """One answer, as arrays."""
-
-    row: AnswerMechanism
-    """The row."""
-
-    importance: npt.NDArray[np.float64]
-    """Importance of each component for each token, `(n_tokens, n_components)`; NaN where the
-    untouched readout is 0."""
-
-    @property
-    def in_span(self) -> npt.NDArray[np.bool_]:
-        """Whether each token belongs to the span."""
-        return np.array(self.row.in_span, dtype=bool)
-
-    @property
-    def masks(self) -> npt.NDArray[np.bool_]:
-        """Minimal sets of the span's tokens as rows, `(n_span_tokens, n_components)`."""
-        places = np.flatnonzero(self.in_span)
-        masks = np.zeros((len(places), self.importance.shape[1]), dtype=bool)
-        for number, place in enumerate(places):
-            masks[number, list(self.row.sets[place])] = True
-        return masks
-
-    def share_reached_by_sum(self, threshold: float) -> float:
-        """Tell for which share of the span's tokens positive importances add up to the threshold.
-
-        Args:
-            threshold: The threshold.
-
-        Returns:
-            The share; NaN without such tokens.
-        """
-        rows = self.importance[self.in_span]
-        rows = rows[np.isfinite(rows).all(axis=1)]
-        return (
-            float((np.clip(rows, 0, None).sum(axis=1) >= threshold).mean()) if len(rows) else np.nan
-        )
-
-
-class Store:
-    """A folder of measured answers, to which a stopped analysis comes back.
-
-    Args:
-        folder: The folder; made if it is not there.
-        settings: How answers are looked into.
-        fingerprint: The model and how it was ablated.
-        components: Name, kind and layer of each component.
-
-    Raises:
-        RunMismatchError: If the folder holds answers that were looked into otherwise.
-    """
-
-    def __init__(
-        self,
-        folder: Path,
-        settings: Mapping[str, Any],
-        fingerprint: Mapping[str, Any],
-        components: pd.DataFrame,
-    ) -> None:
-        self.folder = folder
-        told = {"settings": dict(settings), "model": dict(fingerprint)}
-        told = json.loads(json.dumps(told))
-        path = folder / "manifest.json"
-        (folder / "importances").mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            known = parse_json(path.read_bytes(), str(path))
-            for part, now in told.items():
-                before = known.get(part, {})
-                changed = sorted(
-                    name for name in {*before, *now} if before.get(name) != now.get(name)
-                )
-                if changed:
-                    name = changed[0]
-                    raise RunMismatchError(
-                        f"{folder} holds answers that were looked into with other settings: {name} "
-                        f"is {before.get(name)!r} there and {now.get(name)!r} now; give another "
-                        "--store, or the same settings"
-                    )
-        write_json(path, told)
-        write_csv(folder / "components.csv", components)
-
-    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
-        """Read an answer that was looked into before.
-
-        Args:
-            answer_id: The answer.
-            content: Digest of what is to be read now.
-
-        Returns:
-            The row; None if there is none, or it is of another content.
-        """
-        path = self._path(answer_id)
-        if not path.is_file():
-            return None
-        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
-        return row if (row.answer_id, row.content) == (answer_id, content) else None
-
-    def write(self, row: AnswerMechanism) -> None:
-        """Write an answer.
-
-        Args:
-            row: The row.
-        """
-        # From a frame, numbers that are not defined would become gaps.
-        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
-        write_parquet(self._path(row.answer_id), table)
-
-    def _path(self, answer_id: str) -> Path:
-        """Name the file of an answer."""
-        name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
-        return self.folder / "importances" / f"{name}.parquet"
+    components: tuple[int, ...] = ()
+    recovery: float = np.nan
+    is_reached: bool = False
+    joint: float = np.nan
+    sum_of_parts: float = np.nan
 
 
 def measure_answer(
     loaded: "LoadedModel",
     answer: Answer,
     span: Span,
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
     *,
     store: Store,
     replacement: "Callable[[Answer], Replacement | None]",
@@ -230,7 +63,7 @@ def measure_answer(
         span: The span of the fact in it, which was found.
         settings: How.
         store: Where the result is kept.
-        replacement: Makes what stands in for components, as from `replacing`.
+        replacement: Makes what stands in for components, as from `replacement_maker`.
 
     Returns:
         The answer with its importances.
@@ -253,7 +86,7 @@ def measure_answer(
     return Measured(row=row, importance=importance)
 
 
-def _text(answer: Answer, span: Span, settings: "MechanismSettings") -> tuple[str, tuple[int, int]]:
+def _text(answer: Answer, span: Span, settings: MechanismSettings) -> tuple[str, tuple[int, int]]:
     """Say what the model reads after the prompt, and where the span stands in it."""
     if settings.target == "reference":
         before = answer.text[: span.start]
@@ -268,11 +101,11 @@ def _measure(
     encoded: "EncodedAnswer",
     span: Span,
     content: str,
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
     replacement: "Replacement | None",
 ) -> AnswerMechanism:
     """Run the model."""
-    from surface_consistency.studies.mechanism.ablation.scores import ablate
+    from surface_consistency.studies.mechanism.ablation import ablate
 
     scores = ablate(
         loaded.model,
@@ -283,9 +116,8 @@ def _measure(
         max_rows=settings.max_rows,
     )
     places = [place for place, inside in enumerate(encoded.in_span) if inside]
-    found = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
-    blank = {"set": (), "recovery": np.nan, "is_reached": False, "joint": np.nan, "sum": np.nan}
-    rows = [found.get(place, blank) for place in range(len(encoded.tokens))]
+    sets = dict(zip(places, _sets(loaded, scores, places, settings), strict=True))
+    rows = [sets.get(place, _TokenSet()) for place in range(len(encoded.tokens))]
     return AnswerMechanism(
         answer_id=answer.id,
         content=content,
@@ -296,11 +128,11 @@ def _measure(
         base=tuple(scores.base.tolist()),
         floor=tuple(scores.floor.tolist()),
         ablated=tuple(tuple(values) for values in scores.ablated.tolist()),
-        sets=tuple(row["set"] for row in rows),
-        recovery=tuple(row["recovery"] for row in rows),
-        is_reached=tuple(row["is_reached"] for row in rows),
-        joint=tuple(row["joint"] for row in rows),
-        sum_of_parts=tuple(row["sum"] for row in rows),
+        sets=tuple(row.components for row in rows),
+        recovery=tuple(row.recovery for row in rows),
+        is_reached=tuple(row.is_reached for row in rows),
+        joint=tuple(row.joint for row in rows),
+        sum_of_parts=tuple(row.sum_of_parts for row in rows),
     )
 
 
@@ -308,55 +140,45 @@ def _sets(
     loaded: "LoadedModel",
     scores: "AblationScores",
     places: Sequence[int],
-    settings: "MechanismSettings",
-) -> list[dict[str, Any]]:
+    settings: MechanismSettings,
+) -> "Sequence[RecoveredSet | _TokenSet]":
     """Find the minimal sets of some tokens, by runs or by sums."""
-    from surface_consistency.studies.mechanism.ablation.scores import recover
+    from surface_consistency.studies.mechanism.ablation import recover
 
     with warnings.catch_warnings():
         # Counted in a table of their own.
         warnings.simplefilter("ignore", BackupComponentsWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         if settings.sets == "run":
-            return [
-                {
-                    "set": one.components,
-                    "recovery": one.recovery,
-                    "is_reached": one.is_reached,
-                    "joint": one.joint,
-                    "sum": one.sum_of_parts,
-                }
-                for one in recover(
-                    loaded.model,
-                    scores,
-                    tokens=places,
-                    threshold=settings.threshold,
-                    max_rows=settings.max_rows,
-                )
-            ]
-        shares = component_importance(scores.base, scores.ablated, negative="absolute")
-        rows = []
-        for place in places:
-            if not np.isfinite(shares[place]).all():
-                rows.append({"set": (), "recovery": np.nan, "is_reached": False})
-                continue
-            one = minimal_components(shares[place], threshold=settings.threshold)
-            rows.append(
-                {
-                    "set": one.components,
-                    "recovery": one.recovery,
-                    "is_reached": one.is_reached,
-                    "sum": float(shares[place][list(one.components)].sum()),
-                }
+            return recover(
+                loaded.model,
+                scores,
+                tokens=places,
+                threshold=settings.threshold,
+                max_rows=settings.max_rows,
             )
-        return [{"joint": np.nan, "sum": np.nan, **row} for row in rows]
+        shares = component_importance(scores.base, scores.ablated, negative="absolute")
+        return [_set_by_sum(shares[place], settings.threshold) for place in places]
 
 
-def replacing(
+def _set_by_sum(shares: npt.NDArray[np.float64], threshold: float) -> _TokenSet:
+    """Find the fewest components of a token whose importances add up to the threshold."""
+    if not np.isfinite(shares).all():
+        return _TokenSet()
+    smallest = minimal_components(shares, threshold=threshold)
+    return _TokenSet(
+        components=smallest.components,
+        recovery=smallest.recovery,
+        is_reached=smallest.is_reached,
+        sum_of_parts=float(shares[list(smallest.components)].sum()),
+    )
+
+
+def replacement_maker(
     loaded: "LoadedModel",
     answers: Sequence[Answer],
     spans: Mapping[str, Span],
-    settings: "MechanismSettings",
+    settings: MechanismSettings,
 ) -> "Callable[[Answer], Replacement | None]":
     """Make the function that makes what stands in for components in an answer.
 
@@ -371,7 +193,7 @@ def replacing(
         over the prompts of the condition, 64 of them at most; under "resample" the text of the next
         answer, of the first one for the last.
     """
-    from surface_consistency.studies.mechanism.ablation.replacement import (
+    from surface_consistency.studies.mechanism.ablation import (
         mean_replacement,
         resample_replacement,
     )

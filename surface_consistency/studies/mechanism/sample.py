@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.score import answered_targets
+from surface_consistency.engine import answered_targets
 from surface_consistency.errors import DataError
-from surface_consistency.runs.loader import Run
+from surface_consistency.runs import Run
 from surface_consistency.schemas import Prompt, read_jsonl
 
 __all__ = ["Answer", "Sample", "SampledPair", "sample_pairs"]
@@ -129,8 +129,8 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
         "strata": column or "none",
     }
     if not (drawn[True] or drawn[False]):
-        told = counts["left_out"] or "no answer is right"
-        raise DataError(f"{run.folder.path} has no pair to look into: {told}")
+        obstacle = counts["left_out"] or "no answer is right"
+        raise DataError(f"{run.folder.path} has no pair to look into: {obstacle}")
     pairs = [
         SampledPair(
             pair_id=row["pair_id"],
@@ -184,12 +184,12 @@ def _answers(
     questions = _questions(targets)
     puts_facts_before = run.manifest.runner.get("runner") == "retrieval_augmented"
     judged = wanted.set_index("pair_id")
-    found: dict[str, tuple[Answer, Answer]] = {}
+    answers: dict[str, tuple[Answer, Answer]] = {}
     reasons: dict[str, int] = {}
     for pair_id, *ids in pairs[["pair_id", "first_target", "second_target"]].itertuples(
         index=False
     ):
-        told: list[Answer] = []
+        both: list[Answer] = []
         for side, target_id in zip(sides, ids, strict=True):
             row = answered.loc[target_id]
             reason = _obstacle(row, puts_facts_before)
@@ -198,7 +198,7 @@ def _answers(
                 break
             prediction = judged.loc[pair_id].get(f"{side}_prediction")
             slot = row.get("slot")
-            told.append(
+            both.append(
                 Answer(
                     id=str(target_id),
                     prompt=prompts[row["prompt_id"]],
@@ -211,9 +211,9 @@ def _answers(
                     slot=None if slot is None or pd.isna(slot) else int(slot),
                 )
             )
-        if len(told) == len(sides):
-            found[pair_id] = (told[0], told[1])
-    return found, reasons
+        if len(both) == len(sides):
+            answers[pair_id] = (both[0], both[1])
+    return answers, reasons
 
 
 def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:

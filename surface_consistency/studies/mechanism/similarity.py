@@ -2,8 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +12,22 @@ import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import (
+    GroupDifferenceResult,
     Intervals,
+    TokenMetric,
     assignment_similarity,
     group_difference,
     predict_alignment,
     token_similarity,
     transport_similarity,
 )
-from surface_consistency.metrics.components.answer_similarity import TokenMetric
-from surface_consistency.studies.mechanism.measure import Measured
+from surface_consistency.report import spread, tabulate
+from surface_consistency.studies.mechanism.sample import SampledPair
+from surface_consistency.studies.mechanism.spans import Span
+from surface_consistency.studies.mechanism.store import Measured
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.mechanism.ablation import ComponentMap
 
 __all__ = [
     "ALL_MODELS",
@@ -27,6 +35,7 @@ __all__ = [
     "difference_rows",
     "pair_similarity",
     "prediction_rows",
+    "similarity_frame",
 ]
 
 FEATURES: Final[Mapping[str, str]] = {
@@ -44,6 +53,17 @@ ALL_MODELS: Final = "all models"
 """Label of the rows of all runs together."""
 
 _Floats = npt.NDArray[np.float64]
+_PREDICTED: Final = ("auc", "accuracy")
+_SHOWN: Final = {
+    "difference": "difference",
+    "relative_difference": "relative",
+    "p_value": "p_value",
+}
+_DIFFERENCE: Final = [
+    *("model", "aggregation", "tokens", "feature", "n_aligned", "n_misaligned", "n_clusters"),
+    *("aligned", "misaligned", "difference", "difference_low", "difference_high"),
+    *("relative", "p_value"),
+]
 
 
 def pair_similarity(
@@ -89,20 +109,66 @@ def pair_similarity(
     return list(rows.values())
 
 
+def similarity_frame(
+    label: str,
+    pairs: Iterable[SampledPair],
+    spans: Mapping[str, Span],
+    measured: Mapping[str, Measured],
+    components: "ComponentMap",
+) -> pd.DataFrame:
+    """Compare the answers of all pairs of a run.
+
+    Args:
+        label: The run.
+        pairs: Its pairs.
+        spans: The span of the fact in each answer.
+        measured: Each answer in which the fact was found.
+        components: The columns of the importances.
+
+    Returns:
+        One row a pair and way of comparing, as of `pair_similarity`; a pair whose span was not
+        found has one row without similarities.
+    """
+    heads, mlps = components.heads, components.mlps
+    unfound = {"aggregation": "transport", "tokens": "span", **dict.fromkeys(FEATURES, math.nan)}
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for pair in pairs:
+            first, second = measured.get(pair.first.id), measured.get(pair.second.id)
+            own = {
+                "model": label,
+                "pair_id": pair.pair_id,
+                "fact_id": pair.fact_id,
+                "cluster": pair.cluster,
+                "is_aligned": pair.is_aligned,
+                "stratum": pair.stratum,
+                "first_span": spans[pair.first.id].source,
+                "second_span": spans[pair.second.id].source,
+            }
+            ways = [unfound]
+            if first is not None and second is not None:
+                ways = pair_similarity(first, second, heads=heads, mlps=mlps)
+            yield from (own | way for way in ways)
+
+    return pd.DataFrame(rows())
+
+
 def _matrix(ours: npt.NDArray[Any], theirs: npt.NDArray[Any], metric: str) -> _Floats | None:
     """Compare tokens; those that nothing defines are left out. None if none are left."""
     is_set = metric in ("containment", "iou")
-    kept = []
+    comparable = []
     for rows in (ours, theirs):
         if is_set:
-            kept.append(rows[rows.any(axis=1)])
+            comparable.append(rows[rows.any(axis=1)])
             continue
         varying = rows[np.isfinite(rows).all(axis=1)]
-        kept.append(varying[np.ptp(varying, axis=1) > 0] if varying.shape[1] > 1 else varying[:0])
-    if not all(map(len, kept)):
+        comparable.append(
+            varying[np.ptp(varying, axis=1) > 0] if varying.shape[1] > 1 else varying[:0]
+        )
+    if not all(map(len, comparable)):
         return None
     wanted: TokenMetric = metric  # type: ignore[assignment]
-    return token_similarity(kept[0], kept[1], metric=wanted)
+    return token_similarity(comparable[0], comparable[1], metric=wanted)
 
 
 def _fill(
@@ -114,15 +180,12 @@ def _fill(
         rows["assignment", tokens][feature] = assignment_similarity(matrix).similarity
 
 
-def difference_rows(
-    similarity: pd.DataFrame, *, models: Sequence[str], n_permutations: int, rng: int
-) -> list[dict[str, Any]]:
+def difference_rows(similarity: pd.DataFrame, *, n_permutations: int, rng: int) -> pd.DataFrame:
     """Compare pairs that are right twice with pairs of which one answer alone is right.
 
     Args:
         similarity: One row a pair and way: model, cluster, is_aligned, aggregation, tokens and the
-            features.
-        models: Labels of the runs, in order.
+            features; runs in order.
         n_permutations: Arrangements of the test.
         rng: Its seed.
 
@@ -130,43 +193,33 @@ def difference_rows(
         One row a model, way and feature; several models have rows of all, whose test shuffles
         within models and moves a topic's pairs in all of them at once.
     """
-    groups: list[tuple[str, pd.DataFrame]] = [
-        (model, similarity[similarity["model"] == model]) for model in models
-    ]
-    if len(models) > 1:
-        groups.insert(0, (ALL_MODELS, similarity))
-    rows = []
-    for label, part in groups:
-        for (way, of), one in part.groupby(["aggregation", "tokens"], sort=False):
-            for feature in FEATURES:
-                known = one[one[feature].notna()]
-                if known.empty:
-                    continue
-                rows.append(
-                    {"model": label, "aggregation": way, "tokens": of, "feature": feature}
-                    | _difference(known, feature, n_permutations, rng)
-                )
-    return rows
+
+    def differences(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+        for feature in FEATURES:
+            known = part[part[feature].notna()]
+            if not known.empty:
+                yield {"feature": feature, **_difference(known, feature, n_permutations, rng)}
+
+    labelled = similarity.assign(label=similarity["model"])
+    if similarity["model"].nunique() > 1:
+        labelled = pd.concat([labelled.assign(label=ALL_MODELS), labelled])
+    rows = tabulate(labelled, ["label", "tokens", "aggregation"], differences)
+    return rows.rename(columns={"label": "model"}).reindex(columns=_DIFFERENCE)
 
 
-def _difference(known: pd.DataFrame, feature: str, n_permutations: int, rng: int) -> dict[str, Any]:
+def _difference(
+    known: pd.DataFrame, feature: str, n_permutations: int, rng: int
+) -> dict[str, object]:
     """Compare the two classes in one feature."""
     aligned = known["is_aligned"].to_numpy(dtype=bool)
     values = known[feature].to_numpy(dtype=float)
-    row: dict[str, Any] = {
-        "n_aligned": int(aligned.sum()),
-        "n_misaligned": int((~aligned).sum()),
-        "n_clusters": known["cluster"].nunique(),
-        "aligned": float(values[aligned].mean()) if aligned.any() else math.nan,
-        "misaligned": float(values[~aligned].mean()) if (~aligned).any() else math.nan,
-    }
-    unknown = ("difference", "difference_low", "difference_high", "relative", "p_value")
-    if aligned.all() or not aligned.any() or row["n_clusters"] < 2:
-        return row | dict.fromkeys(unknown, math.nan)
-    try:
-        with warnings.catch_warnings():
+    n_clusters = known["cluster"].nunique()
+    result: GroupDifferenceResult | type[GroupDifferenceResult] = GroupDifferenceResult
+    if not aligned.all() and aligned.any() and n_clusters > 1:
+        # Where each topic has one class in each model, nothing can be shuffled.
+        with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            told = group_difference(
+            result = group_difference(
                 values,
                 aligned,
                 strata=known["model"],
@@ -174,20 +227,19 @@ def _difference(known: pd.DataFrame, feature: str, n_permutations: int, rng: int
                 n_permutations=n_permutations,
                 intervals=Intervals(rng=rng),
             )
-    except ValueError:  # Each topic has one class in each model: nothing can be shuffled.
-        return row | dict.fromkeys(unknown, math.nan)
-    return row | {
-        "difference": told.difference,
-        "difference_low": told.difference_interval.low,
-        "difference_high": told.difference_interval.high,
-        "relative": told.relative_difference,
-        "p_value": told.p_value,
+    return {
+        "n_aligned": int(aligned.sum()),
+        "n_misaligned": int((~aligned).sum()),
+        "n_clusters": n_clusters,
+        "aligned": float(values[aligned].mean()) if aligned.any() else math.nan,
+        "misaligned": float(values[~aligned].mean()) if (~aligned).any() else math.nan,
+        **spread(result, _SHOWN),
     }
 
 
 def prediction_rows(
     similarity: pd.DataFrame, *, n_folds: int, rng: int
-) -> tuple[list[dict[str, Any]], str]:
+) -> tuple[list[dict[str, object]], str]:
     """Predict from the features whether both answers are right.
 
     Args:
@@ -224,11 +276,11 @@ def _predicted(
     groups: Iterable[Any],
     n_folds: int,
     rng: int,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Predict with one kind of folds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        told = predict_alignment(
+        result = predict_alignment(
             known[list(FEATURES)].to_numpy(),
             aligned,
             groups=groups,
@@ -238,27 +290,12 @@ def _predicted(
         )
     shared = {
         "folds": folds,
-        "n": told.n,
-        "n_aligned": told.n_aligned,
-        "n_clusters": told.n_groups,
-        "baseline_accuracy": told.baseline_accuracy,
+        **spread(result, {"n": "n", "n_aligned": "n_aligned", "n_groups": "n_clusters"}),
+        "baseline_accuracy": result.baseline_accuracy,
     }
-    first = {
-        "feature": "all features",
-        "auc": told.auc,
-        "accuracy": told.accuracy,
-        "coefficient": math.nan,
-    }
-    return [
-        shared | first,
-        *(
-            shared
-            | {
-                "feature": one.name,
-                "auc": one.auc,
-                "accuracy": one.accuracy,
-                "coefficient": one.coefficient,
-            }
-            for one in told.features
-        ),
+    whole = {"feature": "all features", "coefficient": math.nan, **spread(result, _PREDICTED)}
+    single = [
+        {"feature": one.name, **spread(one, (*_PREDICTED, "coefficient"))}
+        for one in result.features
     ]
+    return [shared | row for row in (whole, *single)]

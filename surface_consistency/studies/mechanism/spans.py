@@ -11,23 +11,22 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.judging.judges import LLMJudge
+from surface_consistency.engine import LLMJudge
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.matching.answering_part import (
-    FUNCTION_WORDS,
-    LongAnswer,
-    TopicQuestions,
-    stem,
-)
+from surface_consistency.matching import FUNCTION_WORDS, LongAnswer, TopicQuestions, stem
+from surface_consistency.models import load_runner
 from surface_consistency.reading import delimited_rows
-from surface_consistency.runs.files import unguard_cell, write_csv
-from surface_consistency.schemas import Message, Prompt
+from surface_consistency.runs import Run, unguard_cell, write_csv
+from surface_consistency.schemas import Message, Prompt, values_of_items
+from surface_consistency.studies.mechanism.sample import Answer, Sample
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 
 __all__ = [
     "Span",
     "SpanRequest",
     "SpanSource",
     "align_span",
+    "find_spans",
     "judged_spans",
     "read_span_sheet",
     "whole_span",
@@ -160,11 +159,11 @@ def _answering_clauses(request: SpanRequest) -> list[tuple[int, int]]:
     """Locate the clauses that answer the question; none where the run does not tell it."""
     if request.question not in request.questions:
         return []
-    asked = TopicQuestions(request.questions, topic=request.topic)
+    topic = TopicQuestions(request.questions, topic=request.topic)
     index = request.questions.index(request.question)
-    parts = LongAnswer(request.long, asked).parts(index, slot=request.slot)
-    found = [(request.long.find(part), part) for part in parts]
-    places = [(at, at + len(part)) for at, part in found if at >= 0]
+    parts = LongAnswer(request.long, topic).parts(index, slot=request.slot)
+    located = [(request.long.find(part), part) for part in parts]
+    places = [(at, at + len(part)) for at, part in located if at >= 0]
     # Every clause is no answer to this question in particular.
     covered = sum(end - begin for begin, end in places)
     return (
@@ -204,6 +203,64 @@ def _best_window(
     if best is None or best[0] < _COVERED * len(needed):
         return None
     return best[2], best[3]
+
+
+def find_spans(
+    run: Run, sample: Sample, settings: MechanismSettings, folder: Path
+) -> dict[str, Span]:
+    """Find the span of the fact in every sampled answer of a run, by the rule of the settings.
+
+    Args:
+        run: The run.
+        sample: Its pairs.
+        settings: The rule, the judge, and the sheets of persons to read or write.
+        folder: Where the judge's log goes.
+
+    Returns:
+        The span by answer; first answers are taken whole.
+
+    Raises:
+        DataError: If a marked span is no part of its answer, or a sheet would replace another.
+        RunnerError: If the judging model cannot be asked.
+    """
+    rule = settings.spans
+    if rule == "auto":
+        rule = "alignment" if run.manifest.study == "slaq" else "whole"
+    spans = {
+        answer.id: whole_span(answer.text, answer.judged)
+        for pair in sample.pairs
+        for answer in (pair.first, pair.second)
+    }
+    requests = [_request(pair.first, pair.second) for pair in sample.pairs]
+    if rule == "alignment":
+        spans |= {request.answer_id: align_span(request) for request in requests}
+    elif rule == "judge":
+        runner = load_runner(
+            settings.judge_runner,
+            model=settings.judge_model,
+            options=values_of_items(settings.judge_option, "judge_option"),
+        )
+        label = settings.judge_model or runner.name
+        judge = LLMJudge(runner, folder / "judge", model=label, max_new_tokens=256)
+        spans |= judged_spans(requests, judge)
+    if settings.marked_spans is not None:
+        spans |= read_span_sheet(settings.marked_spans, requests)
+    if settings.span_sheet is not None:
+        write_span_sheet(settings.span_sheet, requests, spans)
+    return spans
+
+
+def _request(first: Answer, second: Answer) -> SpanRequest:
+    """Ask for the fact of a pair in its second answer."""
+    return SpanRequest(
+        answer_id=second.id,
+        short=(first.judged or first.text).strip(),
+        long=second.text,
+        question=second.question,
+        questions=second.questions,
+        topic=second.topic,
+        slot=second.slot,
+    )
 
 
 _INSTRUCTION: Final = (
@@ -257,10 +314,10 @@ def _copied(text: str, part: str | None, *, source: SpanSource) -> Span | None:
     if not words or words == [_NONE]:
         return None
     pattern = r"\s+".join(map(re.escape, words))
-    found = re.search(pattern, text, re.IGNORECASE)
-    if found is None and words[-1].endswith("."):
-        found = re.search(pattern.removesuffix(r"\."), text, re.IGNORECASE)
-    return Span(start=found.start(), stop=found.end(), source=source) if found else None
+    match = re.search(pattern, text, re.IGNORECASE)
+    if match is None and words[-1].endswith("."):
+        match = re.search(pattern.removesuffix(r"\."), text, re.IGNORECASE)
+    return Span(start=match.start(), stop=match.end(), source=source) if match else None
 
 
 def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[str, Span]) -> None:
@@ -280,17 +337,11 @@ def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[st
     """
     if path.exists():
         raise DataError(f"{path} is there already and may hold spans; choose another --span-sheet")
-    rows = [
-        (
-            request.answer_id,
-            request.question,
-            request.short,
-            request.long,
-            request.long[spans[request.answer_id].start : spans[request.answer_id].stop],
-            "",
-        )
-        for request in requests
-    ]
+    rows = []
+    for request in requests:
+        span = spans[request.answer_id]
+        part = request.long[span.start : span.stop]
+        rows.append((request.answer_id, request.question, request.short, request.long, part, ""))
     write_csv(path, pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object))
 
 
@@ -315,7 +366,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
             f"no file {path}; write a sheet with --span-sheet, mark the spans, and give it back"
         )
     texts = {request.answer_id: request.long for request in requests}
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     for number, row in delimited_rows(path, ","):
         for name in ("answer_id", "span"):
             if name not in row:
@@ -329,7 +380,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
         where = f"{path}:{number}"
         if answer not in texts:
             raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its --seed")
-        if answer in found:
+        if answer in spans:
             raise DataError(f"{where}: {answer!r} is marked twice; keep one row of each answer")
         span = _copied(texts[answer], marked, source="person")
         if span is None and marked != _NONE:
@@ -337,5 +388,5 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
                 f"{where}: {marked!r} is no part of the answer; copy it word for word, or write "
                 f"{_NONE}"
             )
-        found[answer] = span or Span(start=0, stop=0, source="person")
-    return found
+        spans[answer] = span or Span(start=0, stop=0, source="person")
+    return spans

@@ -34,7 +34,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     TruncatedPromptWarning,
 )
-from surface_consistency.matching.verdict_records import Region
+from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.thoughts import separate_stored
@@ -338,7 +338,7 @@ def score_predictions(
     *,
     model: str,
     rule: str = "popqa",
-    region: Region = "first_line",
+    region: AnswerSpan = "first_line",
     settings: RedirectQASettings | None = None,
     reading: PredictionSettings | None = None,
 ) -> pd.DataFrame:

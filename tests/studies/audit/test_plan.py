@@ -290,5 +290,5 @@ def test_retrievers_by_name_know_their_kinds(conditions):
 
     assert kinds == {"fuzzy": "fuzzy", "hybrid": "hybrid"}
     assert retrievers_by_name("minilm", encoder=Letters()).encoder is not None
-    with pytest.raises(ValueError, match="retriever must be one of minilm, faiss"):
+    with pytest.raises(ValueError, match="retriever must be one of minilm, bm25"):
         retrievers_by_name("minilmm")

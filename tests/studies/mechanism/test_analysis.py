@@ -24,8 +24,9 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.report.page import Heat
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
+from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.sample import sample_pairs
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.study import SlaqStudy
 
@@ -349,7 +350,7 @@ def test_thoughts_and_inserted_facts_are_left_out(slaq_run, tmp_path):
 
 def test_the_command_writes_page_and_tables(slaq_run, weights, tmp_path, capsys, monkeypatch):
     out = tmp_path / "page"
-    monkeypatch.setattr(reporting, "write_figures", lambda page, folder: [])
+    monkeypatch.setattr(reporting, "write_figures", lambda page, folder, **options: [])
 
     code = main(
         [

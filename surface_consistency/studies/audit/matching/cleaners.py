@@ -112,8 +112,8 @@ def published_answer(text: str, *, prompt_text: str = "", lookups: Sequence[Look
     """
     written = parse_lookups(text)
     if lookups and LOOKUP_TOKENS[2] in text:
-        return published_clean(next((found.value for found in written if found.value), ""))
-    values = [published_clean(found.value or "") for found in written if found.is_closed]
+        return published_clean(next((lookup.value for lookup in written if lookup.value), ""))
+    values = [published_clean(lookup.value or "") for lookup in written if lookup.is_closed]
     values = [value for value in values if value]
     plain = published_clean(strip_lookups(text, values="drop"))
     asks = prompt_text.strip().endswith("?") or "____" in prompt_text
@@ -187,9 +187,9 @@ def _first_sentence(text: str) -> str:
     """Cut a visible text down to its answer."""
     plain = _without_lead_in(_TAG.sub(" ", html.unescape(text)))
     line = " ".join(plain.split("\n", 1)[0].split())
-    for found in _BOUNDARY.finditer(line):
-        if _ends_sentence(line, found):
-            line = line[: found.end("mark")]
+    for mark in _BOUNDARY.finditer(line):
+        if _ends_sentence(line, mark):
+            line = line[: mark.end("mark")]
             break
     return _trimmed(line)
 
@@ -204,14 +204,14 @@ def _without_lead_in(text: str) -> str:
     return text.strip()
 
 
-def _ends_sentence(line: str, found: re.Match[str]) -> bool:
+def _ends_sentence(line: str, mark: re.Match[str]) -> bool:
     """Tell whether a mark between two words ends a sentence."""
-    following = found["next"]
-    if not (following[0].isupper() or line[found.end()] in "\"'“‘"):
+    following = mark["next"]
+    if not (following[0].isupper() or line[mark.end()] in "\"'“‘"):
         return False
-    words = re.findall(r"\w+", line[: found.start()])
+    words = re.findall(r"\w+", line[: mark.start()])
     is_short = bool(words) and (len(words[-1]) == 1 or words[-1].casefold() in _ABBREVIATIONS)
-    if found["mark"] != "." or not is_short:
+    if mark["mark"] != "." or not is_short:
         return True
     return following.casefold() in _SENTENCE_STARTS
 

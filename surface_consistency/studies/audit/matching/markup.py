@@ -74,13 +74,13 @@ def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[
         >>> parse_lookups("[dblookup('USA', 'Capital') -> Washington, D.C.]")[0].value
         'Washington, D.C.'
     """
-    found = [*_with_tokens(text, tokens), *_legacy(text)]
-    found.sort(key=lambda lookup: lookup.start)
-    kept: list[WrittenLookup] = []
-    for lookup in found:
-        if not kept or lookup.start >= kept[-1].end:
-            kept.append(lookup)
-    return tuple(kept)
+    lookups = [*_with_tokens(text, tokens), *_legacy(text)]
+    lookups.sort(key=lambda lookup: lookup.start)
+    apart: list[WrittenLookup] = []
+    for lookup in lookups:
+        if not apart or lookup.start >= apart[-1].end:
+            apart.append(lookup)
+    return tuple(apart)
 
 
 def strip_lookups(
@@ -178,15 +178,15 @@ def _legacy(text: str) -> Iterator[WrittenLookup]:
     for start in _LEGACY_START.finditer(text):
         if start.start() < end:
             continue
-        found = _LEGACY.match(text, start.start())
-        broken = None if found else _LEGACY_BROKEN.match(text, start.start())
-        end = found.end() if found else broken.end() if broken else start.end()
+        match = _LEGACY.match(text, start.start())
+        broken = None if match else _LEGACY_BROKEN.match(text, start.start())
+        end = match.end() if match else broken.end() if broken else start.end()
         yield WrittenLookup(
-            entity=found["entity"].strip() if found else "",
-            relation=found["relation"].strip() if found else "",
-            value=found["value"].strip() if found and found["end"] else None,
+            entity=match["entity"].strip() if match else "",
+            relation=match["relation"].strip() if match else "",
+            value=match["value"].strip() if match and match["end"] else None,
             start=start.start(),
             end=end,
-            is_closed=bool(found and found["end"]),
-            is_malformed=found is None and end < len(text),
+            is_closed=bool(match and match["end"]),
+            is_malformed=match is None and end < len(text),
         )

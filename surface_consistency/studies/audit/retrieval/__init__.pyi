@@ -48,7 +48,6 @@ from .triplet_store import (
 )
 from .vector_retrievers import (
     EmbeddingRetriever as EmbeddingRetriever,
-    FaissRetriever as FaissRetriever,
 )
 from .verification import (
     ClosureReport as ClosureReport,

@@ -307,9 +307,9 @@ def rank_entries(table: KeyTable, hits: KeyHits, masked: Masked, *, n_rows: int,
     rows, scores = hits.rows[pairs], hits.scores[pairs]
     if len(masked.codes):
         codes = rows * table.n_entries + entries
-        found = np.searchsorted(masked.codes, codes)
-        found[found == len(masked.codes)] = 0
-        alive = masked.codes[found] != codes
+        nearest = np.searchsorted(masked.codes, codes)
+        nearest[nearest == len(masked.codes)] = 0
+        alive = masked.codes[nearest] != codes
         rows, entries, scores = rows[alive], entries[alive], scores[alive]
     return ranked(rows, entries, scores, n_rows=n_rows, k=k)
 

@@ -167,14 +167,14 @@ class AliasGroups:
             By name of the key, in `KEYS`, the keys.
         """
         wanted = {self.group_of(role, name) for name in names}
-        found: dict[KeyName, set[str]] = {label: set() for label in KEYS}
+        keys: dict[KeyName, set[str]] = {label: set() for label in KEYS}
         for name in names:
             for node in _nodes(role, name):
-                found[node.label].add(node.key)
+                keys[node.label].add(node.key)
         for node in self._parents:
             if node.role == role and (not wanted or "\1".join(self._root(node)) in wanted):
-                found[node.label].add(node.key)
-        return found
+                keys[node.label].add(node.key)
+        return keys
 
     def members(self, role: Role) -> dict[str, list[str]]:
         """List the names of each group.

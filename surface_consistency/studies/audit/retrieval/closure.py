@@ -162,13 +162,16 @@ def similarity_closures(
         if not closure.indices.size:
             return closure
         own = np.unique(keys.ids[closure.indices])
-        found = keys.entries(np.unique(np.concatenate([near[int(one)] for one in own])))
+        near_entries = keys.entries(np.unique(np.concatenate([near[int(one)] for one in own])))
         if of is not None:
-            names = {int(one): of(objects.names[int(one)]) for one in np.unique(objects.ids[found])}
+            names = {
+                int(one): of(objects.names[int(one)])
+                for one in np.unique(objects.ids[near_entries])
+            }
             held = {of(objects.names[int(one)]) for one in objects.ids[closure.indices]}
             alike = [one for one, name in names.items() if name in held]
-            found = found[np.isin(objects.ids[found], alike)]
-        whole = np.union1d(closure.indices, found)
+            near_entries = near_entries[np.isin(objects.ids[near_entries], alike)]
+        whole = np.union1d(closure.indices, near_entries)
         added = np.setdiff1d(whole, closure.indices, assume_unique=True)
         for array in (whole, added):
             array.setflags(write=False)
@@ -212,4 +215,4 @@ def _neighbours(
             close = own[place : place + _BLOCK] @ some.T >= threshold - _ROUNDING
             for anchor, row in zip(anchors[place : place + _BLOCK], close, strict=True):
                 near[int(anchor)].append(start + np.flatnonzero(row))
-    return {anchor: np.concatenate(found) for anchor, found in near.items()}
+    return {anchor: np.concatenate(blocks) for anchor, blocks in near.items()}

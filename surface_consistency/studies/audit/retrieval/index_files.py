@@ -75,7 +75,7 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    found: dict[Role, str] = {}
+    columns: dict[Role, str] = {}
     for file in files:
         try:
             schema = pq.read_schema(file)
@@ -102,12 +102,12 @@ def _find_columns(files: Sequence[Path]) -> dict[Role, str]:
                     f"{file}: column {known[0]!r} holds {kind}; a triplet is three texts: write "
                     "the column as strings"
                 )
-            if found.setdefault(role, known[0]) != known[0]:
+            if columns.setdefault(role, known[0]) != known[0]:
                 raise ColumnNotFoundError(
                     f"{file}: the {role} stands in {known[0]!r}, in {files[0].name} it stands in "
-                    f"{found[role]!r}; give all shards the same columns"
+                    f"{columns[role]!r}; give all shards the same columns"
                 )
-    return found
+    return columns
 
 
 def _read_column(files: Sequence[Path], name: str) -> "pa.ChunkedArray":
@@ -208,9 +208,9 @@ def _write_keys(
             hashes[label][start : start + len(block)] = [hash_key(of(name)) for name in block]
         if role != "object":
             parts.append(pa.array(map(lookup_part, block), pa.large_string()))
-    for label, found in hashes.items():
-        order = np.argsort(found, kind="stable")
-        np.save(folder / f"{role}_{label}_hash.npy", found[order])
+    for label, label_hashes in hashes.items():
+        order = np.argsort(label_hashes, kind="stable")
+        np.save(folder / f"{role}_{label}_hash.npy", label_hashes[order])
         np.save(folder / f"{role}_{label}_id.npy", order.astype(np.int32))
     return parts
 

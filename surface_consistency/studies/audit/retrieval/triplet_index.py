@@ -76,10 +76,10 @@ class NameColumn:
             By key, the numbers of the texts that have it; keys of no text are left out.
         """
         if key not in self._by_key:
-            of, found = name_key(key), dict[str, list[int]]()
+            of, by_key = name_key(key), dict[str, list[int]]()
             for number, name in enumerate(self.names):
-                found.setdefault(of(name), []).append(number)
-            self._by_key[key] = found
+                by_key.setdefault(of(name), []).append(number)
+            self._by_key[key] = by_key
         known = self._by_key[key]
         return {one: np.array(known[one], np.int64) for one in keys if one in known}
 
@@ -175,10 +175,10 @@ class TripletIndex:
         """
         # From the rarest part on: no more entries are looked at than it has.
         order = sorted(names, key=lambda role: self.columns[role].count(names[role]))
-        found = self.columns[order[0]].entries(names[order[0]])
+        entries = self.columns[order[0]].entries(names[order[0]])
         for role in order[1:]:
-            found = found[is_among(self.columns[role].ids[found], names[role])]
-        return np.sort(found)
+            entries = entries[is_among(self.columns[role].ids[entries], names[role])]
+        return np.sort(entries)
 
     def relations_of(self, subjects: Collection[str], objects: Collection[str]) -> list[str]:
         """List the relations under which the database holds a subject and an object.
@@ -195,8 +195,8 @@ class TripletIndex:
         spoken: Mapping[Role, Collection[str]] = {"subject": subjects, "object": objects}
         for role, names in spoken.items():
             keys = {of(name) for name in names}
-            found = self.columns[role].with_keys("published", keys)
-            wanted[role] = np.sort(np.concatenate([_NONE, *found.values()]))
+            numbers = self.columns[role].with_keys("published", keys)
+            wanted[role] = np.sort(np.concatenate([_NONE, *numbers.values()]))
         column = self.columns["relation"]
         return list(
             dict.fromkeys(column.names[int(number)] for number in column.ids[self.entries(wanted)])
@@ -263,11 +263,11 @@ class NameFinder:
             column = index.columns[role]
             if groups is None:
                 keys = dict(zip(names, map(name_key(key), names), strict=True))
-                found = column.with_keys(key, set(keys.values()))
+                numbers = column.with_keys(key, set(keys.values()))
             else:
                 keys = {name: groups.group_of(role, name) for name in names}
-                found = _grouped(column, role, groups, names)
-            self._found[role] = {name: found.get(one, _NONE) for name, one in keys.items()}
+                numbers = _grouped(column, role, groups, names)
+            self._found[role] = {name: numbers.get(one, _NONE) for name, one in keys.items()}
 
     def names(self, fact: AuditPrompt, role: Role) -> Ids:
         """Give the names that are one with any of a fact's.
@@ -298,7 +298,7 @@ def _grouped(
     column: NameColumn, role: Role, groups: AliasGroups, names: Collection[str]
 ) -> dict[str, Ids]:
     """Find by group the names of a column that are in the groups of some names."""
-    found: dict[str, list[int]] = {groups.group_of(role, name): [] for name in names}
+    by_group: dict[str, list[int]] = {groups.group_of(role, name): [] for name in names}
     numbers = {
         int(number)
         for label, keys in groups.keys(role, names).items()
@@ -307,6 +307,6 @@ def _grouped(
     }
     for number in numbers:
         group = groups.group_of(role, column.names[number])
-        if group in found:
-            found[group].append(number)
-    return {group: np.array(numbers, np.int64) for group, numbers in found.items()}
+        if group in by_group:
+            by_group[group].append(number)
+    return {group: np.array(numbers, np.int64) for group, numbers in by_group.items()}

@@ -199,15 +199,15 @@ class TripletStore:
             state != "DEL-OFF" and bool(lookup_key(query.entity, query.relation).strip())
             for state, query in zip(states, queries, strict=True)
         ]
-        asked = dict.fromkeys((*compress(whole, is_asked), *compress(rest, is_asked)))
-        found = self._searched(list(asked))
+        searches = dict.fromkeys((*compress(whole, is_asked), *compress(rest, is_asked)))
+        ranked = self._searched(list(searches))
         return [
             self._trace(
                 query,
                 states[i],
                 facts[i],
-                whole=found[whole[i]],
-                rest=found[rest[i]],
+                whole=ranked[whole[i]],
+                rest=ranked[rest[i]],
                 deleted=np.frombuffer(rest[i].deleted, np.int64),
             )
             if is_asked[i]
@@ -312,14 +312,14 @@ def _checked_hits(
             f"the retriever must give one row of hits a query, {len(deleted)} rows; got indices of "
             f"shape {hits.indices.shape} and scores of {hits.scores.shape}"
         )
-    found = hits.indices >= 0
-    _refuse(hits.indices[found & (hits.indices >= len(triplets))], "entries outside the store", ())
-    _refuse(hits.indices[found & np.isnan(hits.scores)], "NaN as score", triplets)
+    is_hit = hits.indices >= 0
+    _refuse(hits.indices[is_hit & (hits.indices >= len(triplets))], "entries outside the store", ())
+    _refuse(hits.indices[is_hit & np.isnan(hits.scores)], "NaN as score", triplets)
     is_gone = [np.isin(row, gone) for row, gone in zip(hits.indices, deleted, strict=True)]
-    _refuse(hits.indices[found & np.reshape(is_gone, shape)], "deleted entries", triplets)
+    _refuse(hits.indices[is_hit & np.reshape(is_gone, shape)], "deleted entries", triplets)
     is_risen = np.zeros(shape, np.bool_)
     is_risen[:, 1:] = hits.scores[:, 1:] > hits.scores[:, :-1]
-    _refuse(hits.indices[found & is_risen], "entries below others of lower score", triplets)
+    _refuse(hits.indices[is_hit & is_risen], "entries below others of lower score", triplets)
     rows = zip(hits.indices.tolist(), hits.scores.tolist(), strict=True)
     return [
         [pair for pair in zip(entries, scores, strict=True) if pair[0] >= 0]

@@ -1,16 +1,13 @@
-"""Exact nearest entries by embedding, with numpy or FAISS."""
+"""Exact nearest entries by embedding, with numpy."""
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from threading import Lock
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.errors import RetrievalError
 from surface_consistency.models.encoders import CachedEncoder, Encoder, check_vectors
 from surface_consistency.schemas.memory import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval._ranking import (
@@ -24,7 +21,6 @@ from surface_consistency.studies.audit.retrieval._ranking import (
     top_keys,
 )
 from surface_consistency.studies.audit.retrieval.embedding_index import (
-    BLOCK,
     EmbeddingIndex,
     build_index,
     cached_index,
@@ -32,15 +28,10 @@ from surface_consistency.studies.audit.retrieval.embedding_index import (
 )
 from surface_consistency.studies.audit.retrieval.retriever import Deleted, Hits, lookup_key
 
-__all__ = ["EmbeddingRetriever", "FaissRetriever"]
+__all__ = ["EmbeddingRetriever"]
 
 _PAIRS = 8192
 _UNIT_ROUNDOFF = 2.0**-24
-
-_BLAS_THRESHOLD = 20
-_SLACK = 16
-_ROWS = 256
-_THRESHOLD_LOCK = Lock()
 
 
 class EmbeddingRetriever:
@@ -161,9 +152,9 @@ class EmbeddingRetriever:
         if not n_rows or not self._table.n_keys:
             return rank_entries(self._table, KeyHits.none(), masked, n_rows=n_rows, k=check_k(k))
         queries = check_vectors(vectors, range(n_rows))
-        found = self._candidates(queries, check_k(k), masked)
+        hits = self._candidates(queries, check_k(k), masked)
         exact = KeyHits(
-            rows=found.rows, keys=found.keys, scores=self._exact(queries, found.rows, found.keys)
+            rows=hits.rows, keys=hits.keys, scores=self._exact(queries, hits.rows, hits.keys)
         )
         return rank_entries(self._table, exact, masked, n_rows=n_rows, k=k)
 
@@ -189,73 +180,3 @@ class EmbeddingRetriever:
             theirs = self._vectors[keys[some]].astype(np.float64)
             scores[some] = np.einsum("ij,ij->i", ours, theirs)
         return scores
-
-
-class FaissRetriever(EmbeddingRetriever):
-    """Exact search over all entries with `faiss.IndexFlatIP`, for those who have FAISS (extra).
-
-    Same arguments and hits as `EmbeddingRetriever`. Deletion is by over-fetch: FAISS is asked for
-    as many more keys as a query has lost, and the deleted are dropped before the ranks are given.
-
-    Raises:
-        MissingDependencyError: If FAISS is not installed.
-        RetrievalError: As in `EmbeddingRetriever`.
-
-    Notes:
-        The vectors are copied into FAISS. It skips BLAS for small batches as shipped; the limit
-        (`distance_compute_blas_threshold`, one for the whole process) is lowered to 20 queries
-        during a search and put back. Where more than 16 distinct keys tie with the last hit, which
-        of them is kept is FAISS's choice.
-    """
-
-    def __init__(
-        self,
-        triplets: Sequence[Triplet],
-        encoder: Encoder,
-        *,
-        index: EmbeddingIndex | None = None,
-        cache_dir: str | os.PathLike[str] | None = None,
-        verify: bool = True,
-    ) -> None:
-        try:
-            import faiss
-        except ImportError as error:
-            raise MissingDependencyError("FaissRetriever", "faiss", "faiss") from error
-        super().__init__(triplets, encoder, index=index, cache_dir=cache_dir, verify=verify)
-        self._faiss: Any = faiss
-        self._flat: Any = faiss.IndexFlatIP(self._vectors.shape[1])
-        for start in range(0, self._table.n_keys, BLOCK):
-            some = slice(start, start + BLOCK)
-            self._flat.add(check_vectors(self._vectors[some], self._table.texts[some]))
-
-    def _candidates(self, queries: npt.NDArray[np.float32], k: int, masked: Masked) -> KeyHits:
-        """Fetch more keys than needed; rows of like needs together."""
-        need = np.minimum(k + masked.n_dead + masked.n_partly + _SLACK, self._table.n_keys)
-        order = np.argsort(need, kind="stable")
-        rows, keys, scores = [], [], []
-        with _blas_from(self._faiss, _BLAS_THRESHOLD):
-            for start in range(0, len(order), _ROWS):
-                some = order[start : start + _ROWS]
-                found, labels = self._flat.search(queries[some], int(need[some].max()))
-                rows.append(np.repeat(some, labels.shape[1]))
-                keys.append(labels.ravel())
-                scores.append(found.ravel())
-        labels = np.concatenate(keys)
-        there = labels >= 0
-        return KeyHits(
-            rows=np.concatenate(rows)[there],
-            keys=labels[there],
-            scores=np.concatenate(scores)[there],
-        )
-
-
-@contextmanager
-def _blas_from(faiss: Any, n_queries: int) -> Iterator[None]:  # noqa: ANN401
-    """Let FAISS use BLAS from this many queries on, for the length of a search."""
-    with _THRESHOLD_LOCK:
-        before = faiss.cvar.distance_compute_blas_threshold
-        faiss.cvar.distance_compute_blas_threshold = n_queries
-        try:
-            yield
-        finally:
-            faiss.cvar.distance_compute_blas_threshold = before

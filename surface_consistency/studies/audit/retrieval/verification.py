@@ -83,13 +83,13 @@ def database_coverage(
     Warns:
         ContaminationWarning: If some have no entry, but no larger share than allowed.
     """
-    asked = list(prompts)
-    if not asked:
+    wanted = list(prompts)
+    if not wanted:
         raise ValueError("prompts must hold at least one prompt")
     index = TripletIndex.of(database)
-    finder = NameFinder(index, asked, key="strict")
+    finder = NameFinder(index, wanted, key="strict")
     n_verbatim, missing = 0, []
-    for prompt in asked:
+    for prompt in wanted:
         entries = finder.entries(prompt)
         fact = (prompt.subject, prompt.relation, prompt.gold_object)
         if any(index.triplets[int(entry)] == fact for entry in entries):
@@ -97,9 +97,9 @@ def database_coverage(
         elif not len(entries):
             missing.append(prompt.prompt_id)
     fit = DatabaseCoverage(
-        n_prompts=len(asked),
+        n_prompts=len(wanted),
         n_verbatim=n_verbatim,
-        n_by_alias=len(asked) - n_verbatim - len(missing),
+        n_by_alias=len(wanted) - n_verbatim - len(missing),
         missing=tuple(missing),
     )
     if not fit.missing:

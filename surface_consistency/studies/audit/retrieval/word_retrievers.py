@@ -95,16 +95,16 @@ class BM25Retriever(_WordSearch):
     def _scorer(self, texts: list[str]) -> Scorer:
         """Score queries against all keys; those of some rows are kept for their further blocks."""
         wanted = [[word for word in _words(text) if word in self._vocabulary] for text in texts]
-        kept: dict[int, Floats] = {}
+        cache: dict[int, Floats] = {}
 
         def scores_of(row: int) -> Floats:
-            if row not in kept:
-                kept[row] = self._scores(wanted[row])
-            return kept[row]
+            if row not in cache:
+                cache[row] = self._scores(wanted[row])
+            return cache[row]
 
         def score(rows: slice, columns: slice, out: Floats) -> None:
-            if rows.start not in kept:
-                kept.clear()
+            if rows.start not in cache:
+                cache.clear()
             for place, row in enumerate(range(rows.start, rows.stop)):
                 out[place] = scores_of(row)[columns]
 

@@ -5,10 +5,15 @@ from .components import (
 )
 from .engine import (
     AblationModel as AblationModel,
+)
+from .prepare import (
     prepare_model as prepare_model,
 )
-from .replacement import (
+from .readout import (
+    Readout as Readout,
     Replacement as Replacement,
+)
+from .replacement import (
     mean_replacement as mean_replacement,
     resample_replacement as resample_replacement,
 )

@@ -16,7 +16,7 @@ from surface_consistency.errors import UnsupportedModelError
 __all__ = [
     "Component",
     "ComponentMap",
-    "LayerSeam",
+    "LayerHookPoints",
     "Unit",
     "find_components",
     "n_inputs",
@@ -55,7 +55,7 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LayerSeam:
+class LayerHookPoints:
     """Where one layer is cut."""
 
     layer: Any
@@ -87,7 +87,7 @@ class ComponentMap:
     components: tuple[Component, ...]
     """All components: layer by layer, the heads by number and then the MLP."""
 
-    seams: tuple[LayerSeam, ...] = field(repr=False)
+    hook_points: tuple[LayerHookPoints, ...] = field(repr=False)
     """Where each layer is cut."""
 
     def __len__(self) -> int:
@@ -161,15 +161,18 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
             f"{name} ({type(model).__name__}) has no language-model head, so no token has a logit; "
             "load it with AutoModelForCausalLM"
         )
-    seams = tuple(
-        _seam(layer, number, config, unit) for number, layer in enumerate(_layers(model, config))
+    hook_points = tuple(
+        _layer_hook_points(layer, number, config, unit)
+        for number, layer in enumerate(_layers(model, config))
     )
     kind: Literal["head", "kv_group"] = "head" if unit == "head" else "kv_group"
     components: list[Component] = []
-    for number, seam in enumerate(seams):
-        components += [Component(kind=kind, layer=number, index=k) for k in range(seam.n_units)]
+    for number, points in enumerate(hook_points):
+        components += [Component(kind=kind, layer=number, index=k) for k in range(points.n_units)]
         components.append(Component(kind="mlp", layer=number, index=None))
-    return ComponentMap(model_type=name, unit=unit, components=tuple(components), seams=seams)
+    return ComponentMap(
+        model_type=name, unit=unit, components=tuple(components), hook_points=hook_points
+    )
 
 
 def unwrapped(model: Any) -> Any:  # noqa: ANN401
@@ -202,7 +205,7 @@ def _layers(model: Any, config: Any) -> list[Any]:  # noqa: ANN401
     )
 
 
-def _seam(layer: Any, number: int, config: Any, unit: Unit) -> LayerSeam:  # noqa: ANN401
+def _layer_hook_points(layer: Any, number: int, config: Any, unit: Unit) -> LayerHookPoints:  # noqa: ANN401
     """Find where a layer is cut."""
     where = f"{config.model_type}: layer {number} ({type(layer).__name__})"
     attention = _child(layer, _ATTENTION)
@@ -228,15 +231,17 @@ def _seam(layer: Any, number: int, config: Any, unit: Unit) -> LayerSeam:  # noq
         _check_weights(module, where)
     n_heads = _n_heads(projection, config, where)
     n_units = n_heads if unit == "head" else _n_groups(config, n_heads, where)
-    return LayerSeam(layer=layer, projection=projection, mlp=mlp, n_heads=n_heads, n_units=n_units)
+    return LayerHookPoints(
+        layer=layer, projection=projection, mlp=mlp, n_heads=n_heads, n_units=n_units
+    )
 
 
 def _child(module: Any, names: tuple[str, ...]) -> Any:  # noqa: ANN401
     """Return the first child of these names; None if there is none."""
     import torch
 
-    found = (getattr(module, name, None) for name in names)
-    return next((child for child in found if isinstance(child, torch.nn.Module)), None)
+    children = (getattr(module, name, None) for name in names)
+    return next((child for child in children if isinstance(child, torch.nn.Module)), None)
 
 
 def _mlp(layer: Any) -> Any:  # noqa: ANN401
@@ -258,11 +263,11 @@ def _check_weights(module: Any, where: str) -> None:  # noqa: ANN401
         dtype = getattr(weight, "dtype", None)
         is_float = dtype is None or (dtype.is_floating_point and dtype.itemsize > 1)
         if callable(weight) or not is_float:
-            told = f"{type(part).__name__}{f' {name!r}' if name else ''}"
+            part_name = f"{type(part).__name__}{f' {name!r}' if name else ''}"
             raise UnsupportedModelError(
-                f"{where} has quantised weights in {told}: products of 8 bits or fewer are rounded "
-                "by the row's own scale, so a component's share is not exact; load the model with "
-                "dtype='bfloat16' or 'float32'"
+                f"{where} has quantised weights in {part_name}: products of 8 bits or fewer are "
+                "rounded by the row's own scale, so a component's share is not exact; load the "
+                "model with dtype='bfloat16' or 'float32'"
             )
 
 

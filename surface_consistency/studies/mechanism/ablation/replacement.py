@@ -5,56 +5,18 @@ and the values under a counterfactual text of the same form, stay where the mode
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
+
+from surface_consistency.studies.mechanism.ablation.engine import AblationModel
+from surface_consistency.studies.mechanism.ablation.readout import Replacement
 
 if TYPE_CHECKING:
     import torch
 
-    from surface_consistency.studies.mechanism.ablation.engine import AblationModel
-
-__all__ = ["Replacement", "mean_replacement", "resample_replacement"]
+__all__ = ["mean_replacement", "resample_replacement"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Replacement:
-    """Values that stand in for components; zero ablation has none."""
-
-    kind: Literal["mean", "resample"]
-    """The mean over texts, or the values under one other text."""
-
-    attention: "tuple[torch.Tensor, ...]" = field(repr=False)
-    """For each layer what its output projection reads, `(n_positions, n_heads * head_size)`."""
-
-    mlps: "tuple[torch.Tensor, ...]" = field(repr=False)
-    """For each layer what its MLP adds, `(n_positions, hidden_size)`."""
-
-    start: int | None = None
-    """Position among these of the first answer token; None for a mean, which is of no position."""
-
-    def values(
-        self, kind: Literal["attention", "mlps"], layer: int, positions: range, start: int
-    ) -> "torch.Tensor":
-        """Take the values that stand at some positions of a text.
-
-        Args:
-            kind: Of the attention or of the MLP.
-            layer: The layer.
-            positions: The positions.
-            start: Position of the text's first answer token, at which the two texts are laid upon
-                each other; beyond the ends of the other text its last values there are taken.
-
-        Returns:
-            `(len(positions), width)`, or `(1, width)` for a mean.
-        """
-        held: torch.Tensor = getattr(self, kind)[layer]
-        if self.start is None:
-            return held
-        shift = self.start - start
-        return held[[min(max(place + shift, 0), len(held) - 1) for place in positions]]
-
-
-def mean_replacement(model: "AblationModel", texts: Sequence[Sequence[int]]) -> Replacement:
+def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Replacement:
     """Measure the mean of every component over texts.
 
     Args:
@@ -82,12 +44,12 @@ def mean_replacement(model: "AblationModel", texts: Sequence[Sequence[int]]) -> 
             if sums is None
             else [total + part for total, part in zip(sums, parts, strict=True)]
         )
-    n, n_layers = sum(map(len, texts)), len(model.map.seams)
+    n, n_layers = sum(map(len, texts)), len(model.map.hook_points)
     means = tuple((total / n).to(model.dtype) for total in sums)
     return Replacement(kind="mean", attention=means[:n_layers], mlps=means[n_layers:])
 
 
-def resample_replacement(model: "AblationModel", ids: Sequence[int], *, start: int) -> Replacement:
+def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int) -> Replacement:
     """Take every component as it is under another text, such as the prompt of another subject.
 
     Args:
@@ -109,25 +71,25 @@ def resample_replacement(model: "AblationModel", ids: Sequence[int], *, start: i
 
 
 def _values(
-    model: "AblationModel", ids: Sequence[int]
+    model: AblationModel, ids: Sequence[int]
 ) -> "tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...]]":
     """Record what all components do in one text."""
     attention: list[torch.Tensor] = []
     mlps: list[torch.Tensor] = []
 
-    def reading(module: Any, args: Any) -> None:  # noqa: ANN401
+    def record_input(module: Any, args: Any) -> None:  # noqa: ANN401
         attention.append(args[0].detach().reshape(len(ids), -1).clone())
 
-    def writing(module: Any, args: Any, output: Any) -> None:  # noqa: ANN401
+    def record_output(module: Any, args: Any, output: Any) -> None:  # noqa: ANN401
         first = output[0] if isinstance(output, tuple) else output
         mlps.append(first.detach().reshape(len(ids), -1).clone())
 
     handles = [
         handle
-        for seam in model.map.seams
+        for points in model.map.hook_points
         for handle in (
-            seam.projection.register_forward_pre_hook(reading),
-            seam.mlp.register_forward_hook(writing),
+            points.projection.register_forward_pre_hook(record_input),
+            points.mlp.register_forward_hook(record_output),
         )
     ]
     try:

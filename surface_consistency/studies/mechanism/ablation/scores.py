@@ -11,14 +11,14 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import BackupComponentsWarning, PromptTooLongError
 from surface_consistency.studies.mechanism.ablation.components import Component
-from surface_consistency.studies.mechanism.ablation.engine import (
-    AblationModel,
+from surface_consistency.studies.mechanism.ablation.engine import AblationModel
+from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
+from surface_consistency.studies.mechanism.ablation.readout import (
     Positions,
-    Reading,
     Readout,
-    prepare_model,
+    ReadoutKind,
+    Replacement,
 )
-from surface_consistency.studies.mechanism.ablation.replacement import Replacement
 
 __all__ = ["AblationScores", "RecoveredSet", "TokenizedAnswer", "ablate", "recover"]
 
@@ -66,7 +66,7 @@ class AblationScores:
     places: npt.NDArray[np.int64] = field(repr=False)
     """Their places among all components of the model."""
 
-    reading: Reading = field(repr=False)
+    readout: Readout = field(repr=False)
     """The text, where components were away, and what was read."""
 
     fingerprint: dict[str, JsonValue]
@@ -147,7 +147,7 @@ def ablate(
     *,
     components: Sequence[int] | None = None,
     positions: Positions = "all",
-    readout: Readout = "centred_logit",
+    readout: ReadoutKind = "centred_logit",
     replacement: Replacement | None = None,
     max_rows: int | None = None,
     check: bool = True,
@@ -195,25 +195,25 @@ def ablate(
     _check_text(prepared, answer.ids, answer.start, stop)
     _check_options(positions, readout, max_rows)
     places = _places(components, len(prepared.map))
-    reading = Reading(
+    read = Readout(
         ids=tuple(int(token) for token in answer.ids[:stop]),
         start=answer.start,
         positions=positions,
-        readout=readout,
+        kind=readout,
         replacement=replacement,
     )
-    away = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
-    away[np.arange(len(places)) + 1, places] = True
-    away[-1, places] = True
-    found = prepared.evaluate(reading, away, max_rows=max_rows)
+    ablated = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
+    ablated[np.arange(len(places)) + 1, places] = True
+    ablated[-1, places] = True
+    results = prepared.evaluate(read, ablated, max_rows=max_rows)
     return AblationScores(
-        base=found.values[0],
-        ablated=found.values[1:-1].T.copy(),
-        floor=found.values[-1],
-        is_greedy=np.zeros(0, dtype=bool) if found.is_greedy is None else found.is_greedy,
+        base=results.values[0],
+        ablated=results.values[1:-1].T.copy(),
+        floor=results.values[-1],
+        is_greedy=np.zeros(0, dtype=bool) if results.is_greedy is None else results.is_greedy,
         components=tuple(prepared.map.components[place] for place in places),
         places=places,
-        reading=reading,
+        readout=read,
         fingerprint=prepared.fingerprint(),
     )
 
@@ -265,7 +265,7 @@ def recover(
     """
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
-    _check_options(scores.reading.positions, scores.reading.readout, max_rows)
+    _check_options(scores.readout.positions, scores.readout.kind, max_rows)
     n_tokens, n_components = scores.ablated.shape
     wanted = list(range(n_tokens)) if tokens is None else [int(token) for token in tokens]
     if not wanted:
@@ -274,8 +274,8 @@ def recover(
         raise ValueError(f"tokens must be numbers of the {n_tokens} tokens; got {wanted}")
     tried = _order(scores, wanted, order)
     # Nothing after the last of these tokens bears on them.
-    stop = scores.reading.start + max(wanted) + 1
-    scores = replace(scores, reading=replace(scores.reading, ids=scores.reading.ids[:stop]))
+    stop = scores.readout.start + max(wanted) + 1
+    scores = replace(scores, readout=replace(scores.readout, ids=scores.readout.ids[:stop]))
     largest = tried.shape[1] if max_size is None else min(max_size, tried.shape[1])
     if largest < 1:
         raise ValueError(f"max_size must be at least 1; got {max_size}")
@@ -284,7 +284,7 @@ def recover(
     joint = _joint(model, scores, wanted, chosen, max_rows)
     shares = 1.0 - scores.recovery(scores.ablated)
     floors = scores.recovery(scores.floor)
-    found = [
+    sets = [
         RecoveredSet(
             components=tuple(int(column) for column in columns),
             recovery=recovery,
@@ -296,8 +296,8 @@ def recover(
         )
         for token, columns, recovery, effect in zip(wanted, chosen, recoveries, joint, strict=True)
     ]
-    _warn_of_backups(found)
-    return found
+    _warn_of_backups(sets)
+    return sets
 
 
 def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int) -> None:
@@ -397,13 +397,13 @@ def _search(
     begin, n_new = 1, 1
     while open_rows and begin <= largest:
         tested = range(begin, min(begin + n_new, largest + 1))
-        away = np.zeros((len(open_rows) * len(tested), len(model.map)), dtype=bool)
-        away[:, scores.places] = True
+        ablated = np.zeros((len(open_rows) * len(tested), len(model.map)), dtype=bool)
+        ablated[:, scores.places] = True
         for place, (row, size) in enumerate((r, k) for r in open_rows for k in tested):
-            away[place, scores.places[tried[row, :size]]] = False
+            ablated[place, scores.places[tried[row, :size]]] = False
         of_row = np.repeat([wanted[row] for row in open_rows], len(tested))
-        found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
-        shares = _shares(scores.base[of_row], found.values).reshape(len(open_rows), -1)
+        results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
+        shares = _shares(scores.base[of_row], results.values).reshape(len(open_rows), -1)
         reached = shares >= threshold - _ROUNDING
         for place, row in enumerate(list(open_rows)):
             if reached[place].any():
@@ -424,12 +424,12 @@ def _joint(
     max_rows: int | None,
 ) -> list[float]:
     """Take each token's whole set away, and tell what goes."""
-    away = np.zeros((len(wanted), len(model.map)), dtype=bool)
+    ablated = np.zeros((len(wanted), len(model.map)), dtype=bool)
     for row, columns in enumerate(chosen):
-        away[row, scores.places[columns]] = True
+        ablated[row, scores.places[columns]] = True
     of_row = np.asarray(wanted, dtype=np.int64)
-    found = model.evaluate(scores.reading, away, tokens=of_row, max_rows=max_rows)
-    return [float(1.0 - share) for share in _shares(scores.base[of_row], found.values)]
+    results = model.evaluate(scores.readout, ablated, tokens=of_row, max_rows=max_rows)
+    return [float(1.0 - share) for share in _shares(scores.base[of_row], results.values)]
 
 
 def _shares(base: _Floats, values: _Floats) -> _Floats:
@@ -438,13 +438,13 @@ def _shares(base: _Floats, values: _Floats) -> _Floats:
         return np.asarray(np.where(base == 0, np.nan, 1.0 - (base - values) / np.abs(base)))
 
 
-def _warn_of_backups(found: Sequence[RecoveredSet]) -> None:
+def _warn_of_backups(sets: Sequence[RecoveredSet]) -> None:
     """Say how many sets hold components that stand in for each other, or for which others do."""
-    inside = sum(one.back_each_other_up for one in found)
-    outside = sum(one.is_backed_up for one in found)
+    inside = sum(one.back_each_other_up for one in sets)
+    outside = sum(one.is_backed_up for one in sets)
     if inside or outside:
         warnings.warn(
-            f"of {len(found)} tokens, {inside} have components that matter far more together than "
+            f"of {len(sets)} tokens, {inside} have components that matter far more together than "
             f"one by one, and {outside} are written nearly as well without their set: other "
             "components stand in, so importances taken one by one are too low there",
             BackupComponentsWarning,

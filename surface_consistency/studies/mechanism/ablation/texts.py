@@ -8,16 +8,17 @@ from typing import Any
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models._batching import Encoder
-from surface_consistency.models.loading import (
+from surface_consistency.models import (
     ModelSource,
+    PromptEncoder,
     check_dependencies,
     find_model,
     load_model,
 )
-from surface_consistency.schemas.prompts import Prompt
+from surface_consistency.schemas import Prompt
 from surface_consistency.studies.mechanism.ablation.components import Unit
-from surface_consistency.studies.mechanism.ablation.engine import AblationModel, prepare_model
+from surface_consistency.studies.mechanism.ablation.engine import AblationModel
+from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
 from surface_consistency.studies.mechanism.ablation.scores import TokenizedAnswer
 
 __all__ = ["AnswerEncoder", "EncodedAnswer", "LoadedModel", "load_ablation_model"]
@@ -68,7 +69,7 @@ class AnswerEncoder:
             )
         self._tokenizer = tokenizer
         self._label = label
-        self._encoder = Encoder(
+        self._encoder = PromptEncoder(
             tokenizer=tokenizer,
             label=label,
             vocabulary=vocabulary,

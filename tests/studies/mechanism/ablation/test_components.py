@@ -74,7 +74,7 @@ def test_logits_that_the_model_changes_are_read_as_the_model_gives_them(name):
 
 @pytest.mark.parametrize("name", ["llama", "qwen3", "gemma2", "olmo2", "granite"])
 def test_a_group_away_equals_its_value_rows_away(name):
-    # An independent proof of the seam: it never touches the output projection.
+    # An independent proof of the hook points: it never touches the output projection.
     model = tiny(name)
     prepared = prepare_model(model, unit="kv_group")
     assert len(prepared.map) == 2 * (2 + 1)

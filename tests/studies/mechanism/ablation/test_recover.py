@@ -83,9 +83,9 @@ def test_backup_twins_look_idle_one_by_one():
     assert not by_sum.is_reached
     both = [[c.name for c in scores.components].index(name) for name in ("0.1", "1.3")]
     assert {scores.components[c].name for c in by_sum.components} == {"0.1", "1.3"}
-    away = np.zeros((1, len(model.map)), dtype=bool)
-    away[0, both] = True
-    left = model.evaluate(scores.reading, away).values[0]
+    ablated = np.zeros((1, len(model.map)), dtype=bool)
+    ablated[0, both] = True
+    left = model.evaluate(scores.readout, ablated).values[0]
     assert scores.recovery(left) == pytest.approx([0.0], abs=0.01)
 
 
@@ -136,9 +136,9 @@ def test_sets_are_the_first_of_growing_ones_that_reach(positions, threshold):
     for token, one in enumerate(found):
         order = np.argsort(-scores.change[token], kind="stable")
         for size in range(1, 11):
-            away = np.ones((1, 10), dtype=bool)
-            away[0, order[:size]] = False
-            left = scores.recovery(model.evaluate(scores.reading, away).values.T)[token, 0]
+            ablated = np.ones((1, 10), dtype=bool)
+            ablated[0, order[:size]] = False
+            left = scores.recovery(model.evaluate(scores.readout, ablated).values.T)[token, 0]
             if left >= threshold:
                 break
         sizes.append(size)

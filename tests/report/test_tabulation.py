@@ -11,7 +11,7 @@ from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics import Interval, split_accuracy
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.table import Column
-from surface_consistency.report.tabulate import Row, describe, spread, tabulate
+from surface_consistency.report.tabulation import Row, describe, spread, tabulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,211 @@
+"""What was measured of the sampled answers: one Parquet file an answer."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from surface_consistency.errors import RunMismatchError
+from surface_consistency.reading import parse_json
+from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
+from surface_consistency.schemas import Items, NonEmpty, Record
+from surface_consistency.studies.mechanism.sample import Sample
+from surface_consistency.studies.mechanism.spans import Span, SpanSource
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.mechanism.ablation import ComponentMap
+
+__all__ = ["AnswerMechanism", "Measured", "MeasuredRun", "Store"]
+
+
+class AnswerMechanism(Record):
+    """What the components of a model do for one answer; the row of a Parquet file."""
+
+    answer_id: NonEmpty
+    """The answer, as the run names its target."""
+
+    content: NonEmpty
+    """Digest of what was read: prompt, answer and span."""
+
+    span_source: SpanSource
+    """How the span of the fact was found."""
+
+    tokens: Items[str]
+    """Text of each token of the answer, to the last that was read."""
+
+    in_span: Items[bool]
+    """Whether each token belongs to the span of the fact."""
+
+    is_greedy: Items[bool]
+    """Whether each token is the one that the model would write."""
+
+    base: Items[float]
+    """Readout of each token in the untouched model."""
+
+    floor: Items[float]
+    """Readout of each token with all components away."""
+
+    ablated: Items[Items[float]]
+    """Readout of each token without each component, in the order of `components.csv`."""
+
+    sets: Items[Items[int]]
+    """For each token of the span the columns of its minimal set; empty for others."""
+
+    recovery: Items[float]
+    """For each token of the span what its set recovers; NaN for others."""
+
+    is_reached: Items[bool]
+    """For each token of the span whether that reaches the threshold; False for others."""
+
+    joint: Items[float]
+    """For each token of the span what goes with its whole set; NaN for others, and where sets are
+    by sum."""
+
+    sum_of_parts: Items[float]
+    """For each token of the span the sum of what goes with each of its set; NaN for others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """One answer, as arrays."""
+
+    row: AnswerMechanism
+    """The row."""
+
+    importance: npt.NDArray[np.float64]
+    """Importance of each component for each token, `(n_tokens, n_components)`; NaN where the
+    untouched readout is 0."""
+
+    @property
+    def in_span(self) -> npt.NDArray[np.bool_]:
+        """Whether each token belongs to the span."""
+        return np.array(self.row.in_span, dtype=bool)
+
+    @property
+    def masks(self) -> npt.NDArray[np.bool_]:
+        """Minimal sets of the span's tokens as rows, `(n_span_tokens, n_components)`."""
+        places = np.flatnonzero(self.in_span)
+        masks = np.zeros((len(places), self.importance.shape[1]), dtype=bool)
+        for number, place in enumerate(places):
+            masks[number, list(self.row.sets[place])] = True
+        return masks
+
+    def share_reached_by_sum(self, threshold: float) -> float:
+        """Tell for which share of the span's tokens positive importances add up to the threshold.
+
+        Args:
+            threshold: The threshold.
+
+        Returns:
+            The share; NaN without such tokens.
+        """
+        rows = self.importance[self.in_span]
+        rows = rows[np.isfinite(rows).all(axis=1)]
+        return (
+            float((np.clip(rows, 0, None).sum(axis=1) >= threshold).mean()) if len(rows) else np.nan
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredRun:
+    """What was measured of one run."""
+
+    label: str
+    """The run."""
+
+    sample: Sample
+    """Its pairs."""
+
+    spans: Mapping[str, Span]
+    """The span of the fact in each answer."""
+
+    measured: Mapping[str, Measured]
+    """Each answer in which the fact was found."""
+
+    similarity: pd.DataFrame
+    """One row a pair and way of comparing."""
+
+    components: "ComponentMap"
+    """The components: the columns of the importances."""
+
+    fingerprint: Mapping[str, Any]
+    """The model, and how it was ablated."""
+
+
+class Store:
+    """A folder of measured answers, to which a stopped analysis comes back.
+
+    Args:
+        folder: The folder; made if it is not there.
+        settings: How answers are looked into.
+        fingerprint: The model and how it was ablated.
+        components: Name, kind and layer of each component.
+
+    Raises:
+        RunMismatchError: If the folder holds answers that were looked into otherwise.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        fingerprint: Mapping[str, Any],
+        components: pd.DataFrame,
+    ) -> None:
+        self.folder = folder
+        manifest = {"settings": dict(settings), "model": dict(fingerprint)}
+        manifest = json.loads(json.dumps(manifest))
+        path = folder / "manifest.json"
+        (folder / "importances").mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            known = parse_json(path.read_bytes(), str(path))
+            for part, now in manifest.items():
+                before = known.get(part, {})
+                for name in sorted({*before, *now}):
+                    if before.get(name) != now.get(name):
+                        raise RunMismatchError(
+                            f"{folder} holds answers that were looked into with other settings: "
+                            f"{name} is {before.get(name)!r} there and {now.get(name)!r} now; give "
+                            "another --store, or the same settings"
+                        )
+        write_json(path, manifest)
+        write_csv(folder / "components.csv", components)
+
+    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
+        """Read an answer that was looked into before.
+
+        Args:
+            answer_id: The answer.
+            content: Digest of what is to be read now.
+
+        Returns:
+            The row; None if there is none, or it is of another content.
+        """
+        path = self._path(answer_id)
+        if not path.is_file():
+            return None
+        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
+        return row if (row.answer_id, row.content) == (answer_id, content) else None
+
+    def write(self, row: AnswerMechanism) -> None:
+        """Write an answer.
+
+        Args:
+            row: The row.
+        """
+        # From a frame, numbers that are not defined would become gaps.
+        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
+        write_parquet(self._path(row.answer_id), table)
+
+    def _path(self, answer_id: str) -> Path:
+        """Name the file of an answer."""
+        name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
+        return self.folder / "importances" / f"{name}.parquet"
