@@ -30,11 +30,11 @@ from surface_consistency_build.counting.texts import (
 __all__ = ["Counts", "SurfaceCounter", "longest_hits", "merge_counts"]
 
 if TYPE_CHECKING:
-    from surface_consistency_build.counting.pairs import PairCounts
+    from _typeshed import DataclassInstance
 
 Int64s = npt.NDArray[np.int64]
 
-_Counts = TypeVar("_Counts", "Counts", "PairCounts")
+_Counts = TypeVar("_Counts", bound="DataclassInstance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
