@@ -34,7 +34,7 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import BootstrapResult
-from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
@@ -188,21 +188,11 @@ def correlation_bootstrap(
     bounds = [percentile_interval(column, confidence_level=level) for column in values.T]
     if intervals.method == "auto" and resamples.n_clusters > 1:
         *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
-        lows, highs = jackknife_bounds(
-            estimates,
-            partial_of_correlations(*left)[:, 0].T,
-            level,
-            scale="fisher-z",
-            sizes=sizes,
-        )
+        left_out = partial_of_correlations(*left)[:, 0].T
+        limits = jackknife(estimates, left_out, scale="fisher-z", sizes=sizes).bounds(level)
         bounds = [
-            Interval(
-                low=float(low),
-                high=float(high),
-                confidence_level=level,
-                method="jackknife",
-            )
-            for low, high in zip(lows, highs, strict=True)
+            Interval(low=float(low), high=float(high), confidence_level=level, method="jackknife")
+            for low, high in zip(*limits, strict=True)
         ]
     results = tuple(
         _summary(float(estimate), column, found, resamples.n_clusters)

@@ -200,7 +200,11 @@ _STATISTICS: dict[str, Callable[[float, float, float, int], float]] = {
 
 def _two_sided(statistic: float, df: int | None) -> float:
     """Return the two-sided p-value of a z, or of a t on `df` degrees of freedom."""
-    return math.erfc(abs(statistic) / math.sqrt(2.0)) if df is None else t_p_value(statistic, df)
+    return (
+        math.erfc(abs(statistic) / math.sqrt(2.0))
+        if df is None
+        else float(t_p_value(statistic, df))
+    )
 
 
 def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, level: float) -> Interval:

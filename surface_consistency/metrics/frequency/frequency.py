@@ -53,8 +53,7 @@ from surface_consistency.metrics.frequency.frequency_rows import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Scale,
-    jackknife_bounds,
-    jackknife_p_value,
+    jackknife,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
@@ -124,16 +123,12 @@ def _model_statistics(
         cluster_p_value, n_undefined = math.nan, 0
         if left_out is not None:
             scale: Scale = "plain" if k == _DIFFERENCE else "fisher-z"
-            low, high = jackknife_bounds(
-                estimate, left_out[k], confidence_level, scale=scale, sizes=sizes
-            )
+            limits = jackknife(estimate, left_out[k], scale=scale, sizes=sizes)
+            low, high = map(float, limits.bounds(confidence_level))
             interval = Interval(
-                low=float(low),
-                high=float(high),
-                confidence_level=confidence_level,
-                method="jackknife",
+                low=low, high=high, confidence_level=confidence_level, method="jackknife"
             )
-            cluster_p_value = jackknife_p_value(estimate, left_out[k], scale=scale, sizes=sizes)
+            cluster_p_value = float(limits.p_value())
         elif resamples is not None:
             values = resamples[k] if not math.isnan(estimate) else np.empty(0)
             interval = percentile_interval(values, confidence_level=confidence_level)

@@ -35,10 +35,7 @@ from surface_consistency.metrics.frequency.frequency_rows import (
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    jackknife_bounds,
-    jackknife_p_value,
-)
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 
 __all__ = ["corrected_frequency_analysis"]
 
@@ -229,26 +226,20 @@ def _statistics(
     estimates = _corrected(totals)
     sizes = moments[:, 0]
     left_out = _corrected(totals - moments) if sizes.size > 1 else np.empty((0, len(_STATISTICS)))
-    rows = []
-    for k, name in enumerate(_STATISTICS):
-        low, high = jackknife_bounds(
-            estimates[k], left_out[:, k], level, scale="fisher-z", sizes=sizes
-        )
-        estimate = float(estimates[k])
-        values = left_out[:, k]
-        p_value = jackknife_p_value(estimate, values, scale="fisher-z", sizes=sizes)
-        rows.append(
-            {
-                "statistic": name,
-                "estimate": estimate,
-                "estimate_low": float(low),
-                "estimate_high": float(high),
-                "cluster_p_value": p_value,
-                "plain": float(plain[k]),
-                "reliability": float(within[k % 2, k % 2 + 2]),
-            }
-        )
-    return rows
+    limits = jackknife(estimates, left_out.T, scale="fisher-z", sizes=sizes)
+    low, high = limits.bounds(level)
+    columns = {
+        "estimate": estimates,
+        "estimate_low": low,
+        "estimate_high": high,
+        "cluster_p_value": limits.p_value(),
+        "plain": plain,
+        "reliability": np.tile(within[[0, 1], [2, 3]], 2),
+    }
+    return [
+        {"statistic": name} | {column: float(values[k]) for column, values in columns.items()}
+        for k, name in enumerate(_STATISTICS)
+    ]
 
 
 def _plain(x: list[Floats], y: Floats) -> Floats:

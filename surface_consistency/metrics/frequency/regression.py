@@ -271,6 +271,7 @@ def _term_rows(
     n_clusters = int(codes.max(initial=-1)) + 1
     half = float(t_quantile(n_clusters - 1, level)) * fit.standard_errors
     z = fit.estimates / fit.standard_errors
+    p_values = t_p_value(z, n_clusters - 1)
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(fit.estimates)
     return [
@@ -281,7 +282,7 @@ def _term_rows(
             "estimate_low": float(fit.estimates[k] - half[k]),
             "estimate_high": float(fit.estimates[k] + half[k]),
             "z": float(z[k]),
-            "p_value": t_p_value(float(z[k]), n_clusters - 1),
+            "p_value": float(p_values[k]),
             "odds_ratio": float(odds_ratios[k]),
             "n": len(codes),
             "n_clusters": n_clusters,

@@ -16,7 +16,7 @@ from surface_consistency.metrics._inputs import (
     check_n_resamples,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import statistic_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import limits_of_sums, statistic_bounds
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
@@ -336,8 +336,10 @@ def group_values(
 ) -> dict[str, GroupValue]:
     """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
     totals = sums.sum(axis=0)
-    drawn = np.empty((0, sums.shape[1]))
-    if len(sums) > 1 and intervals.method != "auto":
+    drawn, limits = np.empty((0, sums.shape[1])), dict[str, tuple[Floats, Floats]]()
+    if len(sums) > 1 and intervals.method == "auto":
+        limits = limits_of_sums(statistics, sums, intervals.level)
+    elif len(sums) > 1:
         drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
     group = {}
     for name, statistic in statistics.items():
@@ -345,7 +347,7 @@ def group_values(
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
         n_undefined = int(np.count_nonzero(np.isnan(values)))
-        bounds = _interval(statistic, sums, values, value, intervals)
+        bounds = _interval(statistic, sums, values, value, intervals, limits.get(name))
         group[name] = GroupValue(value, bounds, n_undefined)
     return group
 
@@ -357,14 +359,19 @@ def values_and_intervals(group: Mapping[str, GroupValue]) -> dict[str, Any]:
 
 
 def _interval(
-    statistic: Statistic, sums: Floats, drawn: Floats, estimate: float, intervals: Intervals
+    statistic: Statistic,
+    sums: Floats,
+    drawn: Floats,
+    estimate: float,
+    intervals: Intervals,
+    limits: tuple[Floats, Floats] | None = None,
 ) -> Interval:
     """Return the interval of one statistic of clusters; NaN for one cluster."""
     level, method = intervals.level, intervals.method
     if len(sums) < 2:
         return undefined_interval(level, "jackknife" if method == "auto" else method)
     if method == "auto":
-        low, high, made = statistic_bounds(statistic, sums, level)
+        low, high, made = statistic_bounds(statistic, sums, level, limits)
         return Interval(low=float(low), high=float(high), confidence_level=level, method=made)
     if method == "percentile":
         return percentile_interval(drawn, confidence_level=level)

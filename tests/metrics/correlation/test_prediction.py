@@ -7,8 +7,8 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import majority_macro_f1, predict_correctness
-from surface_consistency.metrics.components import prediction
-from surface_consistency.metrics.components.prediction import (
+from surface_consistency.metrics.correlation import prediction
+from surface_consistency.metrics.correlation.prediction import (
     _area_under_curve,
     _defined_mean,
     _group_folds,
