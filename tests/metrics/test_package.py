@@ -61,7 +61,7 @@ HELPERS = {
     *("GroupValue", "check_seed", "cluster_sums", "group_values", "values_and_intervals"),
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
     *("mean_difference", "matched_difference", "run_statistics", "slot_statistics"),
-    "split_difference",
+    *("split_difference", "area_under_curve"),
     *("StudentBounds", "jackknife", "limits_of_sums", "t_p_value", "t_quantile"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates"),

@@ -195,8 +195,8 @@ def correlation_bootstrap(
             for low, high in zip(*limits, strict=True)
         ]
     results = tuple(
-        _summary(float(estimate), column, found, resamples.n_clusters)
-        for estimate, column, found in zip(estimates, values.T, bounds, strict=True)
+        _summary(float(estimate), column, interval, resamples.n_clusters)
+        for estimate, column, interval in zip(estimates, values.T, bounds, strict=True)
     )
     undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
     if undefined:
@@ -208,15 +208,17 @@ def correlation_bootstrap(
     return results
 
 
-def _summary(estimate: float, values: Floats, found: Interval, n_clusters: int) -> BootstrapResult:
+def _summary(
+    estimate: float, values: Floats, interval: Interval, n_clusters: int
+) -> BootstrapResult:
     """Return the estimate of one target with its interval."""
     defined = values[~np.isnan(values)]
     usable = n_clusters > 1 and not math.isnan(estimate)
     return BootstrapResult(
         estimate=estimate,
-        estimate_interval=found
+        estimate_interval=interval
         if usable
-        else undefined_interval(found.confidence_level, found.method),
+        else undefined_interval(interval.confidence_level, interval.method),
         standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=values.size,
@@ -249,10 +251,10 @@ def _complete(
     codes = label_codes(clusters, n_rows, "clusters")
     columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
     complete, n_dropped = complete_rows(columns, missing=missing)
-    *vectors, kept = complete.values()
-    if kept.size == 0:
+    *vectors, owners = complete.values()
+    if owners.size == 0:
         raise ValueError("there must be at least one complete row; got 0")
-    _, codes = np.unique(kept, return_inverse=True)
+    _, codes = np.unique(owners, return_inverse=True)
     return _Rows(vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped)
 
 

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
-from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
+from surface_consistency.metrics._inputs import (
+    check_choice,
+    check_confidence_level,
+    check_count,
+    warn_undefined,
+)
 from surface_consistency.metrics.uncertainty.intervals import (
     Interval,
     t_p_value,
@@ -103,9 +108,7 @@ def compare_dependent_correlations(
         (-0.431, -0.167)
     """
     check_confidence_level(confidence_level)
-    if method != "zou" and method not in _STATISTICS:
-        names = ", ".join((*_STATISTICS, "zou"))
-        raise ValueError(f"method must be one of {names}; got {method!r}")
+    check_choice(method, (*_STATISTICS, "zou"), "method")
     for name, value in (("r_jk", r_jk), ("r_jh", r_jh), ("r_kh", r_kh)):
         if not -1.0 <= value <= 1.0:
             raise ValueError(f"{name} must lie in [-1, 1]; got {value!r}")

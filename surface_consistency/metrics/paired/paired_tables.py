@@ -13,7 +13,7 @@ from surface_consistency.metrics._inputs import (
     MissingPolicy,
     check_count,
     check_same_index,
-    is_missing,
+    label_codes,
     outcome_cells,
     warn_undefined,
     warn_unscored,
@@ -354,23 +354,14 @@ def cluster_counts(
     """
     check_same_index(first=first, second=second, clusters=clusters)
     cells = outcome_cells(first, second, missing=missing)
-    labels = list(clusters)
-    if len(labels) != cells.size:
-        raise ValueError(
-            f"clusters must name one cluster a pair: got {len(labels)} labels "
-            f"for {cells.size} pairs"
-        )
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise ValueError(
-                f"clusters[{index}] is {label!r}: name the fact or subject that the pair belongs to"
-            )
+    labels = label_codes(clusters, cells.size, "clusters", row="pair")
     scored = np.flatnonzero(cells != MISSING)
     warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
-    rows: dict[Hashable, int] = {}
-    codes = [rows.setdefault(labels[index], len(rows)) for index in scored]
-    flat = 4 * np.asarray(codes, dtype=np.int64) + cells[scored]
-    return np.bincount(flat, minlength=4 * len(rows)).astype(np.int64).reshape(-1, 4)
+    # Numbered anew: a cluster without a scored pair has no row.
+    codes = label_codes(labels[scored].tolist(), scored.size, "clusters")
+    n_cells = 4 * (int(codes.max(initial=-1)) + 1)
+    counts = np.bincount(4 * codes + cells[scored], minlength=n_cells)
+    return counts.astype(np.int64).reshape(-1, 4)
 
 
 def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) -> Floats:

@@ -260,14 +260,14 @@ def _resample(
         patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
     size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
     totals = np.empty((n_resamples, patterns.shape[1]))
-    kept = None
+    stored = None
     if not by_pattern and isinstance(rng, int) and n_resamples * n_clusters <= _KEPT_CELLS:
-        kept = _kept_draws(n_clusters, n_resamples, size, rng)
+        stored = _kept_draws(n_clusters, n_resamples, size, rng)
     generator = np.random.default_rng(rng)
     for start in range(0, n_resamples, size):
         rows = min(size, n_resamples - start)
-        if kept is not None:
-            drawn = kept[start : start + rows]
+        if stored is not None:
+            drawn = stored[start : start + rows]
         elif by_pattern:
             drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
         else:
@@ -354,8 +354,8 @@ def group_values(
 
 def values_and_intervals(group: Mapping[str, GroupValue]) -> dict[str, Any]:
     """Return each statistic as the fields of a result: its value, and its interval."""
-    fields: dict[str, Any] = {name: found.value for name, found in group.items()}
-    return fields | {f"{name}_interval": found.interval for name, found in group.items()}
+    fields: dict[str, Any] = {name: result.value for name, result in group.items()}
+    return fields | {f"{name}_interval": result.interval for name, result in group.items()}
 
 
 def _interval(

@@ -198,8 +198,8 @@ class SumBounds(NamedTuple):
         """Return the root of the steps' squares and, as far as they go together, products."""
         products = steps[..., :, None] * self.correlations * steps[..., None, :]
         # Shares that go together in all clusters at hand need not in others.
-        kept = 1.0 - _PRIOR_CLUSTERS / self.n_clusters[..., None, None]
-        products = np.where(products < 0.0, kept * products, products)
+        damping = 1.0 - _PRIOR_CLUSTERS / self.n_clusters[..., None, None]
+        products = np.where(products < 0.0, damping * products, products)
         return np.asarray(np.sqrt(np.maximum(products.sum(axis=(-2, -1)), 0.0)))
 
     def p_value(self, null: float = 0.0) -> Floats:
