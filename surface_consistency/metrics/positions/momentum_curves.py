@@ -378,9 +378,8 @@ def momentum(
         )
         for kind, streak in enumerate(STREAKS)
     ]
-    n_topics = len(by_topic)
     parts = [part for curve in curves for part in _undefined_parts(curve)]
-    if n_topics == 1:
+    if len(by_topic) == 1:
         parts.append("all intervals (one topic)")
     if parts:
         warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
