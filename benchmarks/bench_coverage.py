@@ -47,19 +47,19 @@ from surface_consistency.metrics import (
     resample_counts,
     wilson_interval,
 )
-from surface_consistency.metrics.components.group_tests import mean_difference
 from surface_consistency.metrics.correlation._correlations import (
     correlations_of_moments,
     partial_of_correlations,
 )
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.paired.contrasts import matched_difference
+from surface_consistency.metrics.paired.group_tests import mean_difference
 from surface_consistency.metrics.popularity.score_split import split_difference
 from surface_consistency.metrics.positions._momentum_null import streak_counts
 from surface_consistency.metrics.positions.momentum_curves import run_statistics
 from surface_consistency.metrics.positions.positions import slot_statistics
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    jackknife_bounds,
+    jackknife,
     share_sums,
     statistic_bounds,
 )
@@ -370,7 +370,7 @@ def correlations(tally, n_datasets):
                 left = five_statistics(totals[:, None] - sums)
             for k, name in enumerate(names):
                 scale = "fisher-z" if k < 2 else "plain"
-                found = jackknife_bounds(estimates[k], left[k], LEVEL, scale=scale)
+                found = jackknife(estimates[k], left[k], scale=scale).bounds(LEVEL)
                 label = f"{strength}, {kind}, {rows} rows alike {alike}"
                 tally.add(
                     f"frequency_analysis: {name}", n_clusters, label, *found, float(truths[k])

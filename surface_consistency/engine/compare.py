@@ -8,10 +8,10 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import PairedTest, paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.intervals import IntervalMethod, Intervals
-from surface_consistency.metrics.uncertainty.multiplicity import with_adjusted_p_values
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Flag, Settings
 from surface_consistency.text import one_line

@@ -17,18 +17,6 @@ from .components.components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
-from .components.group_tests import (
-    GroupDifferenceResult as GroupDifferenceResult,
-    group_difference as group_difference,
-)
-from .components.prediction import (
-    AlignmentPredictionResult as AlignmentPredictionResult,
-    FeaturePrediction as FeaturePrediction,
-    PredictabilityResult as PredictabilityResult,
-    majority_macro_f1 as majority_macro_f1,
-    predict_alignment as predict_alignment,
-    predict_correctness as predict_correctness,
-)
 from .correlation.correlation_resamples import (
     CorrelationResamplesResult as CorrelationResamplesResult,
     correlation_bootstrap as correlation_bootstrap,
@@ -43,6 +31,14 @@ from .correlation.correlations import (
 from .correlation.dependent_correlations import (
     DependentCorrelationsResult as DependentCorrelationsResult,
     compare_dependent_correlations as compare_dependent_correlations,
+)
+from .correlation.prediction import (
+    AlignmentPredictionResult as AlignmentPredictionResult,
+    FeaturePrediction as FeaturePrediction,
+    PredictabilityResult as PredictabilityResult,
+    majority_macro_f1 as majority_macro_f1,
+    predict_alignment as predict_alignment,
+    predict_correctness as predict_correctness,
 )
 from .correlation.roc import (
     AreaUnderCurveResult as AreaUnderCurveResult,
@@ -131,12 +127,20 @@ from .paired.effect_sizes import (
     discordant_odds_ratio as discordant_odds_ratio,
     kappa_of_counts as kappa_of_counts,
 )
+from .paired.group_tests import (
+    GroupDifferenceResult as GroupDifferenceResult,
+    group_difference as group_difference,
+)
 from .paired.mcnemar_tests import (
     MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
     ClusteredMcNemarResult as ClusteredMcNemarResult,
     McNemarResult as McNemarResult,
     clustered_mcnemar as clustered_mcnemar,
     mcnemar as mcnemar,
+)
+from .paired.multiplicity import (
+    adjust_p_values as adjust_p_values,
+    with_adjusted_p_values as with_adjusted_p_values,
 )
 from .paired.paired_groups import (
     paired_by as paired_by,
@@ -214,10 +218,6 @@ from .uncertainty.intervals import (
     Intervals as Intervals,
     percentile_interval as percentile_interval,
     wilson_interval as wilson_interval,
-)
-from .uncertainty.multiplicity import (
-    adjust_p_values as adjust_p_values,
-    with_adjusted_p_values as with_adjusted_p_values,
 )
 from .uncertainty.partial_pooling import (
     PooledRatesResult as PooledRatesResult,

@@ -148,12 +148,12 @@ def group_positions(frame: pd.DataFrame, keys: list[str]) -> dict[GroupKey, npt.
     _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
     members = rows[np.argsort(groups, kind="stable")]
     ends = np.cumsum(sizes)
-    found: dict[GroupKey, npt.NDArray[np.intp]] = {}
+    members_of: dict[GroupKey, npt.NDArray[np.intp]] = {}
     for group in np.argsort(first):
         labels = zip(columns, coded[:, first[group]], strict=True)
         key = tuple(column.labels[code] for column, code in labels)
-        found[key] = members[ends[group] - sizes[group] : ends[group]]
-    return {key: found[key] for key in sorted(found, key=_sort_key)}
+        members_of[key] = members[ends[group] - sizes[group] : ends[group]]
+    return {key: members_of[key] for key in sorted(members_of, key=_sort_key)}
 
 
 def _coded(column: "pd.Series[Any]") -> _Coded:
@@ -325,7 +325,7 @@ def warn_undefined_groups(
             if _is_nan(row[column]):
                 where.setdefault(label, []).append(group)
     if where:
-        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
+        parts = [f"{name} ({len(labels)}, such as {labels[0]})" for name, labels in where.items()]
         warn_undefined(
             f"undefined (NaN) in some of {len(rows)} groups: {'; '.join(parts)}",
             stacklevel=stacklevel + 1,

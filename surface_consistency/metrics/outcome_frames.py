@@ -82,13 +82,13 @@ def _need_column(frame: pd.DataFrame, column: str, role: str) -> None:
 
 
 def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
-    found: list[bool | None] = []
+    verdicts: list[bool | None] = []
     for number, value in enumerate(frame[column].array, start=1):
         try:
-            found.append(to_verdict(value))
+            verdicts.append(to_verdict(value))
         except ValueError as error:
             raise ValueError(f"row {number}, column {column!r}: {error}") from None
-    return _as_booleans(found, index=frame.index)
+    return _as_booleans(verdicts, index=frame.index)
 
 
 def _as_booleans(

@@ -13,7 +13,7 @@ HEAVY = ("numpy", "pandas", "scipy", "torch", "transformers", "datasets", "pydan
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(metrics.__path__, f"{metrics.__name__}.")
-    if not module.ispkg  # The folders by subject hold no names: those are the metrics' own.
+    if not module.ispkg
 )
 
 
@@ -57,12 +57,12 @@ def test_names_are_loaded_on_first_use():
 # Helpers of the other modules.
 HELPERS = {
     *("checked_orders", "response_codes", "slot_counts", "SCORES", "topic_cells"),
-    *("check_table", "pair_counts", "quantiles", "table_of", "undefined_interval"),
+    *("check_table", "count_matrix", "pair_counts", "quantiles", "table_of", "undefined_interval"),
     *("GroupValue", "check_seed", "cluster_sums", "group_values", "values_and_intervals"),
     *("Part", "ShareStatistic", "SumBounds", "of_shares", "share_sums", "statistic_bounds"),
     *("mean_difference", "matched_difference", "run_statistics", "slot_statistics"),
-    "split_difference",
-    *("jackknife_bounds", "jackknife_p_value", "t_p_value", "t_quantile"),
+    *("split_difference", "area_under_curve"),
+    *("StudentBounds", "jackknife", "limits_of_sums", "t_p_value", "t_quantile"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),

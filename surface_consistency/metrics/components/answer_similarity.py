@@ -62,8 +62,7 @@ def token_similarity(
         >>> token_similarity(short, long, metric="containment").tolist()
         [[0.5]]
     """
-    if metric not in ("pearson", "spearman", "containment", "iou"):
-        raise ValueError(f"metric must be pearson, spearman, containment or iou; got {metric!r}")
+    check_choice(metric, ("pearson", "spearman", "containment", "iou"), "metric")
     kinds = "b" if metric in ("containment", "iou") else "iuf"
     ours, theirs = _rows(short, "short", kinds), _rows(long, "long", kinds)
     if ours.shape[1] != theirs.shape[1]:

@@ -136,8 +136,8 @@ def scaled(columns: list[Floats]) -> Floats:
     """Return the columns with mean 0 and variance 1, constants as zeros, shape `(n_rows, k)`."""
     n_rows = columns[0].size
     units = [unit_deviations(column) for column in columns]
-    kept = [np.zeros(n_rows) if unit is None else unit for unit in units]
-    return np.asarray(np.column_stack(kept) * np.sqrt(n_rows))
+    columns_of_units = [np.zeros(n_rows) if unit is None else unit for unit in units]
+    return np.asarray(np.column_stack(columns_of_units) * np.sqrt(n_rows))
 
 
 def moments_of_clusters(predictors: Floats, targets: Floats, codes: Integers) -> Floats:
@@ -310,9 +310,9 @@ def left_out_correlations(
         size = max(1, _CHUNK_CELLS // codes.size)
         for start in range(0, n_blocks, size):
             numbers = np.arange(start, min(start + size, n_blocks))
-            found = rank_correlations(x, y, (blocks != numbers[:, None]).astype(np.float64))
-            within.append(found[0])
-            across.append(found[1])
+            block = rank_correlations(x, y, (blocks != numbers[:, None]).astype(np.float64))
+            within.append(block[0])
+            across.append(block[1])
         return np.concatenate(within), np.concatenate(across), np.bincount(blocks).astype(float)
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     left = moments.sum(axis=0) - moments

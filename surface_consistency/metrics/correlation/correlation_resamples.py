@@ -34,7 +34,7 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import BootstrapResult
-from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
@@ -188,25 +188,15 @@ def correlation_bootstrap(
     bounds = [percentile_interval(column, confidence_level=level) for column in values.T]
     if intervals.method == "auto" and resamples.n_clusters > 1:
         *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
-        lows, highs = jackknife_bounds(
-            estimates,
-            partial_of_correlations(*left)[:, 0].T,
-            level,
-            scale="fisher-z",
-            sizes=sizes,
-        )
+        left_out = partial_of_correlations(*left)[:, 0].T
+        limits = jackknife(estimates, left_out, scale="fisher-z", sizes=sizes).bounds(level)
         bounds = [
-            Interval(
-                low=float(low),
-                high=float(high),
-                confidence_level=level,
-                method="jackknife",
-            )
-            for low, high in zip(lows, highs, strict=True)
+            Interval(low=float(low), high=float(high), confidence_level=level, method="jackknife")
+            for low, high in zip(*limits, strict=True)
         ]
     results = tuple(
-        _summary(float(estimate), column, found, resamples.n_clusters)
-        for estimate, column, found in zip(estimates, values.T, bounds, strict=True)
+        _summary(float(estimate), column, interval, resamples.n_clusters)
+        for estimate, column, interval in zip(estimates, values.T, bounds, strict=True)
     )
     undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
     if undefined:
@@ -218,15 +208,17 @@ def correlation_bootstrap(
     return results
 
 
-def _summary(estimate: float, values: Floats, found: Interval, n_clusters: int) -> BootstrapResult:
+def _summary(
+    estimate: float, values: Floats, interval: Interval, n_clusters: int
+) -> BootstrapResult:
     """Return the estimate of one target with its interval."""
     defined = values[~np.isnan(values)]
     usable = n_clusters > 1 and not math.isnan(estimate)
     return BootstrapResult(
         estimate=estimate,
-        estimate_interval=found
+        estimate_interval=interval
         if usable
-        else undefined_interval(found.confidence_level, found.method),
+        else undefined_interval(interval.confidence_level, interval.method),
         standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
         n_clusters=n_clusters,
         n_resamples=values.size,
@@ -259,10 +251,10 @@ def _complete(
     codes = label_codes(clusters, n_rows, "clusters")
     columns = {**predictors, **targets, "clusters": codes.astype(np.float64)}
     complete, n_dropped = complete_rows(columns, missing=missing)
-    *vectors, kept = complete.values()
-    if kept.size == 0:
+    *vectors, owners = complete.values()
+    if owners.size == 0:
         raise ValueError("there must be at least one complete row; got 0")
-    _, codes = np.unique(kept, return_inverse=True)
+    _, codes = np.unique(owners, return_inverse=True)
     return _Rows(vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped)
 
 

@@ -373,15 +373,15 @@ def partial_correlation_from_matrix(
 def _partial(among: Floats) -> tuple[float, int, list[str]]:
     """Return the partial correlation of the first two variables, its k, and why it is NaN."""
     values, vectors = np.linalg.eigh(among[2:, 2:])
-    kept = values > _TINY_VARIANCE
-    loadings = (vectors[:, kept].T @ among[2:, :2]) / np.sqrt(values[kept])[:, None]
+    independent = values > _TINY_VARIANCE
+    loadings = (vectors[:, independent].T @ among[2:, :2]) / np.sqrt(values[independent])[:, None]
     left = among[:2, :2] - loadings.T @ loadings
     reasons = [
         f"the controls determine {name}"
         for name, variance in zip("xy", np.diag(left), strict=True)
         if variance <= _TINY_VARIANCE
     ]
-    n_controls = int(np.count_nonzero(kept))
+    n_controls = int(np.count_nonzero(independent))
     if reasons:
         return math.nan, n_controls, reasons
     coefficient = float(left[0, 1]) / math.sqrt(float(left[0, 0]) * float(left[1, 1]))

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
-from surface_consistency.metrics._inputs import check_confidence_level, check_count, warn_undefined
+from surface_consistency.metrics._inputs import (
+    check_choice,
+    check_confidence_level,
+    check_count,
+    warn_undefined,
+)
 from surface_consistency.metrics.uncertainty.intervals import (
     Interval,
     t_p_value,
@@ -103,9 +108,7 @@ def compare_dependent_correlations(
         (-0.431, -0.167)
     """
     check_confidence_level(confidence_level)
-    if method != "zou" and method not in _STATISTICS:
-        names = ", ".join((*_STATISTICS, "zou"))
-        raise ValueError(f"method must be one of {names}; got {method!r}")
+    check_choice(method, (*_STATISTICS, "zou"), "method")
     for name, value in (("r_jk", r_jk), ("r_jh", r_jh), ("r_kh", r_kh)):
         if not -1.0 <= value <= 1.0:
             raise ValueError(f"{name} must lie in [-1, 1]; got {value!r}")
@@ -200,7 +203,11 @@ _STATISTICS: dict[str, Callable[[float, float, float, int], float]] = {
 
 def _two_sided(statistic: float, df: int | None) -> float:
     """Return the two-sided p-value of a z, or of a t on `df` degrees of freedom."""
-    return math.erfc(abs(statistic) / math.sqrt(2.0)) if df is None else t_p_value(statistic, df)
+    return (
+        math.erfc(abs(statistic) / math.sqrt(2.0))
+        if df is None
+        else float(t_p_value(statistic, df))
+    )
 
 
 def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, level: float) -> Interval:

@@ -22,7 +22,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
     undefined_interval,
 )
 
-__all__ = ["AreaUnderCurveResult", "clustered_auc"]
+__all__ = ["AreaUnderCurveResult", "area_under_curve", "clustered_auc"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +118,13 @@ def clustered_auc(
         n_negative=n_negative,
         n_clusters=n_clusters,
     )
+
+
+def area_under_curve(scores: npt.ArrayLike, positive: Flags) -> float:
+    """Return the chance that a positive scores above a negative; NaN for one class alone."""
+    if positive.all() or not positive.any():
+        return math.nan
+    return float(_placements(np.asarray(scores, dtype=np.float64), positive)[positive].mean())
 
 
 def _placements(values: Floats, positive: Flags) -> Floats:

@@ -140,30 +140,30 @@ class ForgettingCounts:
     @property
     def survival_given_full(self) -> float:
         """Share still right under DEL-ON of those right under FULL."""
-        table = self.given_full
-        right = None if table is None else table.both + table.first_only
-        return self._rate("survival_given_full", right, self.full_correct)
+        return self._rate(
+            "survival_given_full", self._given_full("both", "first_only"), self.full_correct
+        )
 
     @property
     def leakage_given_full(self) -> float:
         """L among the facts right under FULL: what could have been forgotten and was not."""
-        table = self.given_full
-        right = None if table is None else table.both + table.second_only
-        return self._rate("leakage_given_full", right, self.full_correct)
+        return self._rate(
+            "leakage_given_full", self._given_full("both", "second_only"), self.full_correct
+        )
 
     @property
     def retrieval_mediated_given_full(self) -> float:
         """R among the facts right under FULL."""
-        table = self.given_full
-        right = None if table is None else table.first_only
-        return self._rate("retrieval_mediated_given_full", right, self.full_correct)
+        return self._rate(
+            "retrieval_mediated_given_full", self._given_full("first_only"), self.full_correct
+        )
 
     @property
     def interference_given_full(self) -> float:
         """I among the facts right under FULL."""
-        table = self.given_full
-        right = None if table is None else table.second_only
-        return self._rate("interference_given_full", right, self.full_correct)
+        return self._rate(
+            "interference_given_full", self._given_full("second_only"), self.full_correct
+        )
 
     @property
     def artifact_rate_given_full(self) -> float:
@@ -199,6 +199,11 @@ class ForgettingCounts:
         for name, part, whole, limit in limits:
             if part is not None and limit is not None and part > limit:
                 raise ValueError(f"{name} must not exceed {whole}; got {part} of {limit}")
+
+    def _given_full(self, *cells: str) -> int | None:
+        """Count the facts right under FULL in these cells; None where they were not counted."""
+        table = self.given_full
+        return None if table is None else sum(getattr(table, cell) for cell in cells)
 
     def _rate(self, name: str, part: int | None, whole: int | None) -> float:
         """Return a share, with a warning where it is undefined."""

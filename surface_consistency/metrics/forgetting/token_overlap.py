@@ -92,7 +92,7 @@ def answer_overlap(
 
     Args:
         prediction: The answer, after cleaning.
-        gold: The gold object.
+        gold: Object of the fact, as the data set spells it.
         aliases: Other names of it that count as exact.
 
     Returns:

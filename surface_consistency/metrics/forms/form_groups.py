@@ -34,13 +34,8 @@ from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS,
 __all__ = ["forms_by"]
 
 _COUNTS = (
-    "n_facts",
-    "n_forms",
-    "n_single",
-    "n_missing",
-    "n_clusters",
-    "few_clusters",
-    "n_undefined",
+    *("n_facts", "n_forms", "n_single", "n_missing"),
+    *("n_clusters", "few_clusters", "n_undefined"),
 )
 
 

@@ -16,6 +16,7 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
+    check_choice,
     check_missing,
     label_codes,
     refuse_missing,
@@ -176,11 +177,8 @@ _PLUG_IN_RATES: _Rates = MappingProxyType(
 
 def form_rates(estimator: FormEstimator) -> _Rates:
     """Return the metrics of many forms as statistics of summed columns."""
-    if estimator == "unbiased":
-        return _UNBIASED_RATES
-    if estimator == "plug-in":
-        return _PLUG_IN_RATES
-    raise ValueError(f"estimator must be 'unbiased' or 'plug-in'; got {estimator!r}")
+    check_choice(estimator, ("unbiased", "plug-in"), "estimator")
+    return _UNBIASED_RATES if estimator == "unbiased" else _PLUG_IN_RATES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,11 +288,7 @@ def form_consistency(
         raise ValueError("no fact has two scored forms, so there is nothing to compare")
     codes = label_codes(clusters, len(n_forms), "clusters", row="fact")[usable]
     summed = cluster_sums(fact_sums(n_forms[usable], n_right[usable]), codes)
-    values = group_values(
-        summed,
-        rates,
-        intervals,
-    )
+    values = group_values(summed, rates, intervals)
     if n_missing:
         warnings.warn(
             f"{n_missing} forms lack a verdict and were left out", UnscoredWarning, stacklevel=2
@@ -338,14 +332,14 @@ def _is_full_array(correct: object) -> bool:
 
 
 def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
-    names = [name for name, found in values.items() if math.isnan(found.value)]
+    names = [name for name, group in values.items() if math.isnan(group.value)]
     if n_clusters == 1:
         names.append("all intervals (one cluster)")
     else:
         names += [
             f"interval of {name}"
-            for name, found in values.items()
-            if math.isnan(found.interval.low) and not math.isnan(found.value)
+            for name, group in values.items()
+            if math.isnan(group.interval.low) and not math.isnan(group.value)
         ]
     if names:
         warn_undefined(f"undefined (NaN): {', '.join(names)}", stacklevel=3)

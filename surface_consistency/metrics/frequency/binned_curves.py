@@ -236,9 +236,9 @@ def frequency_curves(
         for column, model in enumerate(models):
             labels = {"model": model, **dict(zip(keys, key, strict=True))}
             for subset in SUBSETS:
-                kept = take_subset(data, positions, subset, high_frequency_above).positions
-                kept = kept[~np.isnan(data.accuracies[kept, column])]
-                parts += curves(kept, column, {**labels, "subset": subset})
+                rows = take_subset(data, positions, subset, high_frequency_above).positions
+                rows = rows[~np.isnan(data.accuracies[rows, column])]
+                parts += curves(rows, column, {**labels, "subset": subset})
     warn_missing(data, len(frame), stacklevel=2)
     columns = [*keys, *taken]
     return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
@@ -246,7 +246,7 @@ def frequency_curves(
 
 def _two_curves(
     data: FrequencyRows,
-    kept: npt.NDArray[np.intp],
+    rows: npt.NDArray[np.intp],
     column: int,
     labels: dict[str, Any],
     *,
@@ -254,12 +254,12 @@ def _two_curves(
     intervals: Intervals,
 ) -> list[pd.DataFrame]:
     """Return the curves over entity and over surface frequency; none without rows."""
-    if kept.size == 0:
+    if rows.size == 0:
         return []
-    accuracy, clusters = data.accuracies[kept, column], data.clusters[kept]
+    accuracy, clusters = data.accuracies[rows, column], data.clusters[rows]
     return [
         binned_curve(
-            values[kept], accuracy, clusters=clusters.tolist(), n_bins=n_bins, intervals=intervals
+            values[rows], accuracy, clusters=clusters.tolist(), n_bins=n_bins, intervals=intervals
         ).assign(**labels, frequency=name)
         for name, values in (("entity", data.entity), ("surface", data.surface))
     ]

@@ -53,8 +53,7 @@ from surface_consistency.metrics.frequency.frequency_rows import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Scale,
-    jackknife_bounds,
-    jackknife_p_value,
+    jackknife,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
@@ -124,16 +123,12 @@ def _model_statistics(
         cluster_p_value, n_undefined = math.nan, 0
         if left_out is not None:
             scale: Scale = "plain" if k == _DIFFERENCE else "fisher-z"
-            low, high = jackknife_bounds(
-                estimate, left_out[k], confidence_level, scale=scale, sizes=sizes
-            )
+            limits = jackknife(estimate, left_out[k], scale=scale, sizes=sizes)
+            low, high = map(float, limits.bounds(confidence_level))
             interval = Interval(
-                low=float(low),
-                high=float(high),
-                confidence_level=confidence_level,
-                method="jackknife",
+                low=low, high=high, confidence_level=confidence_level, method="jackknife"
             )
-            cluster_p_value = jackknife_p_value(estimate, left_out[k], scale=scale, sizes=sizes)
+            cluster_p_value = float(limits.p_value())
         elif resamples is not None:
             values = resamples[k] if not math.isnan(estimate) else np.empty(0)
             interval = percentile_interval(values, confidence_level=confidence_level)
@@ -199,16 +194,8 @@ def _comparison(
 
 
 _RESULT = (
-    *(
-        "model",
-        "subset",
-        "statistic",
-        "method",
-        "estimate",
-        "estimate_low",
-        "estimate_high",
-        "p_value",
-    ),
+    *("model", "subset", "statistic", "method"),
+    *("estimate", "estimate_low", "estimate_high", "p_value"),
     *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
 )
 _COLUMN_OPTIONS = (
@@ -357,13 +344,13 @@ def frequency_analysis(
     rows: list[dict[str, Any]] = []
     for key, positions in groups.items():
         labels = dict(zip(keys, key, strict=True))
-        found = [
+        statistics = [
             (column, {"model": models[column], **labels, **row})
             for subset in SUBSETS
             for first in firsts
             for column, row in _subset(data, positions, subset, first, labels, options)
         ]
-        rows += [row for _, row in sorted(found, key=operator.itemgetter(0))]
+        rows += [row for _, row in sorted(statistics, key=operator.itemgetter(0))]
     warn_missing(data, len(frame), stacklevel=2)
     _warn_undefined(rows, keys)
     return pd.DataFrame(rows, columns=[*keys, *taken])
@@ -403,15 +390,15 @@ def _subset(
     names = [*labels, "subset"]
     seed = group_seed(options.seed, names, (*labels.values(), subset))
     for columns in _same_rows(np.isnan(data.accuracies[chosen.positions])):
-        kept = chosen.positions[~np.isnan(data.accuracies[chosen.positions, columns[0]])]
+        complete = chosen.positions[~np.isnan(data.accuracies[chosen.positions, columns[0]])]
         counts = {
-            "n": kept.size,
-            "n_clusters": np.unique(data.clusters[kept]).size,
+            "n": complete.size,
+            "n_clusters": np.unique(data.clusters[complete]).size,
             "n_zero": chosen.n_zero,
             "n_below": chosen.n_below,
-            "n_missing": chosen.n_missing + chosen.positions.size - kept.size,
+            "n_missing": chosen.n_missing + chosen.positions.size - complete.size,
         }
-        results = _statistics(data, kept, columns, first, np.random.default_rng(seed), options)
+        results = _statistics(data, complete, columns, first, np.random.default_rng(seed), options)
         for column, result in zip(columns, results, strict=True):
             for row in result:
                 if first == "others" and row["statistic"] in repeated:
@@ -429,7 +416,7 @@ def _same_rows(lacking: Flags) -> list[list[int]]:
 
 def _statistics(
     data: FrequencyRows,
-    kept: npt.NDArray[np.intp],
+    complete: npt.NDArray[np.intp],
     columns: list[int],
     first: FirstFrequency,
     rng: np.random.Generator,
@@ -437,10 +424,10 @@ def _statistics(
 ) -> list[list[dict[str, object]]]:
     """Return the statistics of each of some models on the same rows."""
     logarithm = np.log1p if options.transform == "log1p" else np.log
-    x: list[Floats] = [logarithm(values[kept]) for values in data.predictors(first)]
-    y = [data.accuracies[kept, column] for column in columns]
+    x: list[Floats] = [logarithm(values[complete]) for values in data.predictors(first)]
+    y = [data.accuracies[complete, column] for column in columns]
     entity_surface, estimates = _subset_correlations(x, y, options.method)
-    _, codes = np.unique(data.clusters[kept], return_inverse=True)
+    _, codes = np.unique(data.clusters[complete], return_inverse=True)
     resamples: Floats | None = None
     left_out: Floats | None = None
     sizes = np.bincount(codes).astype(np.float64)
@@ -465,7 +452,7 @@ def _statistics(
             None if left_out is None else left_out[:, k],
             names=_names(first, options.controls),
             sizes=sizes,
-            n=kept.size,
+            n=complete.size,
             method=options.method,
             confidence_level=options.intervals.level,
         )
@@ -483,5 +470,5 @@ def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:
         elif math.isnan(row["estimate_low"]):
             where.setdefault(f"interval of {row['statistic']}", []).append(place)
     if where:
-        parts = [f"{name} ({len(found)}, such as {found[0]})" for name, found in where.items()]
+        parts = [f"{name} ({len(places)}, such as {places[0]})" for name, places in where.items()]
         warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=3)

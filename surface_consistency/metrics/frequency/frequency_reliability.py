@@ -35,10 +35,7 @@ from surface_consistency.metrics.frequency.frequency_rows import (
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    jackknife_bounds,
-    jackknife_p_value,
-)
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 
 __all__ = ["corrected_frequency_analysis"]
 
@@ -165,11 +162,11 @@ def corrected_frequency_analysis(
         for column, model in enumerate(models):
             labels = {"model": model, **dict(zip(keys, key, strict=True))}
             for subset in SUBSETS:
-                kept, counts = _subset(
+                complete, counts = _subset(
                     data, positions, subset, high_frequency_above, transform, column
                 )
-                found = _statistics(data, kept, column, transform, confidence_level)
-                rows += [labels | {"subset": subset} | row | counts for row in found]
+                statistics = _statistics(data, complete, column, transform, confidence_level)
+                rows += [labels | {"subset": subset} | row | counts for row in statistics]
     warn_missing(data, len(frame), stacklevel=2)
     undefined = [row for row in rows if np.isnan(row["estimate"])]
     if undefined:
@@ -194,61 +191,55 @@ def _subset(
     """Return the usable rows of a subset, and what was left out."""
     chosen = take_subset(data, positions, subset, threshold, keep_zeros=transform == "log1p")
     known = chosen.positions[~np.isnan(data.accuracies[chosen.positions, column])]
-    kept = known
+    measured = known
     if subset == "redirect_high_frequency":
-        kept = known[data.controls[1][known] > threshold]
-    return kept, {
-        "n": kept.size,
-        "n_clusters": np.unique(data.clusters[kept]).size,
+        measured = known[data.controls[1][known] > threshold]
+    return measured, {
+        "n": measured.size,
+        "n_clusters": np.unique(data.clusters[measured]).size,
         "n_zero": chosen.n_zero,
-        "n_below": chosen.n_below + known.size - kept.size,
+        "n_below": chosen.n_below + known.size - measured.size,
         "n_missing": chosen.n_missing + chosen.positions.size - known.size,
     }
 
 
 def _statistics(
     data: FrequencyRows,
-    kept: npt.NDArray[np.intp],
+    complete: npt.NDArray[np.intp],
     column: int,
     transform: FrequencyTransform,
     level: float,
 ) -> list[dict[str, Any]]:
     """Return the statistics of one model in one subset."""
     logarithm = np.log1p if transform == "log1p" else np.log
-    x: list[Floats] = [logarithm(values[kept]) for values in data.predictors("entity")]
-    y = data.accuracies[kept, column]
-    if kept.size < 4:
+    x: list[Floats] = [logarithm(values[complete]) for values in data.predictors("entity")]
+    y = data.accuracies[complete, column]
+    if complete.size < 4:
         nothing = dict.fromkeys(_RESULT[3:9], np.nan)
         return [{"statistic": name} | nothing for name in _STATISTICS]
     within, _ = data_correlations(x, [y], method="pearson")
     plain = np.mean([_plain(x[:2], y), _plain(x[2:], y)], axis=0)
-    _, codes = np.unique(data.clusters[kept], return_inverse=True)
+    _, codes = np.unique(data.clusters[complete], return_inverse=True)
     centred = np.column_stack([*(values - values.mean() for values in x), y - y.mean()])
-    moments = moments_of_clusters(centred, np.empty((kept.size, 0)), codes)
+    moments = moments_of_clusters(centred, np.empty((complete.size, 0)), codes)
     totals = moments.sum(axis=0)
     estimates = _corrected(totals)
     sizes = moments[:, 0]
     left_out = _corrected(totals - moments) if sizes.size > 1 else np.empty((0, len(_STATISTICS)))
-    rows = []
-    for k, name in enumerate(_STATISTICS):
-        low, high = jackknife_bounds(
-            estimates[k], left_out[:, k], level, scale="fisher-z", sizes=sizes
-        )
-        estimate = float(estimates[k])
-        values = left_out[:, k]
-        p_value = jackknife_p_value(estimate, values, scale="fisher-z", sizes=sizes)
-        rows.append(
-            {
-                "statistic": name,
-                "estimate": estimate,
-                "estimate_low": float(low),
-                "estimate_high": float(high),
-                "cluster_p_value": p_value,
-                "plain": float(plain[k]),
-                "reliability": float(within[k % 2, k % 2 + 2]),
-            }
-        )
-    return rows
+    limits = jackknife(estimates, left_out.T, scale="fisher-z", sizes=sizes)
+    low, high = limits.bounds(level)
+    columns = {
+        "estimate": estimates,
+        "estimate_low": low,
+        "estimate_high": high,
+        "cluster_p_value": limits.p_value(),
+        "plain": plain,
+        "reliability": np.tile(within[[0, 1], [2, 3]], 2),
+    }
+    return [
+        {"statistic": name} | {column: float(values[k]) for column, values in columns.items()}
+        for k, name in enumerate(_STATISTICS)
+    ]
 
 
 def _plain(x: list[Floats], y: Floats) -> Floats:
@@ -287,5 +278,5 @@ def _partial(covariances: Floats, first: list[int], second: list[int]) -> Floats
     scale = np.diagonal(inverse, axis1=-2, axis2=-1)
     usable = usable & (left > 0.0) & (scale > 0.0).all(axis=-1)
     squares = slopes**2 + left[..., None] * scale
-    found = slopes / np.sqrt(np.where(usable[..., None], squares, np.nan))
-    return np.asarray(found)
+    partial = slopes / np.sqrt(np.where(usable[..., None], squares, np.nan))
+    return np.asarray(partial)

@@ -185,20 +185,20 @@ def surface_accuracy(
     """
     check_missing(missing)
     names = distinct_names(column_names(instance), "instance")
-    kept = [column for column in column_names(keep) if column not in names]
-    clashes = sorted({"accuracy", "n_templates"} & {*names, *kept})
+    constant = [column for column in column_names(keep) if column not in names]
+    clashes = sorted({"accuracy", "n_templates"} & {*names, *constant})
     if clashes:
         raise ValueError(f"column {clashes[0]!r} has the name of a column of the result; rename it")
     check_frame(
         frame,
-        [*names, correct, template, *kept],
+        [*names, correct, template, *constant],
         options="instance, correct, template or keep",
         row="question realization",
     )
     _check_keys(frame, names, template)
-    scored = frame[[*names, *kept]].assign(accuracy=number_column(frame, correct))
+    scored = frame[[*names, *constant]].assign(accuracy=number_column(frame, correct))
     groups = scored.groupby(names, sort=False, dropna=False, observed=True)
-    for column in kept:
+    for column in constant:
         distinct = groups[column].nunique(dropna=False)
         varying = distinct[distinct > 1]
         if len(varying):
@@ -207,7 +207,7 @@ def surface_accuracy(
                 f"{varying.index[0]!r} of {names}: keep only what is equal throughout an instance"
             )
     rows = groups.agg(
-        **{column: (column, "first") for column in kept},
+        **{column: (column, "first") for column in constant},
         accuracy=("accuracy", "mean"),
         n_templates=("accuracy", "count"),
     ).reset_index()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import MissingDependencyError, UnscoredWarning
+from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics._groups import (
     check_frame,
     cluster_codes,
@@ -28,6 +28,7 @@ from surface_consistency.metrics._inputs import (
     refuse_missing,
     scores_and_verdicts,
     warn_undefined,
+    warn_unscored,
 )
 from surface_consistency.metrics.frequency.frequency_rows import number_column
 from surface_consistency.metrics.uncertainty.intervals import t_p_value, t_quantile
@@ -35,16 +36,8 @@ from surface_consistency.metrics.uncertainty.intervals import t_p_value, t_quant
 __all__ = ["correctness_regression", "frequency_regression"]
 
 _RESULT = (
-    *(
-        "term",
-        "estimate",
-        "standard_error",
-        "estimate_low",
-        "estimate_high",
-        "z",
-        "p_value",
-        "odds_ratio",
-    ),
+    *("term", "estimate", "standard_error", "estimate_low", "estimate_high"),
+    *("z", "p_value", "odds_ratio"),
     *("n", "n_clusters", "n_zero", "n_missing"),
 )
 _FREQUENCIES = ("entity", "surface")
@@ -153,17 +146,13 @@ def frequency_regression(
     rows, reasons = [], []
     for key, positions in group_positions(frame, keys).items():
         labels = dict(zip(keys, key, strict=True))
-        found, reason = _group_rows(data[positions], clusters[positions], terms, confidence_level)
-        rows += [{**labels, **row} for row in found]
+        estimates, reason = _group_rows(
+            data[positions], clusters[positions], terms, confidence_level
+        )
+        rows += [{**labels, **row} for row in estimates]
         reasons += [f"{group_name(keys, key)}: {reason}"] if reason else []
     n_missing = int(np.isnan(data).any(axis=1).sum())
-    n_rows = len(frame)
-    if n_missing:
-        warnings.warn(
-            f"{n_missing} of {n_rows} rows lack a value of the model and were left out",
-            UnscoredWarning,
-            stacklevel=2,
-        )
+    warn_unscored(n_missing, len(frame), what="rows", lack="a value of the model", stacklevel=2)
     if reasons:
         warn_undefined(
             f"the regression is undefined (NaN) in {len(reasons)} groups, such as {reasons[0]}",
@@ -253,10 +242,10 @@ def _group_rows(
     """Return the rows of the result for one group, and why they are NaN if they are."""
     absent = np.isnan(data).any(axis=1)
     zero = ~absent & (data[:, 1:3] == 0.0).any(axis=1)
-    kept = data[~absent & ~zero]
-    design = np.column_stack([np.ones(len(kept)), np.log2(kept[:, 1:3]), kept[:, 3:]])
+    complete = data[~absent & ~zero]
+    design = np.column_stack([np.ones(len(complete)), np.log2(complete[:, 1:3]), complete[:, 3:]])
     _, codes = np.unique(clusters[~absent & ~zero], return_inverse=True)
-    fit = _fit(kept[:, 0], design, codes)
+    fit = _fit(complete[:, 0], design, codes)
     counts = {
         "n_zero": int(np.count_nonzero(zero)),
         "n_missing": int(np.count_nonzero(absent)),
@@ -271,6 +260,7 @@ def _term_rows(
     n_clusters = int(codes.max(initial=-1)) + 1
     half = float(t_quantile(n_clusters - 1, level)) * fit.standard_errors
     z = fit.estimates / fit.standard_errors
+    p_values = t_p_value(z, n_clusters - 1)
     with np.errstate(over="ignore"):
         odds_ratios = np.exp(fit.estimates)
     return [
@@ -281,7 +271,7 @@ def _term_rows(
             "estimate_low": float(fit.estimates[k] - half[k]),
             "estimate_high": float(fit.estimates[k] + half[k]),
             "z": float(z[k]),
-            "p_value": t_p_value(float(z[k]), n_clusters - 1),
+            "p_value": float(p_values[k]),
             "odds_ratio": float(odds_ratios[k]),
             "n": len(codes),
             "n_clusters": n_clusters,

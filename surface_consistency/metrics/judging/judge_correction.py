@@ -204,13 +204,13 @@ def _topic_bounds(
         "alignment": (least, (Part(width, tuple((weights - least) / width), below),)),
         "signed_alignment": (shifts[0] + shifts[1] - 1.0, (short_part, long_part)),
     }
-    found = []
+    bounds = []
     for name in SCORES:
         shift, parts = sums[name]
         added = share_sums(parts, cells)
         limits = (math.nan, math.nan) if added is None else added.bounds(level)
-        found.append([shift + float(limit) for limit in limits])
-    return np.asarray(np.clip(np.array(found).T, *_RANGES))
+        bounds.append([shift + float(limit) for limit in limits])
+    return np.asarray(np.clip(np.array(bounds).T, *_RANGES))
 
 
 def _joined(means: Floats, *bounds: Floats) -> Floats:
@@ -311,16 +311,7 @@ def _is_cut(observed: Floats, errors: Floats) -> bool:
 
 def _scores(cells: Floats) -> Floats:
     """Return F_S, F_L, their difference, alignment and signed alignment of each row of shares."""
-    both, short_only, long_only, neither = cells.T
-    return np.column_stack(
-        (
-            both + short_only,
-            both + long_only,
-            long_only - short_only,
-            both + neither,
-            both - neither,
-        )
-    )
+    return cells @ np.array([score.numerator for score in SCORES.values()], dtype=np.float64).T
 
 
 def _warn(reason: str) -> None:

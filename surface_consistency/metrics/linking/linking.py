@@ -230,11 +230,7 @@ def linking_table(
 
 _COLUMNS = (
     *_CELLS,
-    "n",
-    "n_clusters",
-    "few_clusters",
-    "n_missing",
-    "n_undefined",
+    *("n", "n_clusters", "few_clusters", "n_missing", "n_undefined"),
     *bound_columns(LINKING_RATES),
 )
 

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -36,20 +36,20 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired.multiplicity import adjust_p_values
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, count_matrix
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
-    jackknife_bounds,
-    jackknife_p_value,
+    StudentBounds,
+    SumBounds,
+    jackknife,
     share_sums,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     FEW_CLUSTERS,
     Interval,
-    undefined_interval,
 )
-from surface_consistency.metrics.uncertainty.multiplicity import adjust_p_values
 
 __all__ = ["ContrastResult", "contrast", "contrasts_by", "matched_difference"]
 
@@ -141,38 +141,22 @@ def contrast(
     check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:
         raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
-    a, b = _matrix(counts_a, "counts_a"), _matrix(counts_b, "counts_b")
+    a, b = count_matrix(counts_a, "counts_a"), count_matrix(counts_b, "counts_b")
     if a.shape != b.shape:
         raise ValueError(
             "counts_a and counts_b must hold the same clusters row by row; got shapes "
             f"{a.shape} and {b.shape}"
         )
     statistic = _statistic(rate)
-    sums = np.concatenate([a, b], axis=1)
-    result = _contrast(a, b, sums, _apart(statistic), statistic, margin, confidence_level)
+    counts = _Counts(a, b, np.concatenate([a, b], axis=1))
+    compared = _compared(counts, _apart(statistic), statistic)
+    result = _contrasts([compared], margin, confidence_level)[0]
     if math.isnan(result.p_value):
         warn_undefined(
             "the contrast is undefined (NaN): each group needs two clusters and a rate that is "
             "defined without any one of them, and a function of one's own must vary between them"
         )
     return result
-
-
-def _matrix(counts: npt.ArrayLike, name: str) -> Floats:
-    """Return checked counts as floats."""
-    array = np.asarray(counts)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold numbers; got dtype {array.dtype}")
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise ValueError(
-            f"{name} must have shape (n_clusters, 4), columns both, first only, second only, "
-            f"neither; got {array.shape}"
-        )
-    wrong = ~(np.isfinite(array) & (array >= 0)).all(axis=1)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"{name} must be counts of at least 0; row {row} is {array[row].tolist()}")
-    return array.astype(np.float64)
 
 
 def _statistic(rate: str | Statistic) -> Statistic:
@@ -225,61 +209,92 @@ def matched_difference(rate: Statistic) -> tuple[Part, ...]:
     return tuple(joint)
 
 
-def _contrast(
-    a: Floats,
-    b: Floats,
-    sums: Floats,
-    parts: tuple[Part, ...],
-    statistic: Statistic,
-    margin: float | None,
-    level: float,
-) -> ContrastResult:
-    """Compute the contrast of checked counts, whose difference is of so many shares of `sums`."""
-    held = (a.sum(axis=1) > 0) | (b.sum(axis=1) > 0)
-    sides = [part[held] for part in (a, b)]
+class _Counts(NamedTuple):
+    """Counts by cluster: of two groups, and the sums that tell how they go together."""
+
+    a: Floats
+    b: Floats
+    sums: Floats
+
+
+class _Compared(NamedTuple):
+    """Two rates of the same clusters, and what limits their difference at any level."""
+
+    value_a: float
+    value_b: float
+    limits: SumBounds | StudentBounds
+    is_defined: bool
+    n_a: int
+    n_b: int
+    n_clusters: int
+
+
+def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) -> _Compared:
+    """Compare two groups in a rate, whose difference is made of these shares of `counts.sums`."""
+    a, b, sums = (part[counts.sums.any(axis=1)] for part in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = [float(np.asarray(statistic(part.sum(axis=0)))) for part in sides]
-        without = [np.asarray(statistic(part.sum(axis=0) - part)) for part in sides]
+        values = [float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b)]
+        without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]
+        sizes = np.sum([(side.sum(axis=1) / side.sum()) ** 2 for side in (a, b)], axis=0)
     difference, moved = values[0] - values[1], without[0] - without[1]
-    n_clusters = int(held.sum())
-    added = share_sums(parts, sums[held]) if parts else None
-    bounds = undefined_interval(level, "jackknife" if added is None else "mover")
-    p_value = p_equivalent = math.nan
-    if n_clusters > 1 and math.isfinite(difference) and np.isfinite(moved).all():
-        sizes = np.sum([(part.sum(axis=1) / part.sum()) ** 2 for part in sides], axis=0)
-        if added is None:
-            low, high = map(float, jackknife_bounds(difference, moved, level, sizes=sizes))
-        else:
-            low, high = map(float, added.bounds(level))
-        if not math.isnan(low):
-            bounds = replace(bounds, low=min(low, difference), high=max(high, difference))
-
-        def p_of(null: float) -> float:
-            """Return the two-sided p-value of a difference of `null`."""
-            if added is None:
-                return jackknife_p_value(difference - null, moved, sizes=sizes)
-            return added.p_value(null)
-
-        p_value = p_of(0.0)
-        if margin is not None:
-            p_equivalent = max(
-                p_of(sign * margin) / 2.0
-                if sign * difference < margin
-                else 1.0 - p_of(sign * margin) / 2.0
-                for sign in (-1.0, 1.0)
-            )
-    return ContrastResult(
+    added = share_sums(parts, sums) if parts else None
+    return _Compared(
         value_a=values[0],
         value_b=values[1],
-        difference=difference,
-        difference_interval=bounds,
-        p_value=p_value,
-        margin=margin,
-        p_equivalent=p_equivalent,
-        n_a=int(sides[0].sum()),
-        n_b=int(sides[1].sum()),
-        n_clusters=n_clusters,
+        limits=jackknife(difference, moved, sizes=sizes) if added is None else added,
+        is_defined=len(a) > 1 and math.isfinite(difference) and bool(np.isfinite(moved).all()),
+        n_a=int(a.sum()),
+        n_b=int(b.sum()),
+        n_clusters=len(a),
     )
+
+
+def _contrasts(
+    compared: Sequence[_Compared], margin: float | None, level: float
+) -> list[ContrastResult]:
+    """Infer all differences of one rate at once."""
+    difference = np.asarray([one.value_a - one.value_b for one in compared])
+    low, high, p_value, p_equivalent = np.full((4, len(compared)), np.nan)
+    for kind in (SumBounds, StudentBounds):
+        places = [
+            place
+            for place, one in enumerate(compared)
+            if one.is_defined and isinstance(one.limits, kind)
+        ]
+        if not places:
+            continue
+        fields = zip(*(compared[place].limits for place in places), strict=True)
+        limits = kind(*(np.stack(field) for field in fields))
+        low[places], high[places] = limits.bounds(level)
+        p_value[places] = limits.p_value()
+        if margin is not None:
+            tails = [limits.p_value(null) / 2.0 for null in (-margin, margin)]
+            sides = (-difference[places] < margin, difference[places] < margin)
+            tails = [
+                np.where(side, tail, 1.0 - tail) for side, tail in zip(sides, tails, strict=True)
+            ]
+            p_equivalent[places] = np.max(tails, axis=0)
+    low, high = np.minimum(low, difference), np.maximum(high, difference)
+    return [
+        ContrastResult(
+            value_a=one.value_a,
+            value_b=one.value_b,
+            difference=one.value_a - one.value_b,
+            difference_interval=Interval(
+                low=float(low[place]),
+                high=float(high[place]),
+                confidence_level=level,
+                method="mover" if isinstance(one.limits, SumBounds) else "jackknife",
+            ),
+            p_value=float(p_value[place]),
+            margin=margin,
+            p_equivalent=float(p_equivalent[place]),
+            n_a=one.n_a,
+            n_b=one.n_b,
+            n_clusters=one.n_clusters,
+        )
+        for place, one in enumerate(compared)
+    ]
 
 
 _COLUMNS: Final = (
@@ -376,7 +391,10 @@ def contrasts_by(
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
     clusters = cluster_codes(frame, cluster)
     ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
-    rows = []
+    difference_of = _apart if ids is None else matched_difference
+    parts = {name: difference_of(statistic) for name, statistic in rates.items()}
+    couples: list[dict[str, object]] = []
+    compared: dict[str, list[_Compared]] = {name: [] for name in rates}
     for inside, groups in _nested(group_positions(frame, keys)).items():
         scored = {name: one[cells[one] != MISSING] for name, one in groups.items()}
         if ids is not None:
@@ -385,18 +403,21 @@ def contrasts_by(
             counts = _aligned((scored[a], scored[b]), cells, clusters, ids)
             if ids is not None and not len(counts.a):
                 continue
+            couples.append(dict(zip(keys, inside, strict=False)) | {"a": a, "b": b})
             for name, statistic in rates.items():
-                parts = _apart(statistic) if ids is None else matched_difference(statistic)
-                found = _contrast(*counts, parts, statistic, margin, confidence_level)
-                rows.append(_row(dict(zip(keys, inside, strict=False)), name, a, b, found))
+                compared[name].append(_compared(counts, parts[name], statistic))
+    rows = [
+        labels | {"rate": name} | _cells(result)
+        for name, of_rate in compared.items()
+        for labels, result in zip(
+            couples, _contrasts(of_rate, margin, confidence_level), strict=True
+        )
+    ]
     table = pd.DataFrame(rows, columns=[*keys[:-1], *_COLUMNS])
     table["p_value_holm"] = table.groupby("rate", sort=False)["p_value"].transform(
         lambda part: adjust_p_values(part.to_numpy(dtype=np.float64))
     )
-    order = {name: place for place, name in enumerate(rates)}
-    return table.sort_values("rate", key=lambda names: names.map(order), kind="stable").reset_index(
-        drop=True
-    )
+    return table
 
 
 def _named_rates(rate: str | Sequence[str] | Mapping[str, Statistic]) -> Mapping[str, Statistic]:
@@ -440,14 +461,6 @@ def _by_pair(
     return ordered
 
 
-class _Counts(NamedTuple):
-    """Cells of two groups by cluster: of each, shape `(n_clusters, 4)`, and what parts weigh."""
-
-    a: Floats
-    b: Floats
-    sums: Floats
-
-
 def _aligned(
     sides: Sequence[npt.NDArray[np.intp]], cells: Codes, clusters: Integers, ids: Integers | None
 ) -> _Counts:
@@ -477,25 +490,12 @@ def _aligned(
     return _Counts(a, b, np.concatenate([a, b], axis=1))
 
 
-def _row(
-    labels: dict[str, object], name: str, a: object, b: object, found: ContrastResult
-) -> dict[str, object]:
-    """Return a contrast as a row of the table."""
-    interval = found.difference_interval
-    return labels | {
-        "rate": name,
-        "a": a,
-        "b": b,
-        "value_a": found.value_a,
-        "value_b": found.value_b,
-        "difference": found.difference,
+def _cells(result: ContrastResult) -> dict[str, object]:
+    """Return a contrast as cells of a table."""
+    interval = result.difference_interval
+    return {name: getattr(result, name) for name in _COLUMNS if hasattr(result, name)} | {
         "difference_low": interval.low,
         "difference_high": interval.high,
-        "p_value": found.p_value,
-        "margin": math.nan if found.margin is None else found.margin,
-        "p_equivalent": found.p_equivalent,
-        "n_a": found.n_a,
-        "n_b": found.n_b,
-        "n_clusters": found.n_clusters,
-        "few_clusters": found.n_clusters < FEW_CLUSTERS,
+        "margin": math.nan if result.margin is None else result.margin,
+        "few_clusters": result.n_clusters < FEW_CLUSTERS,
     }

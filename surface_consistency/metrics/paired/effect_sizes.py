@@ -35,7 +35,7 @@ def cohen_kappa(table: PairedTable) -> float:
     by that alone; kappa takes that part away.
 
     Args:
-        table: The paired verdicts.
+        table: Counts of paired verdicts, as from `paired_table`.
 
     Returns:
         Kappa, in [-1, 1]: 1 where the verdicts always agree, 0 where they agree as often as

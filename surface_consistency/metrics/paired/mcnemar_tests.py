@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
 from surface_consistency.metrics.paired.paired_tables import (
     PairedTable,
     check_table,
@@ -97,8 +97,7 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
     b, c = check_table(table).first_only, table.second_only
     if method == "auto":
         method = "exact" if b + c <= MCNEMAR_EXACT_MAX_DISCORDANT else "corrected"
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of auto, {', '.join(_METHODS)}; got {method!r}")
+    check_choice(method, ("auto", *_METHODS), "method")
     if b + c == 0:
         statistic, p_value = 0.0, 1.0
     elif method == "exact" or method == "mid-p":
@@ -158,8 +157,7 @@ TEST_COLUMNS = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
 
 def check_test(test: str) -> None:
     """Refuse the name of no test."""
-    if test not in _TESTS:
-        raise ValueError(f"test must be one of {', '.join(_TESTS)}; got {test!r}")
+    check_choice(test, _TESTS, "test")
 
 
 def run_test(counts: Floats, test: PairedTest) -> tuple[float, float, str]:
@@ -258,8 +256,7 @@ def clustered_mcnemar(
         >>> round(result.statistic, 2), round(result.p_value, 4)
         (14.91, 0.0001)
     """
-    if method not in _CLUSTERED_METHODS:
-        raise ValueError(f"method must be one of {', '.join(_CLUSTERED_METHODS)}; got {method!r}")
+    check_choice(method, _CLUSTERED_METHODS, "method")
     cells = pair_counts(counts)
     statistic, p_value = _clustered_statistic(cells, method)
     if len(cells) == 1:

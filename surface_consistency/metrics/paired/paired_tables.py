@@ -13,7 +13,7 @@ from surface_consistency.metrics._inputs import (
     MissingPolicy,
     check_count,
     check_same_index,
-    is_missing,
+    label_codes,
     outcome_cells,
     warn_undefined,
     warn_unscored,
@@ -26,6 +26,7 @@ __all__ = [
     "PairedTable",
     "check_table",
     "cluster_counts",
+    "count_matrix",
     "pair_counts",
     "paired_table",
     "table_of",
@@ -353,42 +354,38 @@ def cluster_counts(
     """
     check_same_index(first=first, second=second, clusters=clusters)
     cells = outcome_cells(first, second, missing=missing)
-    labels = list(clusters)
-    if len(labels) != cells.size:
-        raise ValueError(
-            f"clusters must name one cluster a pair: got {len(labels)} labels "
-            f"for {cells.size} pairs"
-        )
-    for index, label in enumerate(labels):
-        if is_missing(label):
-            raise ValueError(
-                f"clusters[{index}] is {label!r}: name the fact or subject that the pair belongs to"
-            )
+    labels = label_codes(clusters, cells.size, "clusters", row="pair")
     scored = np.flatnonzero(cells != MISSING)
     warn_unscored(cells.size - scored.size, cells.size, stacklevel=2)
-    rows: dict[Hashable, int] = {}
-    codes = [rows.setdefault(labels[index], len(rows)) for index in scored]
-    flat = 4 * np.asarray(codes, dtype=np.int64) + cells[scored]
-    return np.bincount(flat, minlength=4 * len(rows)).astype(np.int64).reshape(-1, 4)
+    # Numbered anew: a cluster without a scored pair has no row.
+    codes = label_codes(labels[scored].tolist(), scored.size, "clusters")
+    n_cells = 4 * (int(codes.max(initial=-1)) + 1)
+    counts = np.bincount(4 * codes + cells[scored], minlength=n_cells)
+    return counts.astype(np.int64).reshape(-1, 4)
+
+
+def count_matrix(counts: npt.ArrayLike, name: str, *, is_whole: bool = False) -> Floats:
+    """Return checked counts of paired verdicts by cluster as floats, shape `(n_clusters, 4)`."""
+    array, kind = np.asarray(counts), "whole numbers" if is_whole else "numbers"
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must hold {kind}; got dtype {array.dtype}")
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(
+            f"{name} must have shape (n_clusters, 4), columns both, first only, second only, "
+            f"neither, as from cluster_counts; got {array.shape}"
+        )
+    cells: Floats = array.astype(np.float64)
+    usable = np.isfinite(cells) & (cells >= 0) & ((cells == np.floor(cells)) | (not is_whole))
+    if not usable.all():
+        row = int(np.argmin(usable.all(axis=1)))
+        kind = kind if is_whole else "counts"
+        raise ValueError(f"{name} must be {kind} of at least 0; row {row} is {array[row].tolist()}")
+    return cells
 
 
 def pair_counts(counts: npt.ArrayLike) -> Floats:
     """Return the counts of the clusters that hold a pair, shape `(n_clusters, 4)`, as floats."""
-    array = np.asarray(counts)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"counts must hold whole numbers; got dtype {array.dtype}")
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise ValueError(
-            "counts must have shape (n_clusters, 4), columns both, first only, second only, "
-            f"neither, as from cluster_counts; got {array.shape}"
-        )
-    cells: Floats = array.astype(np.float64)
-    strange = ~((cells >= 0) & (cells == np.floor(cells)) & np.isfinite(cells)).all(axis=1)
-    if strange.any():
-        row = int(np.argmax(strange))
-        raise ValueError(
-            f"counts must be whole numbers of at least 0; row {row} is {array[row].tolist()}"
-        )
+    cells = count_matrix(counts, "counts", is_whole=True)
     cells = np.asarray(cells[cells.sum(axis=1) > 0])
     if len(cells) == 0:
         raise ValueError("counts hold no pair")

@@ -114,22 +114,24 @@ def minimum_detectable_difference(
     n = check_count(n_pairs, "n_pairs") / design_effect if design_effect > 0 else math.nan
     z_test, z_power = _quantiles(power, significance, discordant_rate, design_effect)
     inner = n - z_test**2 + z_power**2
-    found = math.inf
+    difference = math.inf
     if inner >= 0.0 and n > 0.0:
-        found = math.sqrt(discordant_rate) * (z_test * math.sqrt(n) + z_power * math.sqrt(inner))
-        found /= n + z_power**2
+        difference = math.sqrt(discordant_rate) * (
+            z_test * math.sqrt(n) + z_power * math.sqrt(inner)
+        )
+        difference /= n + z_power**2
         # Squaring the equation adds roots that do not solve it, with pairs too few for any.
-        reached = z_power * math.sqrt(max(discordant_rate - found**2, 0.0))
-        asked = found * math.sqrt(n) - z_test * math.sqrt(discordant_rate)
-        if abs(reached - asked) > 1e-9 * math.sqrt(discordant_rate * n):
-            found = math.inf
-    if found > discordant_rate:
+        reached = z_power * math.sqrt(max(discordant_rate - difference**2, 0.0))
+        needed = difference * math.sqrt(n) - z_test * math.sqrt(discordant_rate)
+        if abs(reached - needed) > 1e-9 * math.sqrt(discordant_rate * n):
+            difference = math.inf
+    if difference > discordant_rate:
         warn_undefined(
             f"no difference can be found (NaN): {n_pairs} pairs with a discordant rate of "
             f"{discordant_rate} are too few for a power of {power}"
         )
         return math.nan
-    return found
+    return difference
 
 
 def _quantiles(
@@ -216,7 +218,7 @@ def _ratio(rate: object) -> CountRatio:
         return rate
     if not isinstance(rate, str):
         raise TypeError(f"rate must be a name or a CountRatio; got {type(rate).__name__}")
-    found = PAIRED_RATES.get(rate)
-    if not isinstance(found, CountRatio):
+    ratio = PAIRED_RATES.get(rate)
+    if not isinstance(ratio, CountRatio):
         raise ValueError(f"rate must be one of {', '.join(PAIRED_RATES)}; got {rate!r}")
-    return found
+    return ratio

@@ -170,7 +170,7 @@ def extraction_log_likelihood(
         raise ValueError(
             f"prefix_lengths must hold one length an instance: got {len(lengths)} for {len(rows)}"
         )
-    found = np.full(len(rows), np.nan)
+    totals = np.full(len(rows), np.nan)
     for index, (row, given) in enumerate(zip(rows, lengths, strict=True)):
         length = check_count(given, f"prefix_lengths[{index}]")
         if length > row.size:
@@ -178,13 +178,13 @@ def extraction_log_likelihood(
                 f"prefix_lengths[{index}] is {length}, but the instance has {row.size} tokens"
             )
         if length < row.size:
-            found[index] = row[length:].mean() if per_token else row[length:].sum()
-    undefined = int(np.count_nonzero(np.isnan(found)))
+            totals[index] = row[length:].mean() if per_token else row[length:].sum()
+    undefined = int(np.count_nonzero(np.isnan(totals)))
     if undefined:
         warn_undefined(
             f"{undefined} of {len(rows)} instances have no second half with values; theirs is NaN"
         )
-    return found
+    return totals
 
 
 def _same(text: _Continuation, wanted: _Continuation, index: int) -> bool:
@@ -297,7 +297,7 @@ def min_k_plus_plus(
         >>> min_k_plus_plus([[-1.0, -6.0]], [[-2.0, -3.0]], [[1.0, 1.5]], k=0.5).tolist()
         [-2.0]
     """
-    found = []
+    means_of_lowest = []
     for index, (row, mean, deviation) in enumerate(
         zip(_token_rows(log_likelihoods), means, deviations, strict=True)
     ):
@@ -313,8 +313,8 @@ def min_k_plus_plus(
         known = ~np.isnan(row)
         above, width = row[known] - centre[known], spread[known]
         scores = np.divide(above, width, out=np.zeros(above.shape), where=width > 0.0)
-        found.append(_lowest_mean(scores, k))
-    return _with_warning(found, "tokens")
+        means_of_lowest.append(_lowest_mean(scores, k))
+    return _with_warning(means_of_lowest, "tokens")
 
 
 def _lowest_mean(values: Floats, k: float) -> float:
@@ -369,10 +369,11 @@ def neighbourhood_score(
 
 def _with_warning(values: list[float], lacking: str) -> Floats:
     """Return the values, and say how many are NaN for lack of something."""
-    found = np.asarray(values, dtype=np.float64)
-    undefined = int(np.count_nonzero(np.isnan(found)))
+    scores = np.asarray(values, dtype=np.float64)
+    undefined = int(np.count_nonzero(np.isnan(scores)))
     if undefined:
         warn_undefined(
-            f"{undefined} of {found.size} texts have no {lacking}; their score is NaN", stacklevel=3
+            f"{undefined} of {scores.size} texts have no {lacking}; their score is NaN",
+            stacklevel=3,
         )
-    return found
+    return scores

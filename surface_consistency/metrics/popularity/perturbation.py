@@ -11,6 +11,7 @@ from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
     MissingPolicy,
+    check_choice,
     check_missing,
     check_same_index,
     warn_undefined,
@@ -124,8 +125,7 @@ def popularity_shift(
         >>> result.statistic, result.p_value, round(result.rank_biserial, 3)
         (1.0, 0.125, -0.867)
     """
-    if alternative not in ("two-sided", "less", "greater"):
-        raise ValueError(f"alternative must be two-sided, less or greater; got {alternative!r}")
+    check_choice(alternative, ("two-sided", "less", "greater"), "alternative")
     check_missing(missing)
     check_same_index(original=original, perturbed=perturbed)
     first = np.asarray(original, dtype=np.float64)

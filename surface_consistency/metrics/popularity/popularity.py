@@ -146,10 +146,10 @@ def instance_popularity(
                 f"counts[{index}] holds an infinite count: leave the n-gram out, or pass a scale"
             )
     joined = np.concatenate(rows) if rows else np.empty(0)
-    found = fit_popularity_scale(joined, n_bins=n_bins) if scale is None else scale
+    levels = fit_popularity_scale(joined, n_bins=n_bins) if scale is None else scale
     lengths = np.asarray([row.size for row in rows], dtype=np.int64)
     owner = np.repeat(np.arange(len(rows)), lengths)
-    summed = np.bincount(owner, weights=found.popularity(joined), minlength=len(rows))
+    summed = np.bincount(owner, weights=levels.popularity(joined), minlength=len(rows))
     empty = int(np.count_nonzero(lengths == 0))
     if empty:
         warn_undefined(f"{empty} of {len(rows)} instances have no n-gram; their popularity is NaN")

@@ -129,30 +129,32 @@ def split_accuracy(
         (0.5, 1.0, 0.5)
     """
     check_same_index(scores=scores, correct=correct, clusters=clusters)
-    values, codes, kept = _complete(scores, correct, missing)
-    labels = label_codes(clusters, values.size, "clusters", row="instance")[kept]
-    values, codes = values[kept], codes[kept]
+    values, codes, complete = _complete(scores, correct, missing)
+    labels = label_codes(clusters, values.size, "clusters", row="instance")[complete]
+    values, codes = values[complete], codes[complete]
     is_high = median_split(values) if threshold is None else values > threshold
-    found = group_values(
+    rates = group_values(
         _sums(is_high, codes, labels),
         {"low": _LOW, "high": _HIGH, "difference": split_difference},
         intervals,
     )
-    undefined = [name for name, value in found.items() if value.interval.low != value.interval.low]
+    undefined = [name for name, value in rates.items() if value.interval.low != value.interval.low]
     if undefined:
         warn_undefined(
             f"undefined (NaN): interval of {', '.join(undefined)} accuracy; there are "
             f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores"
         )
-    n_missing = int(np.count_nonzero(~kept))
-    warn_unscored(n_missing, kept.size, what="instances", lack="a score or verdict", stacklevel=2)
+    n_missing = int(np.count_nonzero(~complete))
+    warn_unscored(
+        n_missing, complete.size, what="instances", lack="a score or verdict", stacklevel=2
+    )
     return SplitAccuracyResult(
-        low_accuracy=found["low"].value,
-        high_accuracy=found["high"].value,
-        difference=found["difference"].value,
-        low_accuracy_interval=found["low"].interval,
-        high_accuracy_interval=found["high"].interval,
-        difference_interval=found["difference"].interval,
+        low_accuracy=rates["low"].value,
+        high_accuracy=rates["high"].value,
+        difference=rates["difference"].value,
+        low_accuracy_interval=rates["low"].interval,
+        high_accuracy_interval=rates["high"].interval,
+        difference_interval=rates["difference"].interval,
         threshold=float(np.median(values)) if threshold is None else float(threshold),
         n_low=int((~is_high).sum()),
         n_high=int(is_high.sum()),
@@ -173,15 +175,15 @@ def _complete(
             "scores and correct must be one-dimensional and equally long; got shapes "
             f"{values.shape} and {codes.shape}"
         )
-    kept = (codes != MISSING) & ~np.isnan(values)
-    if missing == "raise" and not kept.all():
+    complete = (codes != MISSING) & ~np.isnan(values)
+    if missing == "raise" and not complete.all():
         raise ValueError(
-            f"instance {int(np.argmin(kept))} lacks a score or verdict: fill it in, or pass "
+            f"instance {int(np.argmin(complete))} lacks a score or verdict: fill it in, or pass "
             "missing='drop' to leave such instances out"
         )
-    if not kept.any():
+    if not complete.any():
         raise ValueError("no instance has both a score and a verdict")
-    return values, codes, kept
+    return values, codes, complete
 
 
 def _sums(is_high: Flags, codes: Codes, labels: Integers) -> Floats:

@@ -166,8 +166,10 @@ def _count_listed(
     listed = np.empty((n_topics, len(labels), weights.shape[1]))
     for number, label in enumerate(labels):
         moved = pattern_numbers(np.take_along_axis(by_question, label[orders], axis=1))
-        found = np.bincount(n_patterns * (topics - first) + moved, minlength=n_topics * n_patterns)
-        listed[:, number] = found.reshape(n_topics, n_patterns) @ weights
+        pattern_counts = np.bincount(
+            n_patterns * (topics - first) + moved, minlength=n_topics * n_patterns
+        )
+        listed[:, number] = pattern_counts.reshape(n_topics, n_patterns) @ weights
     return listed
 
 

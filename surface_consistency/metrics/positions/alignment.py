@@ -199,13 +199,13 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
 
 def topic_cells(topics: TopicAlignmentResult) -> Floats:
     """Return the shares of both, short only, long only and neither in each topic with a pair."""
-    kept = topics.n_pairs > 0
-    if not kept.any():
+    scored = topics.n_pairs > 0
+    if not scored.any():
         raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
-    alignment, signed = topics.alignment[kept], topics.signed_alignment[kept]
+    alignment, signed = topics.alignment[scored], topics.signed_alignment[scored]
     both, neither = (alignment + signed) / 2, (alignment - signed) / 2
     return np.column_stack(
-        (both, topics.short_accuracy[kept] - both, topics.long_accuracy[kept] - both, neither)
+        (both, topics.short_accuracy[scored] - both, topics.long_accuracy[scored] - both, neither)
     )
 
 
@@ -288,21 +288,17 @@ def alignment_scores(
         warn_undefined(
             "the intervals are undefined (NaN): one topic says nothing of the spread between topics"
         )
-    found = group_values(
-        cells,
-        SCORES,
-        intervals,
-    )
-    kept = topics.n_pairs > 0
+    values = group_values(cells, SCORES, intervals)
+    scored = topics.n_pairs > 0
     means = {
-        "short_accuracy": float(topics.short_accuracy[kept].mean()),
-        "long_accuracy": float(topics.long_accuracy[kept].mean()),
-        "accuracy_difference": float((topics.long_accuracy - topics.short_accuracy)[kept].mean()),
-        "alignment": float(topics.alignment[kept].mean()),
-        "signed_alignment": float(topics.signed_alignment[kept].mean()),
+        "short_accuracy": float(topics.short_accuracy[scored].mean()),
+        "long_accuracy": float(topics.long_accuracy[scored].mean()),
+        "accuracy_difference": float((topics.long_accuracy - topics.short_accuracy)[scored].mean()),
+        "alignment": float(topics.alignment[scored].mean()),
+        "signed_alignment": float(topics.signed_alignment[scored].mean()),
     }
     return AlignmentResult(
-        **(values_and_intervals(found) | means),
+        **(values_and_intervals(values) | means),
         table=topics.table,
         n_topics=len(cells),
         n_missing=topics.n_missing,

@@ -161,9 +161,9 @@ def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
     bounds = np.full((2, without.shape[1]), np.nan)
     for point, column in enumerate(without.T):
         own = 1.0 / max(int(np.count_nonzero(~np.isnan(column))), 1)
-        kept = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
-        if kept.size:
-            bounds[:, point] = kept.min(), kept.max()
+        central = column[(depths[:, point] + own >= least - 1e-12) & ~np.isnan(column)]
+        if central.size:
+            bounds[:, point] = central.min(), central.max()
     return bounds, of_curve
 
 
@@ -353,13 +353,13 @@ def momentum(
     warn_unscored(complete.size - n_complete, complete.size, what="responses", stacklevel=2)
     _, topics = np.unique(np.nonzero(complete)[0], return_inverse=True)
     by_topic = streak_counts(verdicts, topics, int(topics.max()) + 1)
-    found = group_values(
+    rates = group_values(
         by_topic.reshape(len(by_topic), -1).astype(np.float64),
         run_statistics(codes.shape[2]),
         replace(intervals, rng=generator),
     )
-    kept = None if places is None else places[complete]
-    without = _null_counts(verdicts, topics, kept, null, n_null, generator)
+    complete_orders = None if places is None else places[complete]
+    without = _null_counts(verdicts, topics, complete_orders, null, n_null, generator)
     counts = by_topic.sum(axis=0)
     null_curves = _shares(without).reshape(n_null, -1)
     bands, depths = _envelope(null_curves, intervals.level)
@@ -369,8 +369,8 @@ def momentum(
             streak,
             counts[kind],
             (
-                [found[f"{kind} {length}"].interval for length in range(counts.shape[1])],
-                found[f"{kind} slope"].interval,
+                [rates[f"{kind} {length}"].interval for length in range(counts.shape[1])],
+                rates[f"{kind} slope"].interval,
             ),
             without[:, kind],
             bands[:, kind],
@@ -378,9 +378,8 @@ def momentum(
         )
         for kind, streak in enumerate(STREAKS)
     ]
-    n_topics = len(by_topic)
     parts = [part for curve in curves for part in _undefined_parts(curve)]
-    if n_topics == 1:
+    if len(by_topic) == 1:
         parts.append("all intervals (one topic)")
     if parts:
         warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
@@ -456,13 +455,13 @@ def run_statistics(n_lengths: int) -> dict[str, Statistic]:
     """Return P(correct) by kind of run and length, and the slopes, of flattened run counts."""
     shape = (len(STREAKS), n_lengths, 2)
     unit = np.eye(math.prod(shape), dtype=np.int64).reshape(*shape, -1)
-    found: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     for kind in range(len(STREAKS)):
         for length in range(n_lengths):
             n, n_correct = (tuple(row.tolist()) for row in unit[kind, length])
-            found[f"{kind} {length}"] = CountRatio(numerator=n_correct, denominator=n)
-        found[f"{kind} slope"] = partial(_slope_of, kind, shape)
-    return found
+            statistics[f"{kind} {length}"] = CountRatio(numerator=n_correct, denominator=n)
+        statistics[f"{kind} slope"] = partial(_slope_of, kind, shape)
+    return statistics
 
 
 def _slope_of(kind: int, shape: tuple[int, ...], sums: Floats) -> Floats:

@@ -110,7 +110,7 @@ def position_curve(
     totals = np.column_stack((right, n_answers)).astype(np.float64)
     accuracies, slope = slot_statistics(right.shape[1])
     _warn_undefined(*right.shape)
-    found = group_values(
+    rates = group_values(
         totals,
         {**{str(slot): rate for slot, rate in enumerate(accuracies)}, "slope": slope},
         intervals,
@@ -121,13 +121,13 @@ def position_curve(
                 slot=slot + 1,
                 n=int(n_answers.sum()),
                 n_correct=int(right[:, slot].sum()),
-                accuracy=found[str(slot)].value,
-                accuracy_interval=found[str(slot)].interval,
+                accuracy=rates[str(slot)].value,
+                accuracy_interval=rates[str(slot)].interval,
             )
             for slot in range(right.shape[1])
         ),
-        slope=found["slope"].value,
-        slope_interval=found["slope"].interval,
+        slope=rates["slope"].value,
+        slope_interval=rates["slope"].interval,
         n_topics=len(right),
         n_missing=n_missing,
         n_resamples=intervals.n_resamples,
@@ -188,7 +188,7 @@ def _by_topic(
     topics = np.broadcast_to(np.arange(n_topics)[:, None, None], codes.shape)
     absent = codes == MISSING
     gaps[topics[absent], places[absent]] = True
-    kept = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
+    complete = ~np.take_along_axis(gaps[:, None, :], places, axis=2)
     n_answers = (~gaps).sum(axis=1) * (n_permutations // n_slots)
     n_missing = int(gaps.sum())
     if not n_answers.any():
@@ -196,7 +196,7 @@ def _by_topic(
             "no sub-question has its verdicts in all orders: there is nothing to score"
         )
     warn_unscored(n_missing, gaps.size, what="sub-questions", stacklevel=3)
-    right = ((codes == 1) & kept).sum(axis=1, dtype=np.int64)
+    right = ((codes == 1) & complete).sum(axis=1, dtype=np.int64)
     some = n_answers > 0
     return right[some], n_answers[some].astype(np.int64), n_missing
 

@@ -249,14 +249,14 @@ def topic_arrays(
     shape = (len(labels), n_permutations, n_slots)
     cells = np.ravel_multi_index((topics, permutations, questions), shape)
     columns = [question, permutation]
-    found = np.bincount(cells, minlength=int(np.prod(shape))).reshape(len(labels), -1)
-    wrong = (found != 1).any(axis=1)
+    counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(len(labels), -1)
+    wrong = (counts != 1).any(axis=1)
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ValueError(
             f"topic {labels[index]!r} must have one row for each pair of {columns[0]!r} and "
-            f"{columns[1]!r}: {int((found[index] == 0).sum())} are not there and "
-            f"{int((found[index] > 1).sum())} stand there more than once"
+            f"{columns[1]!r}: {int((counts[index] == 0).sum())} are not there and "
+            f"{int((counts[index] > 1).sum())} stand there more than once"
         )
     laid_out = {name: _verdicts(frame[name].array, name, cells, shape) for name in (short, long)}
     places = np.empty(shape, dtype=np.int64)

@@ -16,7 +16,7 @@ from surface_consistency.metrics._inputs import (
     check_n_resamples,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import statistic_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import limits_of_sums, statistic_bounds
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
@@ -260,14 +260,14 @@ def _resample(
         patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
     size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
     totals = np.empty((n_resamples, patterns.shape[1]))
-    kept = None
+    stored = None
     if not by_pattern and isinstance(rng, int) and n_resamples * n_clusters <= _KEPT_CELLS:
-        kept = _kept_draws(n_clusters, n_resamples, size, rng)
+        stored = _kept_draws(n_clusters, n_resamples, size, rng)
     generator = np.random.default_rng(rng)
     for start in range(0, n_resamples, size):
         rows = min(size, n_resamples - start)
-        if kept is not None:
-            drawn = kept[start : start + rows]
+        if stored is not None:
+            drawn = stored[start : start + rows]
         elif by_pattern:
             drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
         else:
@@ -336,8 +336,10 @@ def group_values(
 ) -> dict[str, GroupValue]:
     """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
     totals = sums.sum(axis=0)
-    drawn = np.empty((0, sums.shape[1]))
-    if len(sums) > 1 and intervals.method != "auto":
+    drawn, limits = np.empty((0, sums.shape[1])), dict[str, tuple[Floats, Floats]]()
+    if len(sums) > 1 and intervals.method == "auto":
+        limits = limits_of_sums(statistics, sums, intervals.level)
+    elif len(sums) > 1:
         drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
     group = {}
     for name, statistic in statistics.items():
@@ -345,26 +347,31 @@ def group_values(
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
         n_undefined = int(np.count_nonzero(np.isnan(values)))
-        bounds = _interval(statistic, sums, values, value, intervals)
+        bounds = _interval(statistic, sums, values, value, intervals, limits.get(name))
         group[name] = GroupValue(value, bounds, n_undefined)
     return group
 
 
 def values_and_intervals(group: Mapping[str, GroupValue]) -> dict[str, Any]:
     """Return each statistic as the fields of a result: its value, and its interval."""
-    fields: dict[str, Any] = {name: found.value for name, found in group.items()}
-    return fields | {f"{name}_interval": found.interval for name, found in group.items()}
+    fields: dict[str, Any] = {name: result.value for name, result in group.items()}
+    return fields | {f"{name}_interval": result.interval for name, result in group.items()}
 
 
 def _interval(
-    statistic: Statistic, sums: Floats, drawn: Floats, estimate: float, intervals: Intervals
+    statistic: Statistic,
+    sums: Floats,
+    drawn: Floats,
+    estimate: float,
+    intervals: Intervals,
+    limits: tuple[Floats, Floats] | None = None,
 ) -> Interval:
     """Return the interval of one statistic of clusters; NaN for one cluster."""
     level, method = intervals.level, intervals.method
     if len(sums) < 2:
         return undefined_interval(level, "jackknife" if method == "auto" else method)
     if method == "auto":
-        low, high, made = statistic_bounds(statistic, sums, level)
+        low, high, made = statistic_bounds(statistic, sums, level, limits)
         return Interval(low=float(low), high=float(high), confidence_level=level, method=made)
     if method == "percentile":
         return percentile_interval(drawn, confidence_level=level)

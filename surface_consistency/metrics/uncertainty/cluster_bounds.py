@@ -14,14 +14,13 @@ References:
 """
 
 import functools
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import Floats
+from surface_consistency.metrics._inputs import Flags, Floats, Integers
 from surface_consistency.metrics.uncertainty.intervals import t_p_value, t_quantile
 
 __all__ = [
@@ -29,9 +28,10 @@ __all__ = [
     "Part",
     "Scale",
     "ShareStatistic",
+    "StudentBounds",
     "SumBounds",
-    "jackknife_bounds",
-    "jackknife_p_value",
+    "jackknife",
+    "limits_of_sums",
     "of_shares",
     "share_sums",
     "statistic_bounds",
@@ -131,197 +131,239 @@ def _spread(above: Floats, below: Floats) -> _Spread:
     return _Spread(share, n, np.maximum(clusters - 1.0, 1.0), influence)
 
 
-def _wilson_bounds(spread: _Spread, level: float) -> tuple[Floats, Floats]:
+def _wilson_bounds(
+    share: Floats, n: Floats, df: Floats, level: npt.ArrayLike
+) -> tuple[Floats, Floats]:
     """Return Wilson's limits, with a quantile of t for one of the normal distribution."""
-    square, share = t_quantile(spread.df, level) ** 2, spread.share
-    shrink = 1.0 + square / spread.n
-    centre = share + square / (2.0 * spread.n)
-    half = np.sqrt(square * (share * (1.0 - share) / spread.n + square / (4.0 * spread.n**2)))
+    square = t_quantile(df, level) ** 2
+    shrink = 1.0 + square / n
+    centre = share + square / (2.0 * n)
+    half = np.sqrt(square * (share * (1.0 - share) / n + square / (4.0 * n**2)))
     low = np.where(share <= _ROUNDING, 0.0, np.clip((centre - half) / shrink, 0.0, share))
     high = np.where(share >= 1.0 - _ROUNDING, 1.0, np.clip((centre + half) / shrink, share, 1.0))
     unknown = np.isnan(half)
     return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
 
 
-def _share_bounds(spread: _Spread, level: float) -> tuple[Floats, Floats]:
-    """Return Wilson's limits, or those of Clopper and Pearson on one side where these are wider."""
-    low, high = _wilson_bounds(spread, level)
-    events, n = spread.share * spread.n, spread.n
-    return (
-        np.minimum(low, _exact_limit(events, n, level)),
-        np.maximum(high, 1.0 - _exact_limit(n - events, n, level)),
-    )
-
-
-def _exact_limit(events: Floats, n: Floats, level: float) -> Floats:
+def _exact_limit(events: Floats, n: Floats, level: npt.ArrayLike) -> Floats:
     """Return the rate at which so many events or more have the chance 1 - level."""
     from scipy.special import betaincinv
 
     few = (events > 0.0) & (2.0 * events <= n)
     usable = np.where(few, events, 1.0)
-    limits = betaincinv(usable, np.where(few, n, 1.0) - usable + 1.0, 1.0 - level)
+    limits = betaincinv(usable, np.where(few, n, 1.0) - usable + 1.0, 1.0 - np.asarray(level))
     return np.where(few, limits, 1.0)
 
 
 class SumBounds(NamedTuple):
-    """A weighted sum of shares of clusters, with its limits at any level."""
+    """A weighted sum of shares of clusters, of one or many data sets, with its limits."""
 
     weights: Floats
-    """Weight of each share, shape `(n_shares,)`."""
-    spreads: tuple[_Spread, ...]
-    """The shares."""
+    """Weight of each share, shape `(..., n_shares)`."""
+    share: Floats
+    """The shares, in [0, 1], shape `(..., n_shares)`."""
+    n: Floats
+    """Number of independent trials that the clusters are worth to each share."""
+    df: Floats
+    """Degrees of freedom of the variance of each share between clusters, at least 1."""
     correlations: Floats
     """Correlations of the shares between clusters, shape `(..., n_shares, n_shares)`."""
+    n_clusters: Integers
+    """Number of clusters, shape `(...)`."""
 
     @property
     def value(self) -> Floats:
         """The sum, shape `(...)`."""
-        return np.asarray(sum(w * s.share for w, s in zip(self.weights, self.spreads, strict=True)))
+        return np.asarray((self.weights * self.share).sum(axis=-1))
 
-    def bounds(self, level: float) -> tuple[Floats, Floats]:
-        """Return the MOVER limits: of one share of weight 1 they are its own."""
-        if len(self.spreads) == 1 and self.weights[0] == 1.0:
-            return _share_bounds(self.spreads[0], level)
-        limits = [_wilson_bounds(spread, level) for spread in self.spreads]
-        down, up = [], []
-        for weight, spread, (low, high) in zip(self.weights, self.spreads, limits, strict=True):
-            sides = (weight * (spread.share - low), weight * (high - spread.share))
-            down.append(sides[0] if weight > 0.0 else sides[1])
-            up.append(sides[1] if weight > 0.0 else sides[0])
-        value, reach = self.value, (np.minimum(self.weights, 0), np.maximum(self.weights, 0))
-        low = np.maximum(value - self._length(down), reach[0].sum())
-        return low, np.minimum(value + self._length(up), reach[1].sum())
+    def bounds(self, level: npt.ArrayLike) -> tuple[Floats, Floats]:
+        """Return the MOVER limits at a level, or at one for each data set, shape `(...)`.
 
-    def _length(self, steps: list[Floats]) -> Floats:
+        Those of one share of weight 1 are its own: Wilson's, or those of Clopper and Pearson on one
+        side where these are wider.
+        """
+        share, n, weights, levels = self.share, self.n, self.weights, np.asarray(level)[..., None]
+        low, high = _wilson_bounds(share, n, self.df, levels)
+        if weights.shape[-1] == 1 and (weights == 1.0).all():
+            low = np.minimum(low, _exact_limit(share * n, n, levels))
+            high = np.maximum(high, 1.0 - _exact_limit(n - share * n, n, levels))
+            return low[..., 0], high[..., 0]
+        below, above = weights * (share - low), weights * (high - share)
+        down, up = np.where(weights > 0.0, (below, above), (above, below))
+        least, most = (limit(weights, 0.0).sum(axis=-1) for limit in (np.minimum, np.maximum))
+        low = np.maximum(self.value - self._length(down), least)
+        return low, np.minimum(self.value + self._length(up), most)
+
+    def _length(self, steps: Floats) -> Floats:
         """Return the root of the steps' squares and, as far as they go together, products."""
-        stacked = np.stack(steps, axis=-1)
-        products = stacked[..., :, None] * self.correlations * stacked[..., None, :]
+        products = steps[..., :, None] * self.correlations * steps[..., None, :]
         # Shares that go together in all clusters at hand need not in others.
-        kept = 1.0 - _PRIOR_CLUSTERS / self.spreads[0].influence.shape[-1]
-        products = np.where(products < 0.0, kept * products, products)
+        damping = 1.0 - _PRIOR_CLUSTERS / self.n_clusters[..., None, None]
+        products = np.where(products < 0.0, damping * products, products)
         return np.asarray(np.sqrt(np.maximum(products.sum(axis=(-2, -1)), 0.0)))
 
-    def p_value(self, null: float = 0.0) -> float:
-        """Return 1 less the level at which the interval of one data set first reaches `null`."""
-        value = float(self.value) - null
-        if value == 0.0 or math.isnan(value) or math.isnan(float(self.bounds(0.5)[0])):
-            return 1.0 if value == 0.0 else math.nan
-        side, sign = int(value < 0.0), math.copysign(1.0, value)
+    def p_value(self, null: float = 0.0) -> Floats:
+        """Return 1 less the level at which the interval of each data set first reaches `null`."""
+        value = self.value - null
+        is_unknown = np.isnan(value) | np.isnan(self.bounds(0.5)[0])
 
-        def left(root: float) -> float:
+        def left(root: Floats) -> Floats:
             """Return what parts the bound from `null`, whose steps in `root` are nearly equal."""
-            return sign * (float(self.bounds(-math.expm1(-(root**2)))[side]) - null)
+            low, high = self.bounds(-np.expm1(-(root**2)))
+            return np.where(value < 0.0, null - high, low - null)
 
         # Beyond e^-36 the level rounds to 1, whose quantile is infinite.
-        ends, heights, moved = [0.0, 6.0], [abs(value), left(6.0)], -1
-        if heights[1] > 0.0:
-            return math.exp(-36.0)
+        ends = np.zeros(value.shape), np.full(value.shape, 6.0)
+        heights, side = (np.abs(value), left(ends[1])), np.zeros(value.shape)
+        root = np.where(value == 0.0, *ends)
+        is_open = ~is_unknown & (value != 0.0) & (heights[1] <= 0.0)
         # Regula falsi, by the rule of Illinois: an end that stays again has half its height.
         for _ in range(60):
-            root = ends[0] - heights[0] * (ends[1] - ends[0]) / (heights[1] - heights[0])
-            found = left(root)
-            if abs(found) <= 1e-13 or ends[1] - ends[0] <= 1e-12:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                step = heights[0] * (ends[1] - ends[0]) / (heights[1] - heights[0])
+            root = np.where(is_open, ends[0] - step, root)
+            height = left(root)
+            is_open &= (np.abs(height) > 1e-13) & (ends[1] - ends[0] > 1e-12)
+            if not is_open.any():
                 break
-            end = int(found < 0.0)
-            if moved == end:
-                heights[1 - end] /= 2.0
-            ends[end], heights[end], moved = root, found, end
-        return math.exp(-(root**2))
+            moves = np.where(height < 0.0, 1.0, -1.0)
+            halved = [np.where(moves * side > 0.0, old / 2.0, old) for old in heights]
+            is_upper = moves > 0.0
+            heights = np.where(is_upper, halved[0], height), np.where(is_upper, height, halved[1])
+            ends = np.where(is_upper, ends[0], root), np.where(is_upper, root, ends[1])
+            side = moves
+        return np.where(is_unknown & (value != 0.0), np.nan, np.exp(-(root**2)))
 
 
-def share_sums(parts: tuple[Part, ...], sums: Floats) -> SumBounds | None:
+def share_sums(parts: Sequence[Part], sums: Floats) -> SumBounds | None:
     """Return the weighted sum of shares of clusters; None where a part is no share of them."""
-    spreads = []
-    for part in parts:
-        above = sums @ np.asarray(part.above, dtype=np.float64)
-        below = sums @ np.asarray(part.below, dtype=np.float64)
-        slack = _ROUNDING * np.maximum(below, 0.0)
-        if (above < -slack).any() or (above > below + slack).any():
-            return None
-        spreads.append(_spread(np.clip(above, 0.0, below), below))
-    weights = np.asarray([part.weight for part in parts], dtype=np.float64)
-    influences = np.stack([spread.influence for spread in spreads], axis=-2)
-    lengths = np.sqrt((influences**2).sum(axis=-1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        directions = influences / lengths[..., None]
-    directions = np.where(lengths[..., None] > 0.0, directions, 0.0)
+    return _share_sums(_weights(parts), sums)
+
+
+def _weights(parts: Sequence[Part]) -> list[Floats]:
+    """Return the weights of parts, and those of the counts above and below the line of each."""
+    return [np.asarray(field, dtype=np.float64) for field in zip(*parts, strict=True)]
+
+
+def _share_sums(fields: Sequence[Floats], sums: Floats) -> SumBounds | None:
+    """Return the sums of one statistic, or of several of one number of parts, the first axis."""
+    weights, *sides = fields
+    above, below = (side @ np.swapaxes(sums, -1, -2) for side in sides)
+    slack = _ROUNDING * np.maximum(below, 0.0)
+    if (above < -slack).any() or (above > below + slack).any():
+        return None
+    share, n, df, influences = _spread(np.clip(above, 0.0, below), below)
+    lengths = np.sqrt((influences**2).sum(axis=-1))[..., None]
+    directions = np.divide(influences, lengths, out=np.zeros_like(influences), where=lengths > 0.0)
     correlations = directions @ np.swapaxes(directions, -1, -2)
-    diagonal = np.eye(len(spreads), dtype=np.bool_)
-    return SumBounds(weights, tuple(spreads), np.where(diagonal, 1.0, correlations))
+    correlations = np.where(np.eye(weights.shape[-1], dtype=np.bool_), 1.0, correlations)
+    return SumBounds(weights, share, n, df, correlations, np.asarray(sums.shape[-2]))
 
 
 Scale: TypeAlias = Literal["plain", "fisher-z"]
 """The scale on which a jackknife interval is symmetric: the statistic's own, or its atanh."""
 
 
-def _jackknife(
-    estimate: Floats, left_out: Floats, scale: Scale, sizes: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return the estimate on its scale, its standard error and the degrees of freedom."""
-    n_clusters = left_out.shape[-1]
-    if scale == "fisher-z":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            estimate, left_out = np.arctanh(estimate), np.arctanh(left_out)
-    with np.errstate(invalid="ignore"):
-        around = left_out - left_out.mean(axis=-1, keepdims=True)
-        # The left-out values of equal clusters may differ in the last bits.
-        tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(estimate))
-        variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
-    clusters = np.asarray(float(n_clusters)) if sizes is None else _kish(sizes)
-    df = np.where(n_clusters > 1, np.maximum(clusters - 1.0, 1.0), np.nan)
-    error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
-    return estimate, error, df
+class StudentBounds(NamedTuple):
+    """A statistic of clusters, of one or many data sets, with its jackknife t limits."""
+
+    value: Floats
+    """The statistic on the scale on which its interval is symmetric, shape `(...)`."""
+    error: Floats
+    """Its standard error; NaN where the clusters tell nothing of it."""
+    df: Floats
+    """Degrees of freedom of the standard error."""
+    is_fisher_z: Flags
+    """Whether that scale is the atanh of the statistic's own."""
+
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return the limits at a level, on the statistic's own scale."""
+        half = t_quantile(self.df, level) * self.error
+        ends = np.stack([self.value - half, self.value + half])
+        low, high = np.where(self.is_fisher_z, np.tanh(ends), ends)
+        return low, high
+
+    def p_value(self, null: float = 0.0) -> Floats:
+        """Return the two-sided p-value of `null`, a value on the scale of the interval."""
+        return t_p_value((self.value - null) / self.error, self.df)
 
 
-def jackknife_bounds(
+def jackknife(
     estimate: npt.ArrayLike,
     left_out: Floats,
-    level: float,
     *,
     scale: Scale = "plain",
     sizes: Floats | None = None,
-) -> tuple[Floats, Floats]:
+) -> StudentBounds:
     """Return t limits from the values without one cluster each, which are the last axis.
 
     NaN where one of these is undefined, or all are equal, which tells nothing of the spread. The
     degrees of freedom are those of the clusters' `sizes`, by Kish, where they are given.
     """
-    if left_out.shape[-1] < 2:
-        nothing = np.full(np.shape(estimate), np.nan)
-        return nothing, nothing
-    centre, error, df = _jackknife(np.asarray(estimate, np.float64), left_out, scale, sizes)
-    half = t_quantile(df, level) * error
-    if scale == "plain":
-        return np.asarray(centre - half), np.asarray(centre + half)
-    return np.tanh(centre - half), np.tanh(centre + half)
+    value, n_clusters = np.asarray(estimate, dtype=np.float64), left_out.shape[-1]
+    if n_clusters < 2:
+        nothing = np.full(value.shape, np.nan)
+        return StudentBounds(value, nothing, nothing, np.asarray(False))
+    if scale == "fisher-z":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value, left_out = np.arctanh(value), np.arctanh(left_out)
+    with np.errstate(invalid="ignore"):
+        around = left_out - left_out.mean(axis=-1, keepdims=True)
+        # The left-out values of equal clusters may differ in the last bits.
+        tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(value))
+        variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
+    df = np.maximum((n_clusters if sizes is None else _kish(sizes)) - 1.0, 1.0)
+    error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
+    return StudentBounds(value, error, np.asarray(df), np.asarray(scale == "fisher-z"))
 
 
-def jackknife_p_value(
-    estimate: float, left_out: Floats, *, scale: Scale = "plain", sizes: Floats | None = None
-) -> float:
-    """Return the two-sided p-value that goes with `jackknife_bounds`, of one data set."""
-    if left_out.shape[-1] < 2:
-        return math.nan
-    centre, error, df = _jackknife(np.asarray(estimate), left_out, scale, sizes)
-    if math.isnan(float(error)):
-        return math.nan
-    return t_p_value(float(centre / error), float(df))
+_Limits: TypeAlias = tuple[Floats, Floats]
+
+
+def limits_of_sums(
+    statistics: Mapping[str, Callable[[Floats], npt.ArrayLike]], sums: Floats, level: float
+) -> dict[str, _Limits]:
+    """Return the limits of the sums of shares behind statistics of the same clusters, by name.
+
+    Those of one number of shares are computed together; statistics of none are left out.
+    """
+    alike: dict[tuple[int, bool], dict[str, list[Floats]]] = {}
+    for name, statistic in statistics.items():
+        parts: tuple[Part, ...] = getattr(statistic, "parts", ())
+        if parts:
+            alike.setdefault((len(parts), parts[0].weight == 1.0), {})[name] = _weights(parts)
+    limits: dict[str, _Limits] = {}
+    for weights in alike.values():
+        added = _share_sums(
+            [np.stack(field) for field in zip(*weights.values(), strict=True)], sums
+        )
+        if added is not None:
+            limits |= zip(weights, zip(*added.bounds(level), strict=True), strict=True)
+    return limits
 
 
 def statistic_bounds(
-    statistic: Callable[[Floats], npt.ArrayLike], sums: Floats, level: float
+    statistic: Callable[[Floats], npt.ArrayLike],
+    sums: Floats,
+    level: float,
+    limits: _Limits | None = None,
 ) -> tuple[Floats, Floats, str]:
-    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`, and their method."""
+    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`, and their method.
+
+    Those of its sum of shares are computed where `limits` does not give them.
+    """
     totals = sums.sum(axis=-2)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = np.asarray(statistic(totals), dtype=np.float64)
     parts: tuple[Part, ...] = getattr(statistic, "parts", ())
-    found = share_sums(parts, sums) if parts else None
-    if found is None:
+    if limits is None and parts:
+        added = share_sums(parts, sums)
+        limits = None if added is None else added.bounds(level)
+    if limits is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
-        return *jackknife_bounds(estimate, left_out, level), "jackknife"
-    low, high = found.bounds(level)
+        return *jackknife(estimate, left_out).bounds(level), "jackknife"
+    low, high = limits
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:
         with np.errstate(divide="ignore", invalid="ignore"):

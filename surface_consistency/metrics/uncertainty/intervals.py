@@ -261,20 +261,20 @@ def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -
     return Interval(low=low, high=high, confidence_level=confidence_level, method="wilson")
 
 
-def t_quantile(df: npt.ArrayLike, level: float) -> Floats:
+def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> Floats:
     """Return the two-sided quantiles of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtrit
 
     degrees = np.asarray(df, dtype=np.float64)
     usable = degrees > 0.0
-    quantile = stdtrit(np.where(usable, degrees, 1.0), (1.0 + level) / 2.0)
+    quantile = stdtrit(np.where(usable, degrees, 1.0), (1.0 + np.asarray(level)) / 2.0)
     return np.where(usable, quantile, np.nan)
 
 
-def t_p_value(statistic: float, df: float) -> float:
-    """Return the two-sided p-value of Student's t; NaN without a degree of freedom."""
+def t_p_value(statistic: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
+    """Return the two-sided p-values of Student's t; NaN without a degree of freedom."""
     from scipy.special import stdtr
 
-    if math.isnan(statistic) or not df > 0.0:
-        return math.nan
-    return 2.0 * float(stdtr(df, -abs(statistic)))
+    degrees = np.asarray(df, dtype=np.float64)
+    usable = degrees > 0.0
+    return np.where(usable, 2.0 * stdtr(np.where(usable, degrees, 1.0), -np.abs(statistic)), np.nan)

@@ -140,15 +140,15 @@ def _fitted(x: Floats, n: Floats) -> tuple[float, float]:
         (math.log(_LEAST_CONCENTRATION), math.log(_MOST_CONCENTRATION)),
     ]
     starts = [(math.log(overall / (1.0 - overall)), math.log(size)) for size in (2.0, 30.0, 1000.0)]
-    found = min(
+    optimum = min(
         (minimize(loss, start, method="L-BFGS-B", bounds=limits) for start in starts),
         key=lambda result: float(result.fun),
     )
-    mean, size = float(expit(found.x[0])), math.exp(found.x[1])
+    mean, size = float(expit(optimum.x[0])), math.exp(optimum.x[1])
     # Without more spread than chance the likelihood rises towards an infinite concentration.
     pooled = float(x.sum() / n.sum())
     alike = -float((x * np.log(pooled) + (n - x) * np.log1p(-pooled)).sum())
-    if size > _MOST_CONCENTRATION / 2 or alike <= float(found.fun) + 1e-6:
+    if size > _MOST_CONCENTRATION / 2 or alike <= float(optimum.fun) + 1e-6:
         return pooled, math.inf
     return mean, size
 

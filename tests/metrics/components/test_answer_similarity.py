@@ -119,7 +119,7 @@ def test_token_similarity_is_nan_where_nothing_is_measured():
         ([[1]], [[2]], "pearson", ValueError, "a correlation needs two components or more"),
         ([[1, 0]], [[True, False]], "iou", TypeError, "short must hold True or False"),
         ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must hold importances"),
-        ([[1, 2]], [[1, 2]], "cosine", ValueError, "metric must be pearson, spearman"),
+        ([[1, 2]], [[1, 2]], "cosine", ValueError, "metric must be 'pearson', 'spearman"),
     ],
 )
 def test_token_similarity_rejects_bad_input(short, long, metric, error, message):

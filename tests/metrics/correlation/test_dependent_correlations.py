@@ -164,7 +164,7 @@ def test_correlations_that_cannot_be_pooled_are_nan_with_a_warning():
         ((0.9, 0.9, -0.9, 20), {}, ValueError, "no data have the correlations r_jk=0.9, r_jh=0.9"),
         ((0.1, 0.2, 0.3, 3), {}, ValueError, "n must be at least 4 to compare correlations; got 3"),
         ((0.1, 0.2, 0.3, 20.0), {}, TypeError, "n must be an integer count"),
-        ((0.1, 0.2, 0.3, 20), {"method": "olkin"}, ValueError, "method must be one of steiger"),
+        ((0.1, 0.2, 0.3, 20), {"method": "olkin"}, ValueError, "method must be .steiger."),
         (
             (0.1, 0.2, 0.3, 20),
             {"confidence_level": 95},

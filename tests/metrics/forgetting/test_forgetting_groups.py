@@ -248,7 +248,7 @@ def test_forgetting_by_of_one_cluster_has_no_intervals():
     [
         ({"full": "FULL"}, ColumnNotFoundError, "'FULL' is not in the frame"),
         ({"by": "leakage"}, ValueError, "has the name of a column of the result"),
-        ({"test": "t"}, ValueError, "test must be one of auto, independent, exact"),
+        ({"test": "t"}, ValueError, "test must be .auto., .independent., .exact."),
         ({"missing": "skip"}, ValueError, "missing must be"),
         ({"del_on": "fact_id"}, ValueError, "which is no verdict"),
         ({"has_gold": "variant"}, ValueError, r"variant\[0\] is .* which is no verdict"),

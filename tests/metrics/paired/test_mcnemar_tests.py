@@ -169,7 +169,7 @@ def test_mcnemar_agrees_with_statsmodels(b, c):
 
 
 def test_mcnemar_rejects_an_unknown_method():
-    with pytest.raises(ValueError, match=r"method must be one of auto, exact.*got 'yates'"):
+    with pytest.raises(ValueError, match=r"method must be 'auto', 'exact'.*got 'yates'"):
         mcnemar(discordant(1, 2), method="yates")
 
 

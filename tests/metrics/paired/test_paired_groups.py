@@ -798,7 +798,7 @@ def test_clustered_test_of_one_cluster_is_named():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"test": "sign"}, "test must be one of auto, independent, exact.*got 'sign'"),
+        ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
         ({"rates": {"n": kappa_of_counts}}, "makes a column of the result twice: 'n'"),
         (
             {"rates": {"k": kappa_of_counts, "k_low": kappa_of_counts}},

@@ -177,7 +177,7 @@ def test_missing_scores_are_left_out_and_counted():
         (([1.0, math.nan], [1.0, 2.0]), {}, "instance 1 lacks a score"),
         (([math.nan], [1.0]), {"missing": "drop"}, "no instance has both"),
         (([1.0], [math.inf]), {}, "must not be infinite"),
-        (([1.0], [2.0]), {"alternative": "lower"}, "two-sided, less or greater; got 'lower'"),
+        (([1.0], [2.0]), {"alternative": "lower"}, "'two-sided', 'less' or 'greater'; got 'lower'"),
         (([1.0], [2.0]), {"missing": "skip"}, "missing must be"),
     ],
 )

@@ -23,8 +23,7 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
-    _share_bounds,
-    _Spread,
+    SumBounds,
     share_sums,
     statistic_bounds,
 )
@@ -215,10 +214,11 @@ def test_shares_of_single_trials_cover_at_every_rate(n):
 )
 def test_exact_limits_of_one_share_are_those_of_many(n, share, level):
     """At many events Wilson's is the wider one."""
-    spread = _Spread(*(np.asarray(x) for x in (share, n, n - 1.0, 0.0)))
-    many = _Spread(*(np.asarray([x]) for x in spread))
+    fields = ([1.0], [share], [n], [n - 1.0], [[1.0]], 10)
+    alone = SumBounds(*map(np.asarray, fields))
+    many = SumBounds(*(np.stack([field] * 2) for field in alone))
 
-    one, several = _share_bounds(spread, level), _share_bounds(many, level)
+    one, several = alone.bounds(level), [limit[0] for limit in many.bounds([level, 0.9])]
 
     assert np.asarray(one).tolist() == pytest.approx(np.ravel(several).tolist(), rel=1e-6)
 
@@ -246,7 +246,7 @@ def test_difference_of_independent_shares_agrees_with_newcombe(first, second, lo
 
     found = share_sums(parts, np.asarray(rows, dtype=float))
     # Newcombe takes the normal quantile, which is that of t with very many degrees of freedom.
-    normal = found._replace(spreads=tuple(s._replace(df=np.array(1e12)) for s in found.spreads))
+    normal = found._replace(df=np.full(2, 1e12))
 
     assert normal.bounds(0.95) == pytest.approx((low, high), abs=6e-5)
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._groups import group_positions, has_list_cells
+from surface_consistency.metrics._inputs import check_choice
 
 __all__ = ["AdjustMethod", "adjust_p_values", "with_adjusted_p_values"]
 
@@ -56,8 +57,7 @@ def adjust_p_values(
         >>> adjust_p_values([0.01, 0.04, 0.03], method="benjamini-hochberg").round(6).tolist()
         [0.03, 0.04, 0.04]
     """
-    if method not in _METHODS:
-        raise ValueError(f"method must be one of {', '.join(_METHODS)}; got {method!r}")
+    check_choice(method, _METHODS, "method")
     raw = np.asarray(p_values, dtype=np.float64)
     if raw.ndim != 1:
         raise ValueError(f"p_values must be one-dimensional; got shape {raw.shape}")

@@ -5,7 +5,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from surface_consistency.metrics._inputs import (
     scores_and_verdicts,
     warn_undefined,
 )
-from surface_consistency.metrics.correlation._correlations import average_ranks
+from surface_consistency.metrics.correlation.roc import area_under_curve
 
 __all__ = [
     "AlignmentPredictionResult",
@@ -54,8 +54,8 @@ def _group_folds(
     for fold, (_, test) in enumerate(splitter.split(labels, labels, owners)):
         folds[test] = fold
     for fold in range(n_folds):
-        kept = labels[folds != fold]
-        if not 0 < kept.sum() < kept.size or kept.size == labels.size:
+        trained = labels[folds != fold]
+        if not 0 < trained.sum() < trained.size or trained.size == labels.size:
             raise ValueError(
                 f"fold {fold} cannot be held out: its groups are all the rows of a class, or it is "
                 "empty; take fewer folds or smaller groups"
@@ -63,25 +63,30 @@ def _group_folds(
     return folds
 
 
-def _scaled_classifier(kind: Classifier, *, feature: str) -> Any:  # noqa: ANN401
+class _Linear(Protocol):
+    """The last step of a pipeline."""
+
+    coef_: Floats
+
+
+class _Pipeline(Protocol):
+    """What a pipeline of scikit-learn is used for."""
+
+    def fit(self, features: Floats, labels: Integers) -> "_Pipeline": ...
+    def predict(self, features: Floats) -> Integers: ...
+    def decision_function(self, features: Floats) -> Floats: ...
+    def __getitem__(self, step: int) -> _Linear: ...
+
+
+def _scaled_classifier(kind: Classifier, *, feature: str) -> _Pipeline:
     """Return the classifier behind a standardiser."""
     if kind == "svm":
         learner = _sklearn("svm", feature).SVC(kernel="poly", degree=3)
     else:
         learner = _sklearn("linear_model", feature).LogisticRegression(max_iter=1000)
     scaler = _sklearn("preprocessing", feature).StandardScaler()
-    return _sklearn("pipeline", feature).make_pipeline(scaler, learner)
-
-
-def _area_under_curve(truth: Integers, decision: npt.ArrayLike) -> float:
-    """Return the probability that a 1 scores above a 0, ties counting half; NaN for one class."""
-    n_right = int(truth.sum())
-    n_wrong = truth.size - n_right
-    if n_right == 0 or n_wrong == 0:
-        return math.nan
-    ranks = average_ranks(np.asarray(decision, dtype=np.float64))
-    above = float(ranks[truth == 1].sum()) - n_right * (n_right + 1) / 2.0
-    return above / (n_right * n_wrong)
+    pipeline: _Pipeline = _sklearn("pipeline", feature).make_pipeline(scaler, learner)
+    return pipeline
 
 
 def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
@@ -222,7 +227,7 @@ def predict_correctness(
         model = _scaled_classifier(classifier, feature=_CORRECTNESS)
         model.fit(features[train], labels[train])
         macro_f1.append(_macro_f1(labels[test], np.asarray(model.predict(features[test]))))
-        auc.append(_area_under_curve(labels[test], model.decision_function(features[test])))
+        auc.append(area_under_curve(model.decision_function(features[test]), labels[test] == 1))
         majority = int(labels[train].mean() >= 0.5)
         baseline.append(_macro_f1(labels[test], np.full(int(test.sum()), majority)))
     return PredictabilityResult(
@@ -237,7 +242,7 @@ def predict_correctness(
     )
 
 
-def _macro_f1(truth: Integers, predicted: npt.NDArray[Any]) -> float:
+def _macro_f1(truth: Integers, predicted: Integers) -> float:
     """Return the mean F1 of the two classes; 0 for one that is never predicted nor there."""
     scores = []
     for label in (0, 1):
@@ -393,5 +398,5 @@ def _validated(matrix: Floats, labels: Integers, folds: Integers) -> tuple[Float
         train, test = folds != fold, folds == fold
         model = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix[train], labels[train])
         accuracies.append(float(np.mean(model.predict(matrix[test]) == labels[test])))
-        areas.append(_area_under_curve(labels[test], model.decision_function(matrix[test])))
+        areas.append(area_under_curve(model.decision_function(matrix[test]), labels[test] == 1))
     return np.asarray(accuracies), np.asarray(areas)

@@ -7,14 +7,14 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import majority_macro_f1, predict_correctness
-from surface_consistency.metrics.components import prediction
-from surface_consistency.metrics.components.prediction import (
-    _area_under_curve,
+from surface_consistency.metrics.correlation import prediction
+from surface_consistency.metrics.correlation.prediction import (
     _defined_mean,
     _group_folds,
     _scaled_classifier,
     predict_alignment,
 )
+from surface_consistency.metrics.correlation.roc import area_under_curve
 
 
 @settings(deadline=None)
@@ -23,7 +23,7 @@ def test_area_agrees_with_scikit_learn(rows):
     metrics = pytest.importorskip("sklearn.metrics")
     decision, truth = (np.asarray(values, dtype=int) for values in zip(*rows, strict=True))
 
-    area = _area_under_curve(truth, decision)
+    area = area_under_curve(decision, np.asarray(truth) == 1)
 
     if 0 < truth.sum() < truth.size:
         assert area == pytest.approx(metrics.roc_auc_score(truth, decision))

@@ -8,8 +8,8 @@ from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import Intervals
-from surface_consistency.metrics.components import group_tests
-from surface_consistency.metrics.components.group_tests import group_difference
+from surface_consistency.metrics.paired import group_tests
+from surface_consistency.metrics.paired.group_tests import group_difference
 
 samples = st.tuples(
     st.lists(st.integers(-20, 20), min_size=2, max_size=5),

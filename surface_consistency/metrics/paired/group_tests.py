@@ -103,18 +103,18 @@ def _cluster_blocks(
     leans = np.where(parted, held - shared * sums, 0.0).sum(axis=1)
     is_mixed: Flags = np.asarray(parted.any(axis=1))
     _, blocks = np.unique(counts > 0, axis=0, return_inverse=True)
-    found = []
+    cluster_blocks = []
     for block in range(int(blocks.max()) + 1):
         where = np.flatnonzero(blocks.ravel() == block)
         weights, kinds = np.unique(shared[where], axis=0, return_inverse=True)
-        found.append(
+        cluster_blocks.append(
             _ClusterBlock(
                 kinds=kinds.ravel().astype(np.int64),
                 shares=np.stack([weights @ sums[where].T, weights @ counts[where].T], axis=-1),
                 leans=leans[where][is_mixed[where]],
             )
         )
-    return found
+    return cluster_blocks
 
 
 def _n_arrangements(blocks: list[_ClusterBlock]) -> int:
