@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
-from surface_consistency.engine.paired_tables import table_of_runs
+from surface_consistency.engine.paired.tables import table_of_runs
 from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import Analysis, Study, find_study
 from surface_consistency.engine.verdicts import Verdicts

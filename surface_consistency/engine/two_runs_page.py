@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Answer, Check, Finding, Part, Value
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run

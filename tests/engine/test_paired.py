@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import paired_tables, report as reporting
+from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report, ReportSettings
-from surface_consistency.engine.paired_tables import detectable_note, with_detectable
+from surface_consistency.engine.paired import tables as paired_tables
+from surface_consistency.engine.paired.tables import detectable_note, with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import SurfaceConsistencyWarning

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.judging.judges import LLMJudge
-from surface_consistency.engine.paired_tables import interval_value
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.models.registry import load_runner
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Block,
     Dot,

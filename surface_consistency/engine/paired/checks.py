@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from surface_consistency.engine.answer_agreement import check_answers
-from surface_consistency.engine.paired_tables import PairedTables, interval_value, is_hardly_right
+from surface_consistency.engine.paired.answers import check_answers
+from surface_consistency.engine.paired.tables import PairedTables, interval_value, is_hardly_right
 from surface_consistency.report.page import Check, Made, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.paired_checks import PairedChecks
-from surface_consistency.engine.paired_tables import (
+from surface_consistency.engine.paired.checks import PairedChecks
+from surface_consistency.engine.paired.tables import (
     COUNTS,
     TEST_NAMES,
     interval_value,

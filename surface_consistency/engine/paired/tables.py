@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.answer_agreement import answer_agreement
-from surface_consistency.engine.contrast_tables import COUNTS, ContrastTables
+from surface_consistency.engine.paired.answers import answer_agreement
+from surface_consistency.engine.paired.contrasts import COUNTS, ContrastTables
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
     PAIRED_RATES,
