@@ -8,7 +8,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pandas as pd
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Curve
-
-    from surface_consistency.metrics import PairedTable
 
 __all__ = ["FIGURE_STYLE", "FigureFormat", "plot_groups", "plot_square", "write_figures"]
 
@@ -154,8 +152,28 @@ def _rendered(figure: "Figure", kind: FigureFormat) -> bytes:
     return content.getvalue()
 
 
+class PairedCounts(Protocol):
+    """Counts of paired verdicts, such as a `PairedTable` of the metrics."""
+
+    @property
+    def both(self) -> int:
+        """Pairs right under both conditions."""
+
+    @property
+    def first_only(self) -> int:
+        """Pairs right under the first condition only."""
+
+    @property
+    def second_only(self) -> int:
+        """Pairs right under the second condition only."""
+
+    @property
+    def neither(self) -> int:
+        """Pairs wrong under both conditions."""
+
+
 def plot_square(
-    table: "PairedTable",
+    table: PairedCounts,
     *,
     ax: "Axes | None" = None,
     conditions: tuple[str, str] = ("first", "second"),

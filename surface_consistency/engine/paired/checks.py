@@ -1,35 +1,38 @@
 """What limits the numbers of a paired study, and how they were made."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from surface_consistency.engine.paired.answers import check_answers
-from surface_consistency.engine.paired.tables import PairedTables, interval_value, is_hardly_right
-from surface_consistency.report.page import Check, Made, Value
+import pandas as pd
+
+from surface_consistency.engine.paired.answers import TEXTS
+from surface_consistency.engine.paired.contrasts import scored_pairs
+from surface_consistency.engine.paired.tables import PairedTables, is_hardly_right
+from surface_consistency.engine.paired.wording import WORDING
+from surface_consistency.errors import RecordError
+from surface_consistency.reading import json_objects
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Check, Made
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run
+from surface_consistency.text import has_unspaced_script
 
-__all__ = ["PairedChecks"]
+__all__ = ["PairedChecks", "check_answers"]
 
 _FEW_CLUSTERS: Final = 20
 _FROM_PYTHON: Final = "# from Python, with these settings"
-_NO_ANSWER: Final = {
-    "unclosed_thought": (
-        "Thoughts without an end",
-        "end within a thought and count as not answered, not as wrong. Ask again with a larger "
-        "--max-thought-tokens.",
-    ),
-    "content_filter": (
-        "Filtered replies",
-        "were withheld by the server’s content filter and count as not answered, not as wrong.",
-    ),
-    "refusal": (
-        "Refusals",
-        "are refusals that the server marks as such and count as not answered, not as wrong.",
-    ),
-}
-"""Title and sentence of the check on each kind of reply that holds no answer."""
+_PARTS_OF_WORDS: Final = ("popqa", "boundary", "token_f1", "fuzzy")
+_WHOLE_PHRASES: Final = ("squad_f1",)
+_WHOLE_WORDS: Final = ("boundary", "segmented", "token_f1", "squad_f1")
+_AFFIXING: Final = re.compile(
+    "[\u1100-\u11ff\u3131-\u318e\uac00-\ud7af\u05d0-\u05ea\u0620-\u064a\u0671-\u06d3]"
+)
+"""Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
+_MANY: Final = 0.02
+"""Share of answers from which on a flaw of theirs is told."""
 
 
 class PairedChecks(PairedTables):
@@ -44,153 +47,71 @@ class PairedChecks(PairedTables):
         Returns:
             "look here" first.
         """
-        found = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
-        found += self._check_judges()
-        found += [*self._check_noise(tables), *self._check_sizes(tables)]
-        return sorted(found, key=lambda check: check.level != "look here")
+        checks = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
+        checks += self._check_judges()
+        checks += [*self._check_noise(tables), *self._check_sizes(tables)]
+        return sorted(checks, key=lambda check: check.level != "look here")
 
     def _check_missing(self) -> Iterator[Check]:
         """Tell how many pairs have no verdict, and what mars the answers."""
+        n_all_missing = 0
         for run in self.report.runs:
-            frame = run.outcomes
-            n_missing = int((frame["first_correct"].isna() | frame["second_correct"].isna()).sum())
-            if n_missing:
-                yield Check(
-                    level="look here",
-                    title="Missing verdicts",
-                    text=[
-                        f"{run.label}: {n_missing:,} of {len(frame):,} pairs lack a verdict and "
-                        "are left out of every rate."
-                    ],
-                )
+            n = len(run.outcomes)
+            n_missing = n - len(scored_pairs(run.outcomes))
+            n_all_missing += n_missing
+            yield from WORDING.checks("missing", label=run.label, n_missing=n_missing, n=n)
             yield from check_answers(run)
-        if not any(
-            (run.outcomes[["first_correct", "second_correct"]].isna()).any(axis=None)
-            for run in self.report.runs
-        ):
-            yield Check(level="fine", title="All judged", text=["Every pair has both verdicts."])
+        if not n_all_missing:
+            yield from WORDING.checks("all_judged")
 
     def _check_replies(self) -> Iterator[Check]:
         """Tell how many replies hold thoughts, and which hold no answer."""
         for run in self.report.runs:
-            if "replies" not in run.checks:
-                continue
-            counts = {str(name): n for name, n in run.checks["replies"].iloc[0].items()}
-            n_all, n_thoughts = int(counts["n_replies"]), int(counts["n_with_thought"])
-            for kind, (title, sentence) in _NO_ANSWER.items():
-                if n := int(counts[f"n_{kind}"]):
-                    yield Check(
-                        level="look here",
-                        title=title,
-                        text=[f"{run.label}: {n:,} of {n_all:,} replies {sentence}"],
-                    )
-            if n_thoughts:
-                n_others = sum(
-                    int(counts[f"n_{kind}"]) for kind in ("error", "content_filter", "refusal")
-                )
-                n_without = max(0, n_all - n_thoughts - n_others)
-                rest = (
-                    f" {n_without:,} hold none; if their prompts opened a thought, they are no "
-                    "answers: say so with --thought-opened."
-                )
-                yield Check(
-                    level="look here" if n_without else "fine",
-                    title="Thoughts",
-                    text=[
-                        f"{run.label}: {n_thoughts:,} of {n_all:,} replies hold a thought, which "
-                        f"was told apart from the answer and not judged.{rest if n_without else ''}"
-                    ],
-                )
+            if "replies" in run.checks:
+                counts = run.checks["replies"].iloc[0].to_dict()
+                yield from WORDING.checks("replies", label=run.label, counts=counts)
 
     def _check_cut(self) -> Iterator[Check]:
         """Tell how many wrong answers are the beginning of a right one."""
         for run in self.report.runs:
-            if "cut_answers" not in run.checks:
-                continue
-            row = run.checks["cut_answers"].iloc[0]
-            yield Check(
-                level="look here",
-                title="Answers that were cut off",
-                text=[
-                    f"{run.label}: {int(row['n_cut']):,} of {int(row['n_answers']):,} answers end "
-                    "at the limit of tokens in the midst of an accepted answer, and count as "
-                    "wrong. Ask again with a larger --max-new-tokens: tokenizers take several "
-                    "tokens for a letter of some scripts."
-                ],
-            )
+            if "cut_answers" in run.checks:
+                row = run.checks["cut_answers"].iloc[0].to_dict()
+                yield from WORDING.checks("cut", label=run.label, row=row)
 
-    def _check_judges(self) -> Iterator[Check]:
+    def _check_judges(self) -> list[Check]:
         """Tell when runs were judged by different rules, so that they do not compare."""
         judged = {run.label: run.judged_by for run in self.report.runs}
-        if len(set(judged.values())) > 1:
-            told = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
-            yield Check(
-                level="look here",
-                title="Judged differently",
-                text=[
-                    f"{told}: a difference between these runs may be one of judges. Judge them "
-                    "alike with `surface-consistency score`."
-                ],
-            )
+        return WORDING.checks(
+            "judges", judged=judged.items() if len(set(judged.values())) > 1 else ()
+        )
 
-    def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+    def _check_noise(self, tables: Mapping[str, Table]) -> Iterable[Check]:
         """Hold the flip rate against the noise floor."""
-        held = tables["above_noise"].frame if "above_noise" in tables else None
-        for row in self._rows(tables):
-            label = str(row["model"])
-            found = []
-            if held is not None:
-                of_row = held["model"] == label
-                if self.facet is not None:
-                    of_row &= held[self.facet] == row[self.facet]
-                found = held[of_row].to_dict("records")
-            if not found:
-                yield Check(
-                    level="look here",
-                    title="No noise floor",
-                    text=[
-                        f"{label}: no prompt has a verdict on each of two answers, so a part of "
-                        "the flips may be the runner’s own noise; --repeat asks some twice."
-                    ],
-                )
-                continue
-            nearest = max(found, key=lambda one: (one["p_value_holm"], -one["difference"]))
-            above = nearest["difference"] > 0 and nearest["p_value_holm"] < 0.05
-            yield Check(
-                level="fine" if above else "look here",
-                title="Above the noise" if above else "Near the noise",
-                text=[
-                    f"{label}: between the conditions verdicts flip by ",
-                    interval_value(nearest, "difference", kind="difference"),
-                    " more than those on identical prompts asked twice; ",
-                    Value(value=float(nearest["p_value_holm"]), kind="p_value"),
-                    "." if above else ", so chance alone may do it.",
-                ],
-                anchor="contrasts",
-            )
+        noise = [(row["model"], self._nearest_noise(tables, row)) for row in self._rows(tables)]
+        return WORDING.checks("noise", noise=noise)
 
-    def _check_sizes(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+    def _nearest_noise(
+        self, tables: Mapping[str, Table], row: Mapping[Any, Any]
+    ) -> Mapping[Any, Any] | None:
+        """Find the stratum of the noise that a row of "overall" exceeds least; None for none."""
+        if "above_noise" not in tables:
+            return None
+        rows = self._rows_of(tables["above_noise"].frame, row).to_dict("records")
+        return max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
+
+    def _rows_of(self, frame: pd.DataFrame, row: Mapping[Any, Any]) -> pd.DataFrame:
+        """Choose the rows of a table that are of the model and panel of a row of "overall"."""
+        keys = ["model", *filter(None, (self.facet,))]
+        return frame[(frame[keys] == [row[key] for key in keys]).all(axis=1)]
+
+    def _check_sizes(self, tables: Mapping[str, Table]) -> list[Check]:
         """Tell where few clusters or a low accuracy limit what can be said."""
-        for row in self._rows(tables):
-            if row["n_clusters"] < _FEW_CLUSTERS:
-                yield Check(
-                    level="look here",
-                    title="Few clusters",
-                    text=[
-                        f"{row['model']}: the numbers stand on {int(row['n_clusters'])} "
-                        f"{self.clusters}; below {_FEW_CLUSTERS} intervals still hold but "
-                        "are wide, and say little."
-                    ],
-                )
-            if is_hardly_right(row):
-                yield Check(
-                    level="look here",
-                    title="Hardly anything right",
-                    text=[
-                        f"{row['model']} is hardly ever right, so that its verdicts agree by being "
-                        "wrong twice: consistency says nothing here."
-                    ],
-                )
+        return WORDING.checks(
+            "sizes",
+            rows=[row | {"is_hardly_right": is_hardly_right(row)} for row in self._rows(tables)],
+            few=_FEW_CLUSTERS,
+            clusters=self.clusters,
+        )
 
     def made(self) -> list[Made]:
         """Say how each run was made.
@@ -206,7 +127,7 @@ class PairedChecks(PairedTables):
         scoring = {} if run.scoring is None else run.scoring.settings
         report = self.report.settings.model_dump(mode="json") | {"cluster": self.report.cluster}
         settings = {**manifest.source, **manifest.settings, **scoring, **report}
-        told: dict[str, object] = {
+        shown: dict[str, object] = {
             "model": manifest.model,
             "data": manifest.data.id,
             "questions": f"{manifest.data.n_questions:,}",
@@ -219,7 +140,7 @@ class PairedChecks(PairedTables):
         }
         return Made(
             label=run.label,
-            settings={name: _setting(value) for name, value in told.items()},
+            settings={name: _setting(value) for name, value in shown.items()},
             command=self.command(run),
             signature=run.signature,
         )
@@ -244,22 +165,10 @@ class PairedChecks(PairedTables):
             Paragraphs.
         """
         first, second = self.design.conditions
-        return [
-            f"Every pair asks one fact twice, under the {first} and under the {second}. A pair is "
-            "consistent when both answers are right or both are wrong; two different wrong answers "
-            "count as consistent.",
-            f"Brackets are 95 % intervals that take {self.clusters} whole, since pairs of one of "
-            "them share an answer: Wilson’s with the number of independent pairs that they are "
-            "worth, wider where events are so few that Wilson’s would not hold, and for "
-            "differences the MOVER interval from these. p tests whether flips lean to one side, by "
-            "Obuchowski's form of McNemar's test where clusters hold several pairs, and by "
-            "McNemar's own elsewhere; by group it is corrected by Holm's method.",
-            "Two rates are compared by their difference within the same clusters, with an interval "
-            "and a test that take into account how far the two go together there, never by whether "
-            "their intervals overlap.",
-            "The noise floor is the share of verdicts that flip when the very same prompt is asked "
-            "again in other batches.",
-        ]
+        paragraphs = WORDING.paragraphs(
+            "method", first=first, second=second, clusters=self.clusters
+        )
+        return [sentence_text(one) for one in paragraphs]
 
     def warning(self) -> str:
         """Say what forbids quoting the numbers.
@@ -290,6 +199,60 @@ class PairedChecks(PairedTables):
             ("run", first.manifest.created_at[:10]),
             ("version", first.manifest.package_version),
         ]
+
+
+def check_answers(run: Run) -> list[Check]:
+    """Ask what mars the answers of a run, whatever their verdicts.
+
+    Args:
+        run: The run; its outcomes hold the judged answers.
+
+    Returns:
+        What deserves a look: judged parts that are empty; scripts without spaces under a rule that
+        takes parts of words for words, or phrases; scripts that write particles and prepositions
+        onto nouns under a rule that wants the noun alone; and plain text given to a model that has
+        a chat template.
+    """
+    columns = [run.outcomes[name].dropna() for name in TEXTS if name in run.outcomes]
+    texts = Counter(text for column in columns for text in column.tolist())
+    rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
+    takes_phrases = rule in _WHOLE_PHRASES
+    return WORDING.checks(
+        "answers",
+        label=run.label,
+        judged_by=run.judged_by,
+        most=_MANY,
+        n_texts=texts.total(),
+        n_empty=sum(n for text, n in texts.items() if not text.strip()),
+        is_first_line=run.judged_by.endswith(" on first_line"),
+        takes_phrases=takes_phrases,
+        unspaced=_share(texts, has_unspaced_script)
+        if takes_phrases or rule in _PARTS_OF_WORDS
+        else 0.0,
+        segmented=_by_words(run, rule),
+        affixing=_share(texts, _AFFIXING.search) if rule in _WHOLE_WORDS else 0.0,
+        is_plain=bool(run.manifest.runner.get("chat_template")) and _asks_in_plain_text(run),
+    )
+
+
+def _by_words(run: Run, rule: str) -> Mapping[Any, Any] | None:
+    """Find how many verdicts change where words are cut; None where nobody counted."""
+    table = run.checks.get("rules", pd.DataFrame(columns=["first_rule", "second_rule"]))
+    rows = table[(table["first_rule"] == rule) & (table["second_rule"] == "segmented")]
+    return None if rows.empty else rows.iloc[0].to_dict()
+
+
+def _share(texts: Counter[str], is_one: Callable[[str], object]) -> float:
+    """Compute the share of texts that are something."""
+    return sum(n for text, n in texts.items() if is_one(text)) / max(1, texts.total())
+
+
+def _asks_in_plain_text(run: Run) -> bool:
+    """Tell whether the first prompt of a run is a text to continue."""
+    try:
+        return next(json_objects(run.folder.prompts))[1].get("text") is not None
+    except (OSError, RecordError, StopIteration):
+        return False
 
 
 def _last(runner: Mapping[str, Any]) -> str:
