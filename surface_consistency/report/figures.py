@@ -8,6 +8,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pandas as pd
@@ -273,7 +274,7 @@ def plot_groups(
     return axes
 
 
-def _matplotlib(feature: str) -> Any:  # noqa: ANN401
+def _matplotlib(feature: str) -> ModuleType:
     """Load matplotlib."""
     try:
         import matplotlib
@@ -387,12 +388,13 @@ def _draw_scene(ax: "Axes", scene: Scene, title: str, inches: float) -> None:
 def _looks(
     styles: Mapping[str, Mapping[str, Any]],
     css: Iterable[str],
-    **looks: Any,  # noqa: ANN401 - of matplotlib
+    **looks: object,
 ) -> dict[str, Any]:
     """Gather the looks of a mark by its classes."""
+    gathered: dict[str, Any] = dict(looks)
     for name in css:
-        looks |= styles.get(name, {})
-    return looks
+        gathered |= styles.get(name, {})
+    return gathered
 
 
 def _curve(path: str) -> "Curve":
@@ -435,8 +437,8 @@ def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
             lines.append((at, low, high, (colour, alpha), dashes))
             face = colour if mark.dot.is_certain else LIGHT["page"]
             if scale.low <= mark.dot.value.value <= scale.high:
-                found = markers[_MARKERS[shape], colour, face, alpha]
-                found.append((100 * mark.dot.value.value, at))
+                points = markers[_MARKERS[shape], colour, face, alpha]
+                points.append((100 * mark.dot.value.value, at))
             if mark.high > scale.high:
                 markers[">", colour, colour, alpha].append((ends[1], at))
             if mark.low < scale.low:

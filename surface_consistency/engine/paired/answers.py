@@ -130,7 +130,7 @@ def answer_agreement(
         >>> rows[["among", "n", "same_answer"]].values.tolist()
         [['all', 4, 0.5], ['both wrong', 2, 0.5]]
     """
-    pairs = _answered(*(frame[name].tolist() for name in TEXTS))
+    pairs = _answered(*(frame[name].to_numpy(dtype=object).tolist() for name in TEXTS))
     verdicts = frame[["first_correct", "second_correct"]].astype("boolean")
     is_scored = verdicts.notna().all(axis=1).to_numpy()
     is_wrong = is_scored & ~verdicts.fillna(True).any(axis=1).to_numpy(dtype=bool)

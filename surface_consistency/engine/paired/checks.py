@@ -214,7 +214,7 @@ def check_answers(run: Run) -> list[Check]:
         a chat template.
     """
     columns = [run.outcomes[name].dropna() for name in TEXTS if name in run.outcomes]
-    texts = Counter(text for column in columns for text in column.tolist())
+    texts = Counter(text for column in columns for text in column.to_numpy(dtype=object))
     rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
     takes_phrases = rule in _WHOLE_PHRASES
     return WORDING.checks(

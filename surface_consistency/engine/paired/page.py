@@ -18,6 +18,7 @@ from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Answer,
     Answers,
+    Block,
     Dot,
     Dots,
     Finding,
@@ -36,6 +37,7 @@ __all__ = ["PairedReport", "cell_of", "fact_story"]
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
+_FOLDED: Final = ("contrasts", "check-tables")
 _MOST_NOTES: Final = 4
 """Contrasts of models that are told below the squares."""
 
@@ -131,35 +133,28 @@ class PairedReport(PairedChecks):
         Returns:
             Squares, highlights, flips by group, numbers, answers and the tables of checks.
         """
-        groups = [tables[name] for name in self.design.groupings if name in tables]
-        sections = [self.squares_section(tables)]
-        if highlights := self.highlight_blocks():
-            sections.append(Section(anchor="highlights", title="Highlights", blocks=highlights))
-        if dots := list(self.dots(tables)):
-            sections.append(Section(anchor="flips", title="Where verdicts flip", blocks=dots))
-        sections.append(
-            Section(
-                anchor="numbers",
-                title="The numbers by group" if groups else "The numbers",
-                blocks=[
-                    tables["overall"],
-                    *(tables[name] for name in ("same_answer", "generalisation") if name in tables),
-                    *groups,
-                ],
-            )
-        )
-        if tested := [tables[name] for name in tables if _is_contrast(name)]:
-            title = "Differences that were tested"
-            sections.append(Section(anchor="contrasts", title=title, blocks=tested, is_folded=True))
-        if self.report.settings.answers:
-            sections.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
         own = self._own_tables()
-        if checked := [tables[name] for name in tables if not (name in own or _is_contrast(name))]:
-            title = "Checks in numbers"
-            sections.append(
-                Section(anchor="check-tables", title=title, blocks=checked, is_folded=True)
-            )
-        return sections
+        numbers = ("overall", "same_answer", "generalisation", *self.design.groupings)
+        title = "The numbers by group" if self.design.groupings else "The numbers"
+        answers = [self.answers()] if self.report.settings.answers else []
+        tested = [tables[name] for name in tables if _is_contrast(name)]
+        checked = [tables[name] for name in tables if not (name in own or _is_contrast(name))]
+        rest: Iterable[tuple[str, str, Sequence[Block]]] = (
+            ("highlights", "Highlights", self.highlight_blocks()),
+            ("flips", "Where verdicts flip", list(self.dots(tables))),
+            ("numbers", title, [tables[name] for name in numbers if name in tables]),
+            ("contrasts", "Differences that were tested", tested),
+            ("answers", "Answers", answers),
+            ("check-tables", "Checks in numbers", checked),
+        )
+        return [
+            self.squares_section(tables),
+            *(
+                Section(anchor=anchor, title=title, blocks=blocks, is_folded=anchor in _FOLDED)
+                for anchor, title, blocks in rest
+                if blocks
+            ),
+        ]
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say the finding: the flip rate, with accuracies and noise floor beside it.
@@ -173,7 +168,7 @@ class PairedReport(PairedChecks):
         first, second = self.design.conditions
         rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
         hardly = [row for row in self._rows(tables) if is_hardly_right(row)]
-        said = {"first": first, "second": second}
+        names = {"first": first, "second": second}
         beside = [
             (row, self._same_sentence(tables, row), self._noise_sentence(tables, row))
             for row in rows
@@ -184,9 +179,9 @@ class PairedReport(PairedChecks):
                 rows=rows,
                 hardly=[self._hardly_sentence(row) for row in hardly],
                 of_facet=self._of_panel(tables),
-                **said,
+                **names,
             ),
-            standfirst=WORDING.sentence("standfirst", beside=beside, **said),
+            standfirst=WORDING.sentence("standfirst", beside=beside, **names),
             warning=self.warning(),
             chips=self.chips(),
         )
@@ -318,8 +313,8 @@ class PairedReport(PairedChecks):
                 facets = [(str(one), part) for one, part in frame.groupby(self.facet, sort=False)]
             for facet, part in facets:
                 rows = [
-                    (titles.get(group, group.replace("_", " ")), 0, [*map(self._dot, found)])
-                    for group, found in _records_by(part[part["n"] > 0], key)
+                    (titles.get(group, group.replace("_", " ")), 0, [*map(self._dot, records)])
+                    for group, records in _records_by(part[part["n"] > 0], key)
                 ]
                 is_one = len(facets) == 1
                 if rows:
@@ -412,7 +407,7 @@ class PairedReport(PairedChecks):
     def _sampled(self, run: Run, cells: Sequence[str]) -> list[int]:
         """Choose pairs by the hash of their ids: cells in turn, flips first."""
         limit = self.report.settings.answers
-        ids = run.outcomes["pair_id"].tolist()
+        ids = run.outcomes["pair_id"].to_numpy(dtype=object)
         by_cell: dict[str, list[int]] = {name: [] for name in _FLIPS_FIRST}
         for place, cell in enumerate(cells):
             by_cell[cell].append(place)

@@ -192,8 +192,9 @@ def _paired_table(
     frame: pd.DataFrame, *, keys: list[str], cluster: str, has_kappa: bool
 ) -> pd.DataFrame:
     """Compute the metrics by some columns."""
-    rates = {**PAIRED_RATES, "kappa": kappa_of_counts} if has_kappa else PAIRED_RATES
-    return with_detectable(paired_by(frame, by=keys, cluster=cluster, rates=rates))
+    kappa = {"kappa": kappa_of_counts} if has_kappa else {}
+    table = paired_by(frame, by=keys, cluster=cluster, rates={**PAIRED_RATES, **kappa})
+    return with_detectable(table)
 
 
 def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
@@ -422,7 +423,9 @@ class PairedTables(ContrastTables):
         """
         outcomes = run.outcomes
         return tuple(  # type: ignore[return-value]
-            outcomes[name].astype(object).where(outcomes[name].notna(), None).tolist()
+            pd.Series(outcomes[name].to_numpy(dtype=object))
+            .where(lambda text: text.notna(), None)
+            .tolist()
             for name in ("first_prediction", "second_prediction")
         )
 
