@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
-from surface_consistency.engine.paired_tables import table_of_runs
+from surface_consistency.engine.paired.tables import table_of_runs
 from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import Analysis, Study, find_study
 from surface_consistency.engine.verdicts import Verdicts
@@ -101,13 +101,13 @@ def report_runs(
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
     sources = f"tables/{_SOURCES}"
-    told = []
+    unmade = []
     with staged(home, first=sources, last="report.html") as beside:
         write_tables(tables, beside / "tables", runs=runs)
         try:
             _write_figures(page, beside / "figures", (settings or ReportSettings()).figures)
         except MissingDependencyError as error:
-            told.append(str(error))
+            unmade.append(str(error))
         write_page(page, beside / "report.html")
         _name_files(beside, beside / sources)
         _remove_earlier(home, beside, home / sources)
@@ -119,7 +119,7 @@ def report_runs(
         runs=runs,
         leading=_leading(page, analyses or {}),
         notes=notes,
-        warnings=told,
+        warnings=unmade,
     )
 
 
@@ -197,16 +197,16 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
     name = study_name(folders)
     if name not in VERDICTS:
         return find_study(name)
-    found = [Verdicts.of(name, RunFolder.open(one).read_manifest().settings) for one in folders]
-    first = found[0].design
-    for folder, other in zip(folders, found, strict=True):
+    verdicts = [Verdicts.of(name, RunFolder.open(one).read_manifest().settings) for one in folders]
+    first = verdicts[0].design
+    for folder, other in zip(folders, verdicts, strict=True):
         if (other.design.conditions, other.design.groupings) != (first.conditions, first.groupings):
             raise ValueError(
                 f"one report compares one pair of conditions by the same groups, but {folders[0]} "
                 f"holds {_compared(first)} and {folder} holds {_compared(other.design)}; report "
                 "them apart"
             )
-    return found[0]
+    return verdicts[0]
 
 
 def cluster_of(
@@ -286,17 +286,17 @@ def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
     if not sources.is_file():
         return
     for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
-        found = re.fullmatch(r"([0-9a-f]{64})  ((?:tables|figures)/[^/]+)", line)
-        if found is None or (report / found[2]).exists():
+        listed = re.fullmatch(r"([0-9a-f]{64})  ((?:tables|figures)/[^/]+)", line)
+        if listed is None or (report / listed[2]).exists():
             continue
-        path = home / found[2]
-        if file_digest(path) == found[1]:  # Whoever replaced it keeps it.
+        path = home / listed[2]
+        if file_digest(path) == listed[1]:  # Whoever replaced it keeps it.
             path.unlink(missing_ok=True)
 
 
 def _analysed(
     analysis: Analysis,
-    settings: Any,  # noqa: ANN401 - the analysis's settings record
+    settings: object,
     study: Study | Verdicts,
     report: Report,
     tables: Mapping[str, Table],
@@ -341,13 +341,17 @@ def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[s
     if not counts:
         return dict(tables)
     if len(runs) == 1:
-        told = f"{next(iter(counts.values()))} prompts unanswered"
+        unanswered = f"{next(iter(counts.values()))} prompts unanswered"
     elif len(counts) < 4:
-        told = "prompts unanswered: " + ", ".join(f"{n} of {name}" for name, n in counts.items())
+        unanswered = "prompts unanswered: " + ", ".join(
+            f"{n} of {name}" for name, n in counts.items()
+        )
     else:
-        told = f"prompts unanswered in {len(counts)} of {len(runs)} runs"
+        unanswered = f"prompts unanswered in {len(counts)} of {len(runs)} runs"
     return {
-        name: table if table.model is None else replace(table, caption=f"{table.caption} ({told})")
+        name: table
+        if table.model is None
+        else replace(table, caption=f"{table.caption} ({unanswered})")
         for name, table in tables.items()
     }
 

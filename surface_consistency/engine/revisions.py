@@ -6,12 +6,12 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired_tables import interval_value
 from surface_consistency.engine.study import Analysis
 from surface_consistency.engine.two_runs import read_two_runs
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.models.revisions import step_of
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run

@@ -30,7 +30,7 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
 from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.paired import PairedReport, fact_story
+from surface_consistency.engine.paired.page import PairedReport, fact_story
 from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rules import resolve_rule

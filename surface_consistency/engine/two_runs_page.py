@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Answer, Check, Finding, Part, Value
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
@@ -170,11 +170,8 @@ def _with_directions(table: Table) -> Table:
     columns = list(table.columns)
     place = next(n for n, column in enumerate(columns) if column.key == "flip_rate")
     columns[place : place + 1] = [
-        interval_column(key, title, "rate", unit, direction=direction)
-        for key, title, unit, direction in (
-            ("negative_flip_rate", "Lost", "of all, %", "lower"),
-            ("lost_of_known", "Lost", "of known, %", "lower"),
-            ("positive_flip_rate", "Gained", "of all, %", "higher"),
-        )
+        interval_column("negative_flip_rate", "Lost", "rate", "of all, %", direction="lower"),
+        interval_column("lost_of_known", "Lost", "rate", "of known, %", direction="lower"),
+        interval_column("positive_flip_rate", "Gained", "rate", "of all, %", direction="higher"),
     ]
     return replace(table, frame=frame.assign(**added), columns=columns)

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, create_model
 
 from surface_consistency.engine.design import Design
-from surface_consistency.engine.paired import PairedReport, fact_story
+from surface_consistency.engine.paired.page import PairedReport, fact_story
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.study import StudySettings
 from surface_consistency.engine.two_runs_page import RunsOutcome, RunsReport

@@ -45,12 +45,12 @@ def shown_answers(block: Answers, n_models: int) -> list[Answer]:
         sizes[answer.model] += 1
         n_bytes[answer.model] += _size(answer)
     limit = min(_A_MODEL, _A_PAGE // max(1, n_models))
-    kept: set[int] = set()
-    for (model, _), found in groups.items():
+    chosen: set[int] = set()
+    for (model, _), members in groups.items():
         most = min(limit, _BYTES / n_models / (n_bytes[model] / sizes[model]))
         factor = min(1.0, most / sizes[model])
-        kept.update(map(id, found[: math.ceil(len(found) * factor)]))
-    return [answer for answer in block.answers if id(answer) in kept]
+        chosen.update(map(id, members[: math.ceil(len(members) * factor)]))
+    return [answer for answer in block.answers if id(answer) in chosen]
 
 
 def _size(answer: Answer) -> int:
@@ -104,7 +104,7 @@ def _row(
     unique: Callable[[str], str],
 ) -> dict[str, Any]:
     """View of one pair."""
-    found = [
+    label_ids = [
         numbers[name, label] for name in block.filters for label in answer.labels.get(name, ())
     ]
     more = len(answer.accepted) - 3
@@ -115,7 +115,7 @@ def _row(
         "cell": answer.cell,
         "cell_name": names[answer.cell],
         "model": answer.model,
-        "labels": f" {' '.join(map(str, found))} " if found else "",
+        "labels": f" {' '.join(map(str, label_ids))} " if label_ids else "",
         "shown": [", ".join(answer.labels[n]) for n in block.filters if answer.labels.get(n)],
         "question": _split(answer.question, answer.surfaces[0], "surface"),
         "sides": sides,
@@ -193,6 +193,6 @@ def find_text(text: str, part: str) -> tuple[int, int] | None:
         return None
     pattern = r"[\W_]*".join(map(re.escape, words))
     for wanted in (rf"(?<!\w){pattern}(?!\w)", pattern):
-        if found := re.search(wanted, text, flags=re.IGNORECASE):
-            return found.span()
+        if match := re.search(wanted, text, flags=re.IGNORECASE):
+            return match.span()
     return None

@@ -195,7 +195,7 @@ def _mark(mark: Interval, scale: Scale, models: Sequence[str]) -> View:
         "high": _percent(scale.share(mark.high)),
         "right": mark.high > scale.high,
         "left": mark.low < scale.low,
-        "said": f"{_joined((f'{models[mark.dot.model]}:', text, interval))}, {mark.dot.n:,} pairs",
+        "alt": f"{_joined((f'{models[mark.dot.model]}:', text, interval))}, {mark.dot.n:,} pairs",
     }
 
 
@@ -205,14 +205,14 @@ def _heat_cells(row: DotRow, shown: Sequence[int], top: float) -> Iterator[View]
     for index in shown:
         mark = by_model.get(index)
         if mark is None:
-            yield {"css": "soft", "text": "·", "said": "", "is_bold": False}
+            yield {"css": "soft", "text": "·", "alt": "", "is_bold": False}
             continue
         value = mark.dot.value
         step = "few" if mark.is_faded else f"heat-{min(5, int(6 * value.value / top))}"
         yield {
             "css": step,
             "text": format_number(value.value),
-            "said": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
+            "alt": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
             "is_bold": mark.dot.is_above_noise and not mark.is_faded and not mark.is_wilson,
         }
 
@@ -266,14 +266,14 @@ def bars_view(block: Bars, models: Sequence[str]) -> View:
                 "x": _percent(x),
                 "width": _percent(width),
                 "text": f"{count:,}" if 300 * width > 8 * len(f"{count:,}") + 14 else "",
-                "said": f"{name} {count:,} ({format_number(count / n)}\u00a0%)",
+                "alt": f"{name} {count:,} ({format_number(count / n)}\u00a0%)",
             }
             for (name, cell), count, (x, width) in zip(
                 block.parts, counts, bars_cells(counts), strict=True
             )
             if count
         ]
-        rest = [part["said"] for part in parts if not part["text"]]
+        rest = [part["alt"] for part in parts if not part["text"]]
         rows.append(
             {
                 "label": label,
@@ -281,7 +281,7 @@ def bars_view(block: Bars, models: Sequence[str]) -> View:
                 "n": f"{n:,}",
                 "parts": parts,
                 "rest": ", ".join(rest) if n else "nothing to show",
-                "said": f"{label}: {', '.join(part['said'] for part in parts)}",
+                "alt": f"{label}: {', '.join(part['alt'] for part in parts)}",
             }
         )
     return {"block": block, "rows": rows}
@@ -345,13 +345,17 @@ def heat_values(block: Heat) -> list[float]:
 def _heat_map_cell(value: float, top: float, where: str, is_wide: bool) -> View:
     """View of one cell."""
     if not math.isfinite(value):
-        return {"css": "soft", "text": "" if is_wide else "·", "said": f"{where}: not defined"}
+        return {
+            "css": "soft",
+            "text": "" if is_wide else "·",
+            "alt": f"{where}: not defined",
+        }
     step = min(5, int(6 * abs(value) / top)) if top else 0
-    said = format_number(value)
+    alt = format_number(value)
     return {
         "css": f"{'cold' if value < 0 else 'heat'}-{step}",
-        "text": "" if is_wide else said,
-        "said": f"{where}: {said}\u00a0%",
+        "text": "" if is_wide else alt,
+        "alt": f"{where}: {alt}\u00a0%",
     }
 
 

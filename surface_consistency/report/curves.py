@@ -58,12 +58,17 @@ def lines_scene(block: Lines) -> Scene:
     marks.append(Words(x=242, y=height - 4, text=block.x_title, anchor="middle"))
     for series in block.series:
         marks += _curve(series, place, has_texts=len(points) <= 7)
-    said = (
+    alt = (
         f"{series.label} at {tick_text(point.x, False)}: {value_text(point.value)}"
         for series in block.series
         for point in series.points
     )
-    return Scene(width=440, height=height, marks=marks, said=f"{block.title}: {'; '.join(said)}")
+    return Scene(
+        width=440,
+        height=height,
+        marks=marks,
+        alt=f"{block.title}: {'; '.join(alt)}",
+    )
 
 
 _Place = Callable[[float, float], tuple[float, float]]

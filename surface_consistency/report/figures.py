@@ -8,7 +8,8 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pandas as pd
 
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Curve
-
-    from surface_consistency.metrics import PairedTable
 
 __all__ = ["FIGURE_STYLE", "FigureFormat", "plot_groups", "plot_square", "write_figures"]
 
@@ -154,8 +153,28 @@ def _rendered(figure: "Figure", kind: FigureFormat) -> bytes:
     return content.getvalue()
 
 
+class PairedCounts(Protocol):
+    """Counts of paired verdicts, such as a `PairedTable` of the metrics."""
+
+    @property
+    def both(self) -> int:
+        """Pairs right under both conditions."""
+
+    @property
+    def first_only(self) -> int:
+        """Pairs right under the first condition only."""
+
+    @property
+    def second_only(self) -> int:
+        """Pairs right under the second condition only."""
+
+    @property
+    def neither(self) -> int:
+        """Pairs wrong under both conditions."""
+
+
 def plot_square(
-    table: "PairedTable",
+    table: PairedCounts,
     *,
     ax: "Axes | None" = None,
     conditions: tuple[str, str] = ("first", "second"),
@@ -255,7 +274,7 @@ def plot_groups(
     return axes
 
 
-def _matplotlib(feature: str) -> Any:  # noqa: ANN401
+def _matplotlib(feature: str) -> ModuleType:
     """Load matplotlib."""
     try:
         import matplotlib
@@ -369,12 +388,13 @@ def _draw_scene(ax: "Axes", scene: Scene, title: str, inches: float) -> None:
 def _looks(
     styles: Mapping[str, Mapping[str, Any]],
     css: Iterable[str],
-    **looks: Any,  # noqa: ANN401 - of matplotlib
+    **looks: object,
 ) -> dict[str, Any]:
     """Gather the looks of a mark by its classes."""
+    gathered: dict[str, Any] = dict(looks)
     for name in css:
-        looks |= styles.get(name, {})
-    return looks
+        gathered |= styles.get(name, {})
+    return gathered
 
 
 def _curve(path: str) -> "Curve":
@@ -417,8 +437,8 @@ def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
             lines.append((at, low, high, (colour, alpha), dashes))
             face = colour if mark.dot.is_certain else LIGHT["page"]
             if scale.low <= mark.dot.value.value <= scale.high:
-                found = markers[_MARKERS[shape], colour, face, alpha]
-                found.append((100 * mark.dot.value.value, at))
+                points = markers[_MARKERS[shape], colour, face, alpha]
+                points.append((100 * mark.dot.value.value, at))
             if mark.high > scale.high:
                 markers[">", colour, colour, alpha].append((ends[1], at))
             if mark.low < scale.low:

@@ -86,10 +86,10 @@ def flow_scene(block: Flow) -> Scene:
         for state in range(n_states - 1)
         for path in _calm_first(paths)
     ]  # fmt: skip
-    said = "; ".join(f"{name} {value_text(value)} right" for name, _, value in block.states)
+    alt = "; ".join(f"{name} {value_text(value)} right" for name, _, value in block.states)
     return Scene(
         width=800, height=_TOP + _HEIGHT + 12, marks=[*ribbons, *boxes, *heads, *labels],
-        said=f"{block.title}: {said}",
+        alt=f"{block.title}: {alt}",
     )  # fmt: skip
 
 

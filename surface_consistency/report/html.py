@@ -206,19 +206,19 @@ class _Views:
 
 def _side_by_side(panes: Sequence[View]) -> list[View]:
     """Put large squares of the same cells that follow each other into one row."""
-    found: list[View] = []
+    rows: list[View] = []
     for pane in panes:
-        last = found[-1] if found else {}
+        last = rows[-1] if rows else {}
         if (
             "squares" in pane
             and not (pane["is_small"] or last.get("is_small", True) or last["note"])
             and pane["legend"] == last["legend"]
         ):
             merged = {"squares": [*last["squares"], *pane["squares"]], "note": pane["note"]}
-            found[-1] = last | merged
+            rows[-1] = last | merged
         else:
-            found.append(pane)
-    return found
+            rows.append(pane)
+    return rows
 
 
 def _check_anchors(page: Page) -> None:
@@ -240,10 +240,10 @@ def _check_anchors(page: Page) -> None:
 
 def _trust(checks: Sequence[Check]) -> list[tuple[str, str, int, int]]:
     """Gather the strip below the finding: level, title, how often, place of the first."""
-    found: dict[tuple[str, str], list[int]] = {}
+    strip: dict[tuple[str, str], list[int]] = {}
     for place, check in enumerate(checks, 1):
-        found.setdefault((check.level, check.title), []).append(place)
-    return [(*key, len(places), places[0]) for key, places in found.items()]
+        strip.setdefault((check.level, check.title), []).append(place)
+    return [(*key, len(places), places[0]) for key, places in strip.items()]
 
 
 def _table_view(table: Table, models: Sequence[str]) -> View:
@@ -269,7 +269,7 @@ def _table_view(table: Table, models: Sequence[str]) -> View:
     notes = [table.note, f"Bars: {bars}." if bars else ""]
     if any(row["is_few"] for row in rows):
         notes.append(f"Grey rows stand on fewer than {FEW_CLUSTERS}.")
-    spans = [(title, len(list(found))) for title, found in groupby(columns, lambda c: c.group)]
+    spans = [(title, len(list(group))) for title, group in groupby(columns, lambda c: c.group)]
     return {
         "table": table,
         "groups": spans if any(title for title, _ in spans) else [],

@@ -100,7 +100,7 @@ class Scene:
     marks: Sequence[Mark]
     """What is drawn, in this order."""
 
-    said: str
+    alt: str
     """What it shows, in words."""
 
 

@@ -31,7 +31,7 @@ def small_square(
         The picture, 100 wide and high.
     """
     marks = _square_marks(square_cells(square), names, side=100, top=0, go=go)
-    return Scene(width=100, height=100, marks=marks, said=_counted(square, names))
+    return Scene(width=100, height=100, marks=marks, alt=_counted(square, names))
 
 
 def square_scene(
@@ -68,7 +68,7 @@ def square_scene(
                 outside, beside = _label_beside(cell, name, beside)
                 marks += outside
         marks += _column_heads(condition, cells)
-    return Scene(width=_SIDE + 108, height=below + 8, marks=marks, said=_counted(square, names))
+    return Scene(width=_SIDE + 108, height=below + 8, marks=marks, alt=_counted(square, names))
 
 
 def _counted(square: Square, names: Sequence[str]) -> str:
@@ -95,9 +95,9 @@ def _square_marks(
         x, y, width, height = (side * size for size in (cell.x, cell.y, cell.width, cell.height))
         if cell.count:
             css, link = f"c-{cell.cell}", "" if go is None else urlencode({"cell": cell.cell, **go})
-            said = f"{names[place]}: {cell.count:,}, {format_number(cell.share)} %" if names else ""
+            alt = f"{names[place]}: {cell.count:,}, {format_number(cell.share)} %" if names else ""
             size = {"width": width, "height": height}
-            marks.append(Box(css=css, x=x, y=top + y, **size, title=said, go=link))
+            marks.append(Box(css=css, x=x, y=top + y, **size, title=alt, go=link))
         elif names and not math.isnan(cell.share):
             flat = top if cell.cell in ("both", "second_only") else top + side
             ends = (x, top + y, x, top + y + height) if width == 0 else (x, flat, x + width, flat)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 
@@ -70,7 +70,9 @@ def interval_column(
     title: str,
     kind: ColumnKind = "rate",
     unit: str = "",
-    **shown: Any,  # noqa: ANN401
+    *,
+    direction: Direction = "neither",
+    on_phones: bool = True,
 ) -> Column:
     """Describe a column whose interval stands in the columns `<key>_low` and `<key>_high`.
 
@@ -79,13 +81,17 @@ def interval_column(
         title: Heading.
         kind: How its cells are set.
         unit: Unit under the heading; none by default.
-        shown: Further fields of `Column`.
+        direction: Which values are better.
+        on_phones: Whether narrow screens show it.
 
     Returns:
         The column.
     """
     low, high = f"{key}_low", f"{key}_high"
-    return Column(key=key, title=title, kind=kind, unit=unit, low=low, high=high, **shown)
+    return Column(
+        key=key, title=title, kind=kind, unit=unit, low=low, high=high,
+        direction=direction, on_phones=on_phones,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

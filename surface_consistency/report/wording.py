@@ -45,46 +45,46 @@ class Wording:
         }
         self._template = environment.get_template(name)
 
-    def paragraphs(self, block: str, **said: object) -> list[list[Part]]:
+    def paragraphs(self, block: str, **facts: object) -> list[list[Part]]:
         """Set a block.
 
         Args:
             block: Its name in the template.
-            said: What its sentences are made of.
+            facts: What its sentences are made of.
 
         Returns:
-            Its paragraphs, each of words and numbers; texts among `said` stand as they are, and
+            Its paragraphs, each of words and numbers; texts among `facts` stand as they are, and
                 lists of words and numbers too.
         """
-        text, values = self._set(block, said)
+        text, values = self._set(block, facts)
         return [_parts(one, values) for one in re.split(r"\n\s*\n", text) if one.strip()]
 
-    def sentence(self, block: str, **said: object) -> list[Part]:
+    def sentence(self, block: str, **facts: object) -> list[Part]:
         """Set a block as one paragraph.
 
         Args:
             block: Its name.
-            said: What it is made of.
+            facts: What it is made of.
 
         Returns:
             Words and numbers; none where there is nothing to say.
         """
-        text, values = self._set(block, said)
+        text, values = self._set(block, facts)
         return _parts(text, values)
 
-    def checks(self, block: str, **said: object) -> list[Check]:
+    def checks(self, block: str, **facts: object) -> list[Check]:
         """Set the checks of a block.
 
         Args:
             block: Its name.
-            said: What they are made of.
+            facts: What they are made of.
 
         Returns:
             One check for each line such as "## look here: Few facts (#numbers)", with its title and
             the anchor of its evidence, and what follows that line as its text.
         """
-        text, values = self._set(block, said)
-        _, *found = _CHECK.split(text)
+        text, values = self._set(block, facts)
+        _, *checks = _CHECK.split(text)
         return [
             Check(
                 level=_words(level, values),  # type: ignore[arg-type]
@@ -92,13 +92,13 @@ class Wording:
                 anchor=anchor,
                 text=_parts(body, values),
             )
-            for level, title, anchor, body in zip(*[iter(found)] * 4, strict=True)
+            for level, title, anchor, body in zip(*[iter(checks)] * 4, strict=True)
         ]
 
-    def _set(self, block: str, said: Mapping[str, object]) -> tuple[str, list[Any]]:
+    def _set(self, block: str, facts: Mapping[str, object]) -> tuple[str, list[Any]]:
         """Render a block; what is put into it stands apart, so that nothing of it is markup."""
         values: list[Any] = []
-        context = self._template.new_context({**said, "_values": values})
+        context = self._template.new_context({**facts, "_values": values})
         return "".join(self._template.blocks[block](context)), values
 
 

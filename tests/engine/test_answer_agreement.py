@@ -8,13 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.answer_agreement import (
-    answer_agreement,
-    check_answers,
-    same_answers,
-)
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.judging.judges import RuleJudge
+from surface_consistency.engine.paired.answers import answer_agreement, same_answers
+from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.study import RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
 from surface_consistency.matching import match_segmented

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import paired_tables, report as reporting
+from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report, ReportSettings
-from surface_consistency.engine.paired_tables import detectable_note, with_detectable
+from surface_consistency.engine.paired import tables as paired_tables
+from surface_consistency.engine.paired.tables import detectable_note, with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import SurfaceConsistencyWarning
@@ -378,7 +379,7 @@ def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, no
 
     assert tables["noise_floor"].frame["model"].tolist() == [label]
     assert "No noise floor" not in titles(page)
-    assert "Identical prompts asked twice flip " in page.finding.standfirst
+    assert "Identical prompts asked twice flip" in sentence_text(page.finding.standfirst)
 
 
 def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest, tmp_path):

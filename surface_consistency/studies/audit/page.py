@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired_tables import COUNTS, detectable_note, with_detectable
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.tables import COUNTS, detectable_note, with_detectable
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired_tables import model_dots
+from surface_consistency.engine.paired.tables import model_dots
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics import (

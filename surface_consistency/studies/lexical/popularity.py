@@ -14,7 +14,7 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired_tables import model_dots, paired_columns
+from surface_consistency.engine.paired.tables import model_dots, paired_columns
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.metrics import Intervals, adjust_p_values, paired_by, relative_change
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Section

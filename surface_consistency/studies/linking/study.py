@@ -18,8 +18,7 @@ from pydantic import Field
 
 from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired_tables import interval_value
+from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.study import Plan, PromptGroup, Study, StudySettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import Intervals, clustered_auc, linking_by
@@ -28,6 +27,7 @@ from surface_consistency.models.options import check_scores_of_options
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
 from surface_consistency.report.columns import COLUMNS, catalogue
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Finding, Part, Section
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate

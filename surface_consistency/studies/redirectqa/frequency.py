@@ -13,7 +13,6 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired_tables import interval_value
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import (
     DataError,
@@ -25,6 +24,7 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Check, Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.counts import read_counts

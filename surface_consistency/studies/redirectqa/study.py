@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
-from surface_consistency.engine.paired import PairedReport
+from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.score import align_predictions
 from surface_consistency.engine.selection import tell_limit
 from surface_consistency.engine.study import (

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.paired import PairedReport, cell_of
-from surface_consistency.engine.paired_tables import TEST_NAMES, is_hardly_right, with_detectable
+from surface_consistency.engine.paired.page import PairedReport, cell_of
+from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import PairedTable
 from surface_consistency.report.numbers import interval_value, sentence_text

@@ -1,17 +1,23 @@
 """Tables of any paired study: what holds wherever there are two verdicts on one fact."""
 
+import functools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.answer_agreement import answer_agreement
-from surface_consistency.engine.contrast_tables import COUNTS, ContrastTables
+from surface_consistency.engine.paired.answers import answer_agreement
+from surface_consistency.engine.paired.contrasts import (
+    COUNTS,
+    VERDICTS,
+    ContrastTables,
+    scored_pairs,
+)
+from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
     PAIRED_RATES,
@@ -21,9 +27,11 @@ from surface_consistency.metrics import (
     paired_by,
     pooled_rates,
 )
+from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Dot
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulate import describe
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
 
@@ -32,7 +40,6 @@ __all__ = [
     "TEST_NAMES",
     "PairedTables",
     "detectable_note",
-    "interval_value",
     "is_hardly_right",
     "model_dots",
     "paired_columns",
@@ -48,7 +55,6 @@ TEST_NAMES: Final[Mapping[str, str]] = {
 }
 """Names of tests for people."""
 
-_VERDICTS: Final = ("first_correct", "second_correct")
 _FEW_ROWS: Final = 50_000
 """Pairs for which further processes do not pay."""
 _REACHING: Final = ("flip_rate", "accuracy_difference")
@@ -69,8 +75,8 @@ def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
     events = (rows["first_only"] + rows["second_only"]).to_numpy(dtype=np.float64) / weights
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = pooled_rates(events, trials)
-    return np.stack([found.rates, found.low, found.high])
+        pooled = pooled_rates(events, trials)
+    return np.stack([pooled.rates, pooled.low, pooled.high])
 
 
 def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
@@ -127,27 +133,18 @@ def paired_columns(
     Returns:
         The columns that people see: pairs, clusters, square, flips, accuracies, difference, test.
     """
-    first, second = conditions
     p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
     return [
         *labels,
-        Column(key="n", title="Pairs", kind="count"),
+        COLUMNS["n"],
         Column(key="n_clusters", title=cluster.capitalize(), kind="count", on_phones=False),
         Column(key="square", title="Square", kind="square", cells=COUNTS),
         interval_column("flip_rate", "Flips", "rate", "%", direction="lower"),
-        Column(
-            key="first_accuracy",
-            title=first.capitalize(),
-            kind="rate",
-            unit="right, %",
-            direction="higher",
-        ),
-        Column(
-            key="second_accuracy",
-            title=second.capitalize(),
-            kind="rate",
-            unit="right, %",
-            direction="higher",
+        *(
+            Column(
+                key=key, title=name.capitalize(), kind="rate", unit="right, %", direction="higher"
+            )
+            for key, name in zip(("first_accuracy", "second_accuracy"), conditions, strict=True)
         ),
         interval_column(
             "accuracy_difference", "Difference", "difference", "points", direction="higher"
@@ -191,25 +188,12 @@ def table_of_runs(
     return Table(frame=frame, caption=caption, columns=columns)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Paired:
-    """The pairs of one model, and how to compare their verdicts."""
-
-    frame: pd.DataFrame
-    keys: list[str]
-    cluster: str
-    has_kappa: bool
-
-
-def _paired_table(task: _Paired) -> pd.DataFrame:
+def _paired_table(
+    frame: pd.DataFrame, *, keys: list[str], cluster: str, has_kappa: bool
+) -> pd.DataFrame:
     """Compute the metrics by some columns."""
-    kappa = {"kappa": kappa_of_counts} if task.has_kappa else {}
-    table = paired_by(
-        task.frame,
-        by=task.keys,
-        cluster=task.cluster,
-        rates={**PAIRED_RATES, **kappa},
-    )
+    kappa = {"kappa": kappa_of_counts} if has_kappa else {}
+    table = paired_by(frame, by=keys, cluster=cluster, rates={**PAIRED_RATES, **kappa})
     return with_detectable(table)
 
 
@@ -225,19 +209,19 @@ def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
         its design effect where that is above 1; NaN where none could be found, and below ten
         clusters, which do not tell the design effect.
     """
-    found = []
+    differences = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         for row in table.to_dict("records"):
             effect = max(1.0, row["design_effect"]) if row["design_effect"] > 0 else 1.0
-            found.append(
+            differences.append(
                 minimum_detectable_difference(
                     int(row["n"]), discordant_rate=float(row["flip_rate"]), design_effect=effect
                 )
                 if row["flip_rate"] > 0 and row.get("n_clusters", math.inf) >= _FEWEST_CLUSTERS
                 else math.nan
             )
-    return table.assign(detectable_difference=np.asarray(found, dtype=np.float64))
+    return table.assign(detectable_difference=np.asarray(differences, dtype=np.float64))
 
 
 def detectable_note(frame: pd.DataFrame) -> str:
@@ -251,20 +235,11 @@ def detectable_note(frame: pd.DataFrame) -> str:
     """
     known = frame.loc[frame["n"] > 0, "detectable_difference"].dropna()
     n_without = int((frame["n"] > 0).sum()) - len(known)
-    told = []
+    span = ""
     if len(known):
         low, high = (f"{100 * end:.1f}" for end in (known.min(), known.max()))
         span = low if low == high else f"{low} to {high}, by row"
-        told.append(
-            "With so many pairs the test finds a difference of at least this many points with a "
-            f"probability of 80 %: {span}."
-        )
-    if n_without:
-        told.append(
-            f"In {n_without} of {n_without + len(known)} rows the test could hardly have found any "
-            "difference: that it finds none there means nothing."
-        )
-    return " ".join(told)
+    return note("detectable_note", span=span, n_without=n_without, n=n_without + len(known))
 
 
 class PairedTables(ContrastTables):
@@ -335,27 +310,20 @@ class PairedTables(ContrastTables):
         if len(above):
             places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))
             frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
-        note = (
-            "p is corrected by Holm's method for the rows of a model; the column beside it says by "
-            "which test: Obuchowski's where clusters hold several pairs. "
-        )
         order = [*labels[len(heads) :], *heads]
         shown = self.score_columns(self.label_columns(order), adjusted=True)
-        if not np.isnan(pooled[0]).all():
+        is_pooled = not np.isnan(pooled[0]).all()
+        if is_pooled:
             ends = ("", "_low", "_high")
             frame = frame.assign(
                 **{f"flip_rate_pooled{end}": row for end, row in zip(ends, pooled, strict=True)}
             )
             shown.append(interval_column("flip_rate_pooled", "Pooled", "rate", "flips, %"))
-            note += (
-                "Pooled draws the flip rate of a small group towards that of all, as far as groups "
-                "differ by no more than chance (beta-binomial). "
-            )
         return Table(
             frame=frame,
             caption=name.replace("_", " ").capitalize(),
             columns=shown,
-            note=note + detectable_note(frame),
+            note=note("groups_note", is_pooled=is_pooled, detectable=detectable_note(frame)),
             few="n_clusters",
         )
 
@@ -367,8 +335,8 @@ class PairedTables(ContrastTables):
             study knows a single one, or the outcomes hold no other.
         """
         held = [name for name in self.design.clusters if self.frame[name].notna().all()]
-        is_scored = self.frame["first_correct"].notna() & self.frame["second_correct"].notna()
-        if len(held) < 2 or not is_scored.any():
+        scored = scored_pairs(self.frame)
+        if len(held) < 2 or scored.empty:
             return {}
         keys = self.design.keys()
         parts = []
@@ -377,7 +345,7 @@ class PairedTables(ContrastTables):
                 # A single cluster has no interval, as the table says.
                 warnings.simplefilter("ignore", UndefinedMetricWarning)
                 table = paired_by(
-                    self.frame[is_scored],
+                    scored,
                     by=keys,
                     cluster=name,
                     rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
@@ -387,19 +355,16 @@ class PairedTables(ContrastTables):
             table.insert(len(keys), "cluster", self.design.clusters[name])
             parts.append(table)
         return {
-            "generalisation": Table(
-                frame=pd.concat(parts, ignore_index=True),
-                caption="How far the numbers reach",
-                note="An interval that takes subjects whole holds for other subjects of the same "
-                "relations; one that takes relations whole also for other relations, as far as "
-                "those asked are a sample of them.",
-                columns=[
+            "generalisation": describe(
+                pd.concat(parts, ignore_index=True),
+                "How far the numbers reach",
+                [
                     *self.label_columns(keys),
                     Column(key="cluster", title="For other"),
-                    Column(key="n_clusters", title="Number", kind="count"),
-                    interval_column("flip_rate", "Flips", "rate", "%"),
-                    interval_column("accuracy_difference", "Difference", "difference", "points"),
+                    "n_clusters flip_rate accuracy_difference",
                 ],
+                titles={"n_clusters": "Number"},
+                note=note("generalisation_note"),
                 few="n_clusters",
             )
         }
@@ -430,27 +395,19 @@ class PairedTables(ContrastTables):
         if frame.empty:
             return {}
         rules = dict.fromkeys(self.answer_rule(run) for run in self.report.runs)
-        shown = self.label_columns(keys)
         among = {"all": "all", "both wrong": "wrong both times"}
         return {
-            "same_answer": Table(
-                frame=self._sorted(frame.rename(columns=dict(self.design.exploded_names)), keys),
-                caption="Pairs with the same answer",
-                note="The same verdict is not the same answer: two wrong answers may differ. Words "
-                "are compared after normalisation, without order or wording forgiven; the rule "
-                f"{' / '.join(rules)} takes one answer for the other where it would accept it.",
-                columns=[
-                    *shown,
+            "same_answer": describe(
+                self._sorted(frame.rename(columns=dict(self.design.exploded_names)), keys),
+                "Pairs with the same answer",
+                [
+                    *self.label_columns(keys),
                     Column(key="among", title="Among", labels=among),
-                    Column(key="n", title="Pairs", kind="count"),
-                    *(
-                        interval_column(key, title, "rate", "%")
-                        for key, title in (
-                            ("same_answer", "Same words"),
-                            ("same_by_rule", "Same by the rule"),
-                        )
-                    ),
+                    "n",
+                    interval_column("same_answer", "Same words", "rate", "%"),
+                    interval_column("same_by_rule", "Same by the rule", "rate", "%"),
                 ],
+                note=note("same_answer_note", rules=list(rules)),
                 few="n_clusters",
             )
         }
@@ -466,7 +423,9 @@ class PairedTables(ContrastTables):
         """
         outcomes = run.outcomes
         return tuple(  # type: ignore[return-value]
-            outcomes[name].astype(object).where(outcomes[name].notna(), None).tolist()
+            pd.Series(outcomes[name].to_numpy(dtype=object))
+            .where(lambda text: text.notna(), None)
+            .tolist()
             for name in ("first_prediction", "second_prediction")
         )
 
@@ -499,18 +458,11 @@ class PairedTables(ContrastTables):
     def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
         """Compute the metrics by some columns; sort the rows for reading."""
         cluster = self._cluster_within(keys)
-        wanted = list(dict.fromkeys([*keys, cluster, *_VERDICTS]))
-        tasks = [
-            _Paired(
-                frame=run.outcomes[wanted],
-                keys=keys,
-                cluster=cluster,
-                has_kappa=has_kappa,
-            )
-            for run in self.report.runs
-        ]
-        n_rows = sum(len(task.frame) for task in tasks)
-        parts = map_processes(_paired_table, tasks, n_workers=None if n_rows > _FEW_ROWS else 1)
+        wanted = list(dict.fromkeys([*keys, cluster, *VERDICTS]))
+        frames = [run.outcomes[wanted] for run in self.report.runs]
+        compute = functools.partial(_paired_table, keys=keys, cluster=cluster, has_kappa=has_kappa)
+        is_large = sum(map(len, frames)) > _FEW_ROWS
+        parts = map_processes(compute, frames, n_workers=None if is_large else 1)
         table = pd.concat(parts, ignore_index=True)
         return self._sorted(table.rename(columns=dict(self.design.exploded_names)), keys)
 
@@ -532,11 +484,11 @@ class PairedTables(ContrastTables):
         rows = sorted(range(len(table)), key=places.__getitem__)
         return table.iloc[rows].reset_index(drop=True)
 
-    def _rank(self, name: str, value: Any) -> tuple[int, str]:  # noqa: ANN401
+    def _rank(self, name: str, value: object) -> tuple[int, str]:
         """Order labels as the study does; those that it does not list follow by name."""
         order = self.index if name == "model" else self.design.labels.get(name, {})
         places = list(order)
-        return (places.index(value) if value in order else len(places), str(value))
+        return (places.index(value) if value in places else len(places), str(value))
 
     def _rows(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
         """Give the rows of "overall" of the first panel, one a model, where there is a pair."""

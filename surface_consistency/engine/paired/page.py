@@ -9,18 +9,16 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.paired_checks import PairedChecks
-from surface_consistency.engine.paired_tables import (
-    COUNTS,
-    TEST_NAMES,
-    interval_value,
-    is_hardly_right,
-    table_of_runs,
-)
+from surface_consistency.engine.paired.checks import PairedChecks
+from surface_consistency.engine.paired.contrasts import COUNTS, VERDICTS
+from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, table_of_runs
+from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Answer,
     Answers,
+    Block,
     Dot,
     Dots,
     Finding,
@@ -37,12 +35,11 @@ from surface_consistency.schemas import PairedOutcome
 
 __all__ = ["PairedReport", "cell_of", "fact_story"]
 
-_CELLS: Final = {
-    (True, True): "both",
-    (True, False): "first_only",
-    (False, True): "second_only",
-    (False, False): "neither",
-}
+_CELLS: Final = (*COUNTS, "missing")
+_FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
+_FOLDED: Final = ("contrasts", "check-tables")
+_MOST_NOTES: Final = 4
+"""Contrasts of models that are told below the squares."""
 
 
 def cell_of(first: object, second: object) -> str:
@@ -57,7 +54,14 @@ def cell_of(first: object, second: object) -> str:
     """
     if pd.isna(first) or pd.isna(second):  # type: ignore[call-overload]
         return "missing"
-    return _CELLS[bool(first), bool(second)]
+    return _CELLS[2 * (not first) + (not second)]
+
+
+def _cells(outcomes: pd.DataFrame) -> list[str]:
+    """Name the cell of each pair, as `cell_of` does."""
+    first, second = (outcomes[name].astype("boolean") for name in VERDICTS)
+    codes = (2 * (~first).astype("Int8") + (~second).astype("Int8")).fillna(4)
+    return [_CELLS[code] for code in codes.tolist()]
 
 
 def fact_story(
@@ -85,9 +89,9 @@ def fact_story(
     for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
         lines.append(f"{row['pair_id']}, by {run.label}")
         for side in ("first", "second"):
-            said = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
+            text = json.dumps(row.get(f"{side}_prediction"), ensure_ascii=False)
             verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
-            lines.append(f"  {row[f'{side}_condition']}: {said} ({verdict})")
+            lines.append(f"  {row[f'{side}_condition']}: {text} ({verdict})")
     return "\n".join(lines)
 
 
@@ -129,42 +133,28 @@ class PairedReport(PairedChecks):
         Returns:
             Squares, highlights, flips by group, numbers, answers and the tables of checks.
         """
-        groups = [tables[name] for name in self.design.groupings if name in tables]
-        sections = [self.squares_section(tables)]
-        if highlights := self.highlight_blocks():
-            sections.append(Section(anchor="highlights", title="Highlights", blocks=highlights))
-        if dots := list(self.dots(tables)):
-            sections.append(Section(anchor="flips", title="Where verdicts flip", blocks=dots))
-        sections.append(
-            Section(
-                anchor="numbers",
-                title="The numbers by group" if groups else "The numbers",
-                blocks=[
-                    tables["overall"],
-                    *(tables[name] for name in ("same_answer", "generalisation") if name in tables),
-                    *groups,
-                ],
-            )
-        )
-        if held := [tables[name] for name in tables if _is_contrast(name)]:
-            sections.append(
-                Section(
-                    anchor="contrasts",
-                    title="Differences that were tested",
-                    blocks=held,
-                    is_folded=True,
-                )
-            )
-        if self.report.settings.answers:
-            sections.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
         own = self._own_tables()
-        if checked := [tables[name] for name in tables if not (name in own or _is_contrast(name))]:
-            sections.append(
-                Section(
-                    anchor="check-tables", title="Checks in numbers", blocks=checked, is_folded=True
-                )
-            )
-        return sections
+        numbers = ("overall", "same_answer", "generalisation", *self.design.groupings)
+        title = "The numbers by group" if self.design.groupings else "The numbers"
+        answers = [self.answers()] if self.report.settings.answers else []
+        tested = [tables[name] for name in tables if _is_contrast(name)]
+        checked = [tables[name] for name in tables if not (name in own or _is_contrast(name))]
+        rest: Iterable[tuple[str, str, Sequence[Block]]] = (
+            ("highlights", "Highlights", self.highlight_blocks()),
+            ("flips", "Where verdicts flip", list(self.dots(tables))),
+            ("numbers", title, [tables[name] for name in numbers if name in tables]),
+            ("contrasts", "Differences that were tested", tested),
+            ("answers", "Answers", answers),
+            ("check-tables", "Checks in numbers", checked),
+        )
+        return [
+            self.squares_section(tables),
+            *(
+                Section(anchor=anchor, title=title, blocks=blocks, is_folded=anchor in _FOLDED)
+                for anchor, title, blocks in rest
+                if blocks
+            ),
+        ]
 
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say the finding: the flip rate, with accuracies and noise floor beside it.
@@ -176,32 +166,24 @@ class PairedReport(PairedChecks):
             The finding.
         """
         first, second = self.design.conditions
-        rows = self._rows(tables)
-        of_panel = self._of_panel(tables)
-        sentence: list[Part] = []
-        standfirst: list[Part] = []
-        for row in rows:
-            if is_hardly_right(row):
-                continue
-            sentence.append(", " if sentence else f"The {second} in place of the {first} flips ")
-            sentence += [interval_value(row, "flip_rate", tone="lost")]
-            sentence.append(f" of {row['model']}’s verdicts{of_panel}")
-            standfirst += [
-                f"{row['model']} is right on ",
-                interval_value(row, "first_accuracy", tone="strong"),
-                f" under the {first} and on ",
-                interval_value(row, "second_accuracy", tone="strong"),
-                f" under the {second}; of its {int(row['first_only'] + row['second_only']):,} "
-                f"flips {int(row['first_only']):,} go from right to wrong. ",
-            ]
-            standfirst += self._same_sentence(tables, row)
-            standfirst += self._noise_sentence(tables, row)
-        sentence += [". "] if sentence else []
-        for row in filter(is_hardly_right, rows):
-            sentence += self._hardly_sentence(row)
-        sentence = [*sentence[:-1], str(sentence[-1]).rstrip()] if sentence else ["No pair."]
+        rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
+        hardly = [row for row in self._rows(tables) if is_hardly_right(row)]
+        names = {"first": first, "second": second}
+        beside = [
+            (row, self._same_sentence(tables, row), self._noise_sentence(tables, row))
+            for row in rows
+        ]
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=WORDING.sentence(
+                "finding",
+                rows=rows,
+                hardly=[self._hardly_sentence(row) for row in hardly],
+                of_facet=self._of_panel(tables),
+                **names,
+            ),
+            standfirst=WORDING.sentence("standfirst", beside=beside, **names),
+            warning=self.warning(),
+            chips=self.chips(),
         )
 
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
@@ -216,27 +198,15 @@ class PairedReport(PairedChecks):
     def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
         """Lead with the accuracy of a model that is hardly ever right."""
         first, second = self.design.conditions
-        return [
-            f"{row['model']} is right on ",
-            interval_value(row, "first_accuracy", tone="lost"),
-            f" under the {first} and on ",
-            interval_value(row, "second_accuracy", tone="lost"),
-            f" under the {second}: hardly ever, so that the consistency of its verdicts says "
-            "nothing. ",
-        ]
+        return WORDING.sentence("hardly_right", row=row, first=first, second=second)
 
-    def _same_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> Iterator[Part]:
+    def _same_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
         """Say how many of the pairs that are wrong twice have the same answer."""
         if "same_answer" not in tables:
-            return
-        found = tables["same_answer"].frame
-        found = found[(found["model"] == row["model"]) & (found["among"] == "both wrong")]
-        if self.facet is not None:
-            found = found[found[self.facet] == row[self.facet]]
-        for one in found.to_dict("records"):
-            yield "Of the pairs that it gets wrong both times "
-            yield interval_value(one, "same_answer", tone="strong")
-            yield " have the same answer. "
+            return []
+        rows = self._rows_of(tables["same_answer"].frame, row)
+        rows = rows[rows["among"] == "both wrong"]
+        return WORDING.sentence("same_answer", rows=rows.to_dict("records"))
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the contingency table of each model.
@@ -248,35 +218,19 @@ class PairedReport(PairedChecks):
             The section.
         """
         first, second = self.design.conditions
-        note: list[Part] = []
-        if "contrasts" in tables:
-            for row in tables["contrasts"].frame.to_dict("records"):
-                if row["rate"] == "flip_rate" and len(note) < 5 * 4:
-                    note += [
-                        f"On the {int(row['n_a']):,} pairs that both answered, {row['a']} flips ",
-                        interval_value(row, "difference", kind="difference", tone="strong"),
-                        f" against {row['b']}, ",
-                        Value(value=float(row["p_value_holm"]), kind="p_value"),
-                        ". ",
-                    ]
+        rows = tables["contrasts"].frame if "contrasts" in tables else pd.DataFrame({"rate": []})
+        rows = rows[rows["rate"] == "flip_rate"].head(_MOST_NOTES)
+        squares = Squares(
+            squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
+            conditions=self.design.conditions,
+            cells=self.design.cells,
+            note=WORDING.sentence("contrasts", rows=rows.to_dict("records")),
+        )
         return Section(
             anchor="squares",
             title="The same fact, asked under both conditions",
-            lead=[
-                f"The left part of a square is what the model answers rightly under the {first}; "
-                f"the upper part of each half is what it answers rightly under the {second}. Area "
-                "is share."
-            ],
-            blocks=[
-                Squares(
-                    squares=[
-                        self.square(row) for row in tables["overall"].frame.to_dict("records")
-                    ],
-                    conditions=self.design.conditions,
-                    cells=self.design.cells,
-                    note=note,
-                )
-            ],
+            lead=WORDING.sentence("squares", first=first, second=second),
+            blocks=[squares],
         )
 
     def square(self, row: Mapping[Any, Any]) -> Square:
@@ -311,27 +265,20 @@ class PairedReport(PairedChecks):
             Name, number and a remark, such as the test that was used.
         """
         first, second = self.design.conditions
-        p_value = float(row.get("mcnemar_p_value", math.nan))
-        method = TEST_NAMES.get(str(row.get("mcnemar_method")), "")
-        return [
+        p_value = Value(value=float(row.get("mcnemar_p_value", math.nan)), kind="p_value")
+        difference = interval_value(row, "accuracy_difference", kind="difference")
+        facts = [
             ("same verdict", interval_value(row, "consistency"), ""),
             (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
-            (
-                f"{second} minus {first}",
-                interval_value(row, "accuracy_difference", kind="difference"),
-                "",
-            ),
+            (f"{second} minus {first}", difference, ""),
             ("kappa", interval_value(row, "kappa", kind="number"), ""),
-            ("flips lean to one side", Value(value=p_value, kind="p_value"), method),
-            *self._odds(row),
+            ("flips lean to one side", p_value, TEST_NAMES.get(str(row.get("mcnemar_method")), "")),
         ]
-
-    def _odds(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
-        """Say how many flips go from right to wrong for one that goes the other way."""
-        odds = float(row.get("odds_ratio", math.nan))
-        if not math.isfinite(odds):
-            return []
-        return [("flips to wrong for one to right", Value(value=odds, kind="number"), "b / c")]
+        # How many flips go from right to wrong for one that goes the other way.
+        odds = Value(value=float(row.get("odds_ratio", math.nan)), kind="number")
+        if math.isfinite(odds.value):
+            facts.append(("flips to wrong for one to right", odds, "b / c"))
+        return facts
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.
@@ -361,24 +308,20 @@ class PairedReport(PairedChecks):
             frame = tables[name].frame
             key = self.design.shown(columns[-1])
             titles = self.design.labels.get(key, {})
-            panels = (
-                [(None, frame)]
-                if self.facet is None
-                else list(frame.groupby(self.facet, sort=False))
-            )
-            for shown, part in panels:
-                panel, rows = str(shown or ""), []
-                for group, found in part.groupby(key, sort=False):
-                    label = str(group)
-                    dots = [self._dot(row) for row in found.to_dict("records") if row["n"]]
-                    if dots:
-                        rows.append((titles.get(label, label.replace("_", " ")), 0, dots))
+            facets = [("", frame)]
+            if self.facet is not None:
+                facets = [(str(one), part) for one, part in frame.groupby(self.facet, sort=False)]
+            for facet, part in facets:
+                rows = [
+                    (titles.get(group, group.replace("_", " ")), 0, [*map(self._dot, records)])
+                    for group, records in _records_by(part[part["n"] > 0], key)
+                ]
+                is_one = len(facets) == 1
                 if rows:
-                    suffix = f"-{panel}" if len(panels) > 1 else ""
                     yield Dots(
-                        name=f"flips-{name.removeprefix('by_')}{suffix}",
+                        name=f"flips-{name.removeprefix('by_')}{'' if is_one else f'-{facet}'}",
                         title=name.replace("_", " ").capitalize()
-                        + (f", {panel}" if suffix else ""),
+                        + ("" if is_one else f", {facet}"),
                         axis="flip rate, %",
                         rows=rows,
                         noise=noise,
@@ -407,15 +350,12 @@ class PairedReport(PairedChecks):
         totals = {}
         for run in self.report.runs:
             totals[self.index[run.label]] = len(run.outcomes)
-            rows = run.outcomes
-            cells = [
-                cell_of(a, b)
-                for a, b in zip(rows["first_correct"], rows["second_correct"], strict=True)
-            ]
+            cells = _cells(run.outcomes)
             places = self._sampled(run, cells)
-            for place in places:
-                row = rows.iloc[place].to_dict()
-                chosen.append(self.answer(run, row, cells[place]))
+            rows = run.outcomes.iloc[places].to_dict("records")
+            chosen += [
+                self.answer(run, row, cells[place]) for row, place in zip(rows, places, strict=True)
+            ]
         filters = list(dict.fromkeys(name for answer in chosen for name in answer.labels))
         return Answers(
             answers=chosen,
@@ -467,10 +407,8 @@ class PairedReport(PairedChecks):
     def _sampled(self, run: Run, cells: Sequence[str]) -> list[int]:
         """Choose pairs by the hash of their ids: cells in turn, flips first."""
         limit = self.report.settings.answers
-        ids = run.outcomes["pair_id"].tolist()
-        by_cell: dict[str, list[int]] = {
-            name: [] for name in ("first_only", "second_only", "both", "neither", "missing")
-        }
+        ids = run.outcomes["pair_id"].to_numpy(dtype=object)
+        by_cell: dict[str, list[int]] = {name: [] for name in _FLIPS_FIRST}
         for place, cell in enumerate(cells):
             by_cell[cell].append(place)
         if len(ids) > limit:
@@ -487,25 +425,21 @@ class PairedReport(PairedChecks):
         table = tables.get("noise_floor")
         if table is None or "flip_rate_high" not in table.frame:
             return {}
-        found = table.frame.groupby("model")["flip_rate_high"].max().dropna()
-        return {self.index[str(label)]: float(bound) for label, bound in found.items()}
+        bounds = table.frame.groupby("model")["flip_rate_high"].max().dropna()
+        return {self.index[str(label)]: float(bound) for label, bound in bounds.items()}
 
     def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
         """Say how often identical prompts flip."""
         table = tables.get("noise_floor")
         if table is None:
             return []
-        found = table.frame[table.frame["model"] == row["model"]]
-        stratum = self.design.stratum if self.design.stratum in found else None
+        rows = table.frame[table.frame["model"] == row["model"]]
+        stratum = self.design.stratum if self.design.stratum in rows else None
         if stratum is not None and stratum == self.design.facet:
-            found, stratum = found[found[stratum] == row[self.facet]], None
-        parts: list[Part] = []
-        for one in found[found["flip_rate"].notna()].to_dict("records"):
-            parts.append(", " if parts else "Identical prompts asked twice flip ")
-            parts.append(interval_value(one, "flip_rate", tone="strong"))
-            if stratum is not None:
-                parts.append(f" ({one[stratum]})")
-        return [*parts, ". "] if parts else []
+            rows, stratum = rows[rows[stratum] == row[self.facet]], None
+        rows = rows.dropna(subset=["flip_rate"])
+        sentence = WORDING.sentence("noise_floor", rows=rows.to_dict("records"), stratum=stratum)
+        return [*sentence, " "] if sentence else []
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
@@ -519,6 +453,12 @@ class PairedReport(PairedChecks):
 def _is_contrast(name: str) -> bool:
     """Tell a table of `ContrastTables` by its name."""
     return name in ("above_noise", "contrasts") or name.startswith(("contrasts_", "models_"))
+
+
+def _records_by(frame: pd.DataFrame, key: str) -> Iterator[tuple[str, list[dict[Any, Any]]]]:
+    """Yield the rows of each group, in order of appearance."""
+    for group, rows in frame.groupby(key, sort=False):
+        yield str(group), rows.to_dict("records")
 
 
 def _text(value: object) -> str | None:

@@ -3,51 +3,38 @@
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
-from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.columns import COLUMNS
+from surface_consistency.report.table import Column, Table
+from surface_consistency.report.tabulate import spread
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record
 
-__all__ = ["COUNTS", "ContrastTables"]
+__all__ = ["COUNTS", "VERDICTS", "ContrastTables", "scored_pairs"]
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
 
-_VERDICTS: Final = ("first_correct", "second_correct")
+VERDICTS: Final = ("first_correct", "second_correct")
+"""Columns of both verdicts."""
+
 _MOST_GROUPS: Final = 6
 """Groups of which every two are compared."""
 _MOST_MODELS: Final = 4
 """Models of which every two are compared."""
-_CONTRAST_NOTE: Final = (
-    "The difference is taken within the same clusters, and of models on the same pairs; interval "
-    "and p rest on how far the two rates go together there, p corrected by Holm's method. Two "
-    "intervals that overlap say nothing of a difference."
-)
 
 # Half an interval of 95 % is 1.96 standard errors; a difference of 1.96 + 0.84 of them is found in
 # 80 % of data sets.
 _FOUND_BY_HALF: Final = (1.959964 + 0.841621) / 1.959964
-
-
-def _contrast_note(frame: pd.DataFrame) -> str:
-    """Say how a table of contrasts was made, and what its rows could have shown."""
-    halves = (frame["difference_high"] - frame["difference_low"]).dropna() / 2.0
-    if halves.empty:
-        return _CONTRAST_NOTE
-    ends = [f"{100 * _FOUND_BY_HALF * end:.1f}" for end in (halves.min(), halves.max())]
-    span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}, by row"
-    return (
-        f"{_CONTRAST_NOTE} A true difference of about this many points is found with a probability "
-        f"of 80 %, before the correction: {span}."
-    )
 
 
 class _Correct(Record):
@@ -55,6 +42,26 @@ class _Correct(Record):
 
     target_id: str
     is_correct: bool | None
+
+
+def scored_pairs(outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the pairs that lack a verdict.
+
+    Args:
+        outcomes: One row a pair.
+
+    Returns:
+        The rows with both verdicts.
+    """
+    return outcomes.dropna(subset=list(VERDICTS))
+
+
+def _contrast_note(frame: pd.DataFrame) -> str:
+    """Say how a table of contrasts was made, and what its rows could have shown."""
+    halves = (frame["difference_high"] - frame["difference_low"]).dropna() / 2.0
+    ends = [f"{100 * _FOUND_BY_HALF * end:.1f}" for end in (halves.min(), halves.max())]
+    span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}, by row"
+    return note("contrast_note", span="" if halves.empty else span)
 
 
 class ContrastTables:
@@ -104,14 +111,12 @@ class ContrastTables:
             clusters, as of `metrics.contrast`; a table without rows is left out.
         """
         tables = {"above_noise": self._above_noise()}
-        frame = self.frame
         for name, columns in self.design.groupings.items():
-            within = ["model", *filter(None, (self.design.facet,)), *columns[:-1]]
-            if frame[columns[-1]].explode().nunique() <= _MOST_GROUPS:
+            if self.frame[columns[-1]].explode().nunique() <= _MOST_GROUPS:
                 tables[f"contrasts_{name}"] = self._contrasts(
                     f"Groups against each other, {name.replace('_', ' ')}",
                     between=columns[-1],
-                    within=within,
+                    within=self.design.keys(*columns[:-1]),
                     rates=["flip_rate"],
                 )
         tables["contrasts"] = self.compare_models()
@@ -135,7 +140,7 @@ class ContrastTables:
             "Models on the pairs that both answered"
             + (f", {name.replace('_', ' ')}" if name else ""),
             between="model",
-            within=[*filter(None, (self.design.facet,)), *columns],
+            within=self.design.keys(*columns)[1:],
             rates=["flip_rate"] if name else ["flip_rate", "first_accuracy", "accuracy_difference"],
         )
 
@@ -144,13 +149,10 @@ class ContrastTables:
     ) -> Table | None:
         """Compare every two groups of a column within those of others."""
         is_models = between == "model"
-        wanted = [*within, between, self.report.cluster, *_VERDICTS, "pair_id"]
-        frame = self.frame[list(dict.fromkeys(wanted))]
-        scored = frame[frame["first_correct"].notna() & frame["second_correct"].notna()]
-        if scored.empty:
-            return None
+        wanted = [*within, between, self.report.cluster, *VERDICTS, "pair_id"]
+        scored = scored_pairs(self.frame[list(dict.fromkeys(wanted))])
         reference = self.labels[0] if is_models and len(self.labels) > _MOST_MODELS else None
-        if reference is not None and reference not in set(scored["model"]):
+        if scored.empty or (reference is not None and reference not in set(scored["model"])):
             return None
         table = contrasts_by(
             # Labels are sorted by `contrasts_by`; models are compared in the order given.
@@ -169,7 +171,6 @@ class ContrastTables:
             names = dict(enumerate(self.labels))
             table = table.assign(a=table["a"].map(names), b=table["b"].map(names))
         table = table.rename(columns=dict(self.design.exploded_names))
-        inner = [name for name in within if name in table or name in self.design.exploded_names]
         key = self.design.shown(between)
         titles = {} if is_models else self.design.labels.get(key, {})
         return Table(
@@ -177,7 +178,7 @@ class ContrastTables:
             caption=caption,
             model="model" if "model" in within else None,
             columns=[
-                *self.label_columns(inner),
+                *self.label_columns(within),
                 Column(key="a", title=key.replace("_", " ").capitalize(), labels=titles),
                 Column(key="b", title="Against", labels=titles),
                 *self._contrast_columns(),
@@ -185,29 +186,17 @@ class ContrastTables:
             note=_contrast_note(table),
         )
 
-    def _contrast_columns(self) -> list[Column]:
+    def _contrast_columns(self) -> Iterator[Column]:
         """Describe the numbers of a contrast."""
-        shown = [
-            Column(
-                key="rate",
-                title="Rate",
-                labels={name: name.replace("_", " ") for name in PAIRED_RATES},
-            ),
-            Column(key="n_a", title="Pairs", kind="count"),
-            Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
-            interval_column("difference", "Difference", "difference", "points"),
-            Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
-        ]
-        if self.report.settings.margin is not None:
-            shown.append(
-                Column(
-                    key="p_equivalent",
-                    title="p",
-                    kind="p_value",
-                    unit=f"of {100 * self.report.settings.margin:g} points or more",
-                )
-            )
-        return shown
+        names = {name: name.replace("_", " ") for name in PAIRED_RATES}
+        yield Column(key="rate", title="Rate", labels=names)
+        yield Column(key="n_a", title="Pairs", kind="count")
+        yield Column(key="n_clusters", title=self.clusters.capitalize(), kind="count")
+        yield COLUMNS["difference"]
+        yield Column(key="p_value_holm", title="p", kind="p_value", unit="Holm")
+        if (margin := self.report.settings.margin) is not None:
+            unit = f"of {100 * margin:g} points or more"
+            yield Column(key="p_equivalent", title="p", kind="p_value", unit=unit)
 
     def above_noise_by(self, columns: Sequence[str]) -> pd.Series:
         """Test the flip rate of each group against that of identical prompts.
@@ -220,78 +209,61 @@ class ContrastTables:
             Holm's correction over the groups of a model and panel; indexed by model, panel where
             there is one, and labels as tables name them. Empty without a noise floor.
         """
-        keys = ["model", *filter(None, (self.design.facet,)), *columns]
-        found: dict[tuple[str, ...], float] = {}
-        for run in self.report.runs:
-            noise = self.noise_counts(run)
-            for panel, part in self._panels(run.outcomes):
-                scored = part[part["first_correct"].notna() & part["second_correct"].notna()]
-                for name in columns:
-                    scored = scored.explode(name)
-                own: dict[tuple[str, ...], float] = {}
-                for labels, rows in scored.groupby(list(columns), sort=False, dropna=False):
-                    told = [self._one_sided(rows, flips) for flips in self._strata(noise, panel)]
-                    if not told:
-                        continue
-                    missing = [pd.isna(label) for label in labels]  # type: ignore[call-overload]
-                    shown = [
-                        "none" if is_missing else str(label)
-                        for label, is_missing in zip(labels, missing, strict=True)
-                    ]
-                    own[run.label, *filter(None, (panel,)), *shown] = max(told)
-                adjusted = adjust_p_values(list(own.values()))
-                found |= dict(zip(own, adjusted.tolist(), strict=True))
-        names = [self.design.shown(key) for key in keys]
-        index = pd.MultiIndex.from_tuples(list(found), names=names) if found else None
-        return pd.Series(list(found.values()), index=index, dtype=np.float64)
-
-    def _one_sided(self, scored: pd.DataFrame, noise: pd.DataFrame) -> float:
-        """Test whether pairs flip more than identical prompts do."""
-        found = self.against_noise(scored, noise)
-        half = found["p_value"] / 2.0
-        return float(half if found["difference"] > 0 else 1.0 - half)
-
-    def _strata(self, noise: Mapping[str, pd.DataFrame], panel: str | None) -> list[pd.DataFrame]:
-        """Choose the strata of the noise that pairs of a panel are held against."""
-        is_same = panel is not None and self.design.stratum == self.design.facet
-        return [flips for name, flips in noise.items() if not is_same or name == panel]
+        rows = pd.DataFrame(self._noise_contrasts(columns))
+        if rows.empty:
+            return pd.Series(dtype=np.float64)
+        names = [self.design.shown(key) for key in self.design.keys(*columns)]
+        halves = rows["p_value"] / 2.0
+        rows["p_value"] = halves.where(rows["difference"] > 0, 1.0 - halves)
+        largest = rows.groupby(names, sort=False)["p_value"].max()
+        return largest.groupby(level=names[: -len(columns)], sort=False).transform(
+            lambda part: adjust_p_values(part.to_numpy())
+        )
 
     def _above_noise(self) -> Table | None:
         """Hold the flip rate of each model and panel against that of identical prompts."""
-        rows = []
-        for run in self.report.runs:
-            noise = self.noise_counts(run)
-            for panel, part in self._panels(run.outcomes):
-                scored = part[part["first_correct"].notna() & part["second_correct"].notna()]
-                for stratum, flips in noise.items():
-                    is_other = self.design.stratum == self.design.facet and stratum != panel
-                    if scored.empty or (panel is not None and is_other):
-                        continue
-                    rows.append(
-                        {"model": run.label}
-                        | ({} if panel is None else {str(self.facet): panel})
-                        | {"noise": stratum}
-                        | self.against_noise(scored, flips)
-                    )
-        if not rows:
+        frame = pd.DataFrame(self._noise_contrasts())
+        if frame.empty:
             return None
-        frame = pd.DataFrame(rows)
         frame["p_value_holm"] = adjust_p_values(frame["p_value"].to_numpy(dtype=np.float64))
-        labels = ["model", *filter(None, (self.facet,))]
         return Table(
             frame=frame,
             caption="Flips between conditions less flips of identical prompts",
             columns=[
-                *self.label_columns(labels),
+                *self.label_columns(self.design.keys()),
                 Column(key="noise", title="Asked twice"),
                 *self._contrast_columns(),
             ],
             note=_contrast_note(frame),
         )
 
+    def _noise_contrasts(self, columns: Sequence[str] = ()) -> Iterator[dict[str, object]]:
+        """Hold the flips of each model, panel and group against each stratum of the noise."""
+        facet = self.design.facet
+        keys = [*filter(None, (facet,)), *columns]
+        shown = [self.design.shown(key) for key in keys]
+        for run in self.report.runs:
+            if not (noise := self.noise_counts(run)):
+                continue
+            scored = scored_pairs(run.outcomes[[*keys, self.report.cluster, *VERDICTS]])
+            for name in columns:
+                scored = scored.explode(name)
+            groups = scored.groupby(keys, sort=False, dropna=False) if keys else [((), scored)]
+            for labels, rows in groups:
+                group = dict(zip(shown, map(_label, labels), strict=True))
+                for stratum, flips in noise.items():
+                    is_own = facet is None or facet != self.design.stratum
+                    if len(rows) and (is_own or group[shown[0]] == stratum):
+                        yield (
+                            {"model": run.label}
+                            | group
+                            | {"noise": stratum}
+                            | self.against_noise(rows, flips)
+                        )
+
     def against_noise(
         self, scored: pd.DataFrame, noise: pd.DataFrame, rate: str = "flip_rate"
-    ) -> dict[str, Any]:
+    ) -> dict[str, object]:
         """Compare a rate of pairs with the flips of identical prompts, within the same clusters.
 
         Args:
@@ -302,48 +274,27 @@ class ContrastTables:
         Returns:
             rate and the numbers of a row of `metrics.contrasts_by`, `b` being the noise.
         """
-        right = [scored[name].astype(bool) for name in _VERDICTS]
-        cells = pd.DataFrame(
-            {
-                "both": right[0] & right[1],
-                "first_only": right[0] & ~right[1],
-                "second_only": ~right[0] & right[1],
-                "neither": ~right[0] & ~right[1],
-            }
-        ).astype(float)
-        pairs = cells.groupby(scored[self.report.cluster].astype(str).to_numpy()).sum()
-        repeated = noise.groupby("cluster")[["n", "n_flips"]].sum()
-        clusters = pairs.index.union(repeated.index)
-        repeated = repeated.reindex(clusters, fill_value=0.0)
+        clusters = pd.concat([scored[self.report.cluster].astype(str), noise["cluster"]])
+        codes, names = pd.factorize(clusters)
+        first, second = (scored[name].to_numpy(dtype=bool) for name in VERDICTS)
+        cells = 4 * codes[: len(scored)] + 2 * ~first + ~second
+        pairs = np.bincount(cells, minlength=4 * len(names)).reshape(-1, 4)
+        n, n_flips = (
+            np.bincount(codes[len(scored) :], weights=noise[name], minlength=len(names))
+            for name in ("n", "n_flips")
+        )
         # A flip stands where the rate counts it: with one verdict right, or with both.
-        flipped = "first_only" if rate == "flip_rate" else "both"
-        counts = pd.DataFrame(0.0, index=clusters, columns=list(COUNTS))
-        counts[flipped] = repeated["n_flips"]
-        counts["neither"] = repeated["n"] - repeated["n_flips"]
+        repeated = np.zeros((len(names), 4))
+        repeated[:, COUNTS.index("first_only" if rate == "flip_rate" else "both")] = n_flips
+        repeated[:, COUNTS.index("neither")] = n - n_flips
+        margin = self.report.settings.margin
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            found = contrast(
-                pairs.reindex(clusters, fill_value=0.0)[list(COUNTS)].to_numpy(),
-                counts.to_numpy(),
-                rate=rate,
-                margin=self.report.settings.margin,
-            )
-        return {
-            "rate": rate,
-            "value_a": found.value_a,
-            "value_b": found.value_b,
-            "difference": found.difference,
-            "difference_low": found.difference_interval.low,
-            "difference_high": found.difference_interval.high,
-            "p_value": found.p_value,
-            "margin": math.nan if found.margin is None else found.margin,
-            "p_equivalent": found.p_equivalent,
-            "n_a": found.n_a,
-            "n_b": found.n_b,
-            "n_clusters": found.n_clusters,
-        }
+            result = contrast(pairs, repeated, rate=rate, margin=margin)
+        row = {"rate": rate} | spread(result)
+        return row | {"margin": math.nan if margin is None else margin}
 
-    def noise_counts(self, run: Run) -> dict[str, pd.DataFrame]:
+    def noise_counts(self, run: Run) -> Mapping[str, pd.DataFrame]:
         """Count verdicts and flips of prompts asked twice.
 
         Args:
@@ -364,9 +315,9 @@ class ContrastTables:
         if floor is None or floor.empty:
             return {}
         stratum = self.design.stratum if self.design.stratum in floor else None
-        found = self._repeated(run, stratum)
-        if found is not None:
-            return {str(name): part for name, part in found.groupby("stratum", sort=False)}
+        repeated = self._repeated(run, stratum)
+        if repeated is not None:
+            return {str(name): part for name, part in repeated.groupby("stratum", sort=False)}
         counts = {}
         for row in floor.to_dict("records"):
             n, n_flips = int(row["n_repeated"]), int(row["n_verdict_flips"])
@@ -397,7 +348,7 @@ class ContrastTables:
         both = second.merge(first, on="target_id", suffixes=("_2", "_1")).merge(
             targets[list(dict.fromkeys(wanted))], on="target_id", validate="many_to_one"
         )
-        both = both[both["is_correct_1"].notna() & both["is_correct_2"].notna()]
+        both = both.dropna(subset=["is_correct_1", "is_correct_2"])
         if self.report.cluster in both:
             clusters = both[self.report.cluster]
         else:
@@ -413,10 +364,7 @@ class ContrastTables:
             }
         )
 
-    def _panels(self, outcomes: pd.DataFrame) -> Iterator[tuple[str | None, pd.DataFrame]]:
-        """Part outcomes by panel."""
-        if self.design.facet is None:
-            yield None, outcomes
-            return
-        for value, part in outcomes.groupby(self.design.facet, sort=False):
-            yield str(value), part
+
+def _label(value: object) -> str:
+    """Name a group as tables do."""
+    return "none" if pd.isna(value) else str(value)  # type: ignore[call-overload]

@@ -1,0 +1,1 @@
+"""Tables and page of any paired study: two verdicts on one fact."""

@@ -1,0 +1,174 @@
+"""Whether two answers are the same, beside whether their verdicts are.
+
+Two wrong answers that differ have the same verdict. The texts of both stand in the outcomes, so the
+share of pairs with the same answer can be told apart from the share with the same verdict.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.matching.bulk import match_columns
+from surface_consistency.matching.rule import Rule
+from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.text import padded_words
+
+__all__ = ["TEXTS", "answer_agreement", "same_answers"]
+
+TEXTS: Final = ("first_prediction", "second_prediction")
+"""Columns of the judged part of both answers."""
+
+_AMONG: Final = ("all", "both wrong")
+_Pair: TypeAlias = tuple[str, str]
+
+
+def same_answers(
+    first: Sequence[str | None],
+    second: Sequence[str | None],
+    *,
+    rule: str | Rule[Any] | None = None,
+) -> list[bool | None]:
+    """Tell of each pair of answers whether they are the same.
+
+    Args:
+        first: Answers under the first condition, `(n_pairs,)`; None where there is none.
+        second: Answers under the second condition, in the same order.
+        rule: Two answers are the same if this matching rule accepts one of them as the answer to
+            the other; None, the default, compares their words in normal form, in order.
+
+    Returns:
+        For each pair whether the answers are the same; None where one is missing or blank.
+
+    Raises:
+        ValueError: If the answers differ in number, or there is no such rule.
+
+    Notes:
+        By a rule of containment "Paris" is the same as "Paris, France", and as "not Paris".
+
+    Examples:
+        >>> same_answers(["Paris.", "Paris, France", ""], ["paris", "Paris", "Rome"])
+        [True, False, None]
+        >>> same_answers(["Paris, France"], ["Paris"], rule="boundary")
+        [True]
+    """
+    if len(first) != len(second):
+        raise ValueError(
+            f"`first` and `second` must have one answer a pair, got {len(first)} and {len(second)}"
+        )
+    pairs = _answered(first, second)
+    distinct = [pair for pair in dict.fromkeys(pairs) if pair is not None]
+    known: dict[_Pair | None, bool] = dict(zip(distinct, _compare(distinct, rule), strict=True))
+    return [known.get(pair) for pair in pairs]
+
+
+def _answered(first: Sequence[object], second: Sequence[object]) -> list[_Pair | None]:
+    """Put both answers of a pair together; None where one is missing or blank."""
+    return [
+        (one, other)
+        if isinstance(one, str) and isinstance(other, str) and one.strip() and other.strip()
+        else None
+        for one, other in zip(first, second, strict=True)
+    ]
+
+
+def _compare(pairs: Sequence[_Pair], rule: str | Rule[Any] | None) -> list[bool]:
+    """Tell of each pair of answers whether they are the same by a rule, or by their words."""
+    ones, others = ([pair[side] for pair in pairs] for side in (0, 1))
+    if rule is None:
+        words = zip(padded_words(ones), padded_words(others), strict=True)
+        return [one == other for one, other in words]
+    there, back = (
+        match_columns(texts, [(answer,) for answer in answers], rule=rule).is_match
+        for texts, answers in ((ones, others), (others, ones))
+    )
+    return [bool(a or b) for a, b in zip(there, back, strict=True)]
+
+
+def answer_agreement(
+    frame: pd.DataFrame,
+    *,
+    by: Sequence[str] = ("model",),
+    cluster: str = "fact_id",
+    rule: str | Rule[Any] = "token_f1",
+) -> pd.DataFrame:
+    """Compute how often a pair has the same answer, of all pairs and of those wrong both times.
+
+    Args:
+        frame: Outcomes: first_correct, second_correct, first_prediction, second_prediction, and the
+            columns named below.
+        by: Columns that make groups.
+        cluster: Column of what intervals take as a whole.
+        rule: As for `same_answers`, for the second of the two shares.
+
+    Returns:
+        Two rows a group: the columns `by`; among, "all" or "both wrong"; n (pairs with both
+        verdicts and both answers), n_clusters; same_answer, the share of pairs whose answers have
+        the same words, and same_by_rule, whose answers the rule takes for the same, each in [0, 1]
+        with `_low` and `_high`. Rows without a pair are left out.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+
+    Notes:
+        Of pairs right both times the answers may differ in wording alone, of those wrong both times
+        every difference is one of substance or of wording; the two shares bound it from both sides.
+        Pairs with a missing or blank answer are left out. Intervals are those of `paired_by`.
+
+    References:
+        SLAQ, arXiv 2510.11218, limitations: two wrong answers that differ count as aligned.
+
+    Examples:
+        >>> frame = pd.DataFrame(
+        ...     {"model": "m", "fact_id": range(4), "first_correct": [1, 0, 0, 1],
+        ...      "second_correct": [1, 0, 0, 0], "first_prediction": ["a1", "b", "c", "d"],
+        ...      "second_prediction": ["a1", "b", "x", "y"]})
+        >>> rows = answer_agreement(frame)
+        >>> rows[["among", "n", "same_answer"]].values.tolist()
+        [['all', 4, 0.5], ['both wrong', 2, 0.5]]
+    """
+    pairs = _answered(*(frame[name].to_numpy(dtype=object).tolist() for name in TEXTS))
+    verdicts = frame[["first_correct", "second_correct"]].astype("boolean")
+    is_scored = verdicts.notna().all(axis=1).to_numpy()
+    is_wrong = is_scored & ~verdicts.fillna(True).any(axis=1).to_numpy(dtype=bool)
+    is_answered = is_scored & np.array([pair is not None for pair in pairs], dtype=bool)
+    if not is_answered.any():
+        return pd.DataFrame()
+    distinct = [pair for pair in dict.fromkeys(pairs) if pair is not None]
+    tables: list[pd.DataFrame] = []
+    for name, compared_by in (("same_answer", None), ("same_by_rule", rule)):
+        same: dict[_Pair | None, bool] = dict(
+            zip(distinct, _compare(distinct, compared_by), strict=True)
+        )
+        outcomes = frame[list(dict.fromkeys([*by, cluster]))].assign(
+            present=1, same=[same.get(pair, False) for pair in pairs]
+        )
+        parts = [outcomes[is_answered], outcomes[is_answered & is_wrong]]
+        table = _shares(parts, list(by), cluster)
+        ends = ("", "_low", "_high")
+        table = table.rename(columns={f"second_accuracy{end}": name + end for end in ends})
+        heads = [] if tables else [*by, "among", "n", "n_clusters"]
+        tables.append(table[[*heads, *(name + end for end in ends)]])
+    return pd.concat(tables, axis=1)
+
+
+def _shares(parts: Sequence[pd.DataFrame], by: list[str], cluster: str) -> pd.DataFrame:
+    """Compute the share of pairs with the same answer: a second verdict on what is always there."""
+    both = pd.concat(
+        [part.assign(among=name) for name, part in zip(_AMONG, parts, strict=True)],
+        ignore_index=True,
+    )
+    with warnings.catch_warnings():
+        # A single cluster has no interval; that stands in the table.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return paired_by(
+            both,
+            by=[*by, "among"],
+            first="present",
+            second="same",
+            cluster=cluster,
+            rates={"second_accuracy": PAIRED_RATES["second_accuracy"]},
+        )
