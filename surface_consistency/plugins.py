@@ -7,6 +7,7 @@ its runners and rules are built in.
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -23,11 +24,11 @@ from surface_consistency.text import did_you_mean
 __all__ = [
     "ANALYSES",
     "COMMANDS",
-    "MOVED",
     "STUDIES",
     "Plugins",
     "distribution_of",
     "load_maker",
+    "moved_modules",
     "moved_to",
 ]
 
@@ -36,8 +37,16 @@ T = TypeVar("T")
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
 
-MOVED: Final[Mapping[str, str]] = MappingProxyType({})
-"""New name of each module or package of this one that stands elsewhere than it once did."""
+
+@cache
+def moved_modules() -> Mapping[str, str]:
+    """Read where modules and packages of this one stand that once stood elsewhere.
+
+    Returns:
+        New name by old name.
+    """
+    table = Path(__file__).with_name("moved_modules.tsv").read_text(encoding="utf-8")
+    return MappingProxyType(dict(line.split("\t") for line in table.splitlines()))
 
 
 def moved_to(module: str) -> str:
@@ -47,18 +56,18 @@ def moved_to(module: str) -> str:
         module: Its name as someone's import has it.
 
     Returns:
-        "; ... is now ...", by the longest name that `MOVED` has of it or of a package around it;
-        "" where it did not move.
+        "; ... is now ...", by the longest name that `moved_modules` has of it or of a package
+        around it that is no more; "" where it did not move.
 
     Examples:
-        >>> moved_to("surface_consistency.nothing")
-        ''
+        >>> moved_to("surface_consistency.inference.runner")
+        '; surface_consistency.inference.runner is now surface_consistency.models.runner'
     """
-    parts = module.split(".")
+    parts, new = module.split("."), moved_modules()
     for end in range(len(parts), 0, -1):
-        old = ".".join(parts[:end])
-        if old in MOVED:
-            return f"; {module} is now {'.'.join([MOVED[old], *parts[end:]])}"
+        old, is_there = ".".join(parts[:end]), Path(__file__).parents[1].joinpath(*parts[:end])
+        if old in new and (end == len(parts) or not is_there.is_dir()):
+            return f"; {module} is now {'.'.join([new[old], *parts[end:]])}"
     return ""
 
 
@@ -149,14 +158,14 @@ class Plugins:
             PluginError: As for `load`; or if the class leaves a member undefined, or cannot be
                 made without arguments.
         """
-        found = self.load(spec)
-        if not isinstance(found, type):
-            return found
+        plugin = self.load(spec)
+        if not isinstance(plugin, type):
+            return plugin
         whose = f"{self.what} {spec!r}{self.owner(spec)}"
-        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        if missing := sorted(getattr(plugin, "__abstractmethods__", ())):
             raise self._error(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
         try:
-            return found()
+            return plugin()
         except Exception as error:
             # A plugin is anyone's code: whatever it raises is told the same way.
             raise self._error(
@@ -197,12 +206,12 @@ class Plugins:
             raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
         return (ours or points)[0]
 
-    def check(self, spec: str, found: T, members: tuple[str, ...]) -> T:
+    def check(self, spec: str, plugin: T, members: tuple[str, ...]) -> T:
         """Refuse what lacks a member.
 
         Args:
             spec: Its name.
-            found: What stands there.
+            plugin: What stands there.
             members: What it must have.
 
         Returns:
@@ -211,13 +220,13 @@ class Plugins:
         Raises:
             PluginError: If a member is missing; names it and the distribution.
         """
-        missing = [name for name in members if not hasattr(found, name)]
+        missing = [name for name in members if not hasattr(plugin, name)]
         if missing:
             raise self._error(
                 f"{self.what} {spec!r}{self.owner(spec)} lacks {', '.join(missing)}; it is a "
-                f"{type(found).__name__}"
+                f"{type(plugin).__name__}"
             )
-        return found
+        return plugin
 
     def require(self, spec: str) -> None:
         """Refuse a name that nothing registers; nothing is imported.
@@ -252,7 +261,7 @@ class Plugins:
             raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
         owner = "" if point.dist is None else f" of {distribution_of(point)}"
         try:
-            found: Any = import_module(module)
+            plugin: Any = import_module(module)
         except (Exception, SystemExit) as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
             raise self._error(
@@ -261,13 +270,13 @@ class Plugins:
                 f"{self._remedy()}"
             ) from error
         for part in attribute.split("."):
-            if not hasattr(found, part):
+            if not hasattr(plugin, part):
                 raise self._error(
                     f"{self.what} {spec!r}{owner} cannot be loaded: {module!r} has no "
-                    f"{attribute!r}; {self._remedy()}"
+                    f"{attribute!r}{moved_to(module)}; {self._remedy()}"
                 )
-            found = getattr(found, part)
-        return found
+            plugin = getattr(plugin, part)
+        return plugin
 
     def _remedy(self) -> str:
         """Say what could be named instead."""
@@ -312,10 +321,10 @@ def _hint(error: BaseException) -> str:
     return moved_to(name) if name else ""
 
 
-def _doc(found: object) -> str:
+def _doc(plugin: object) -> str:
     """Return the docstring of what is registered, or that of its module."""
-    named = found if isinstance(found, type) else type(found)
-    return found.__doc__ or sys.modules[named.__module__].__doc__ or ""
+    named = plugin if isinstance(plugin, type) else type(plugin)
+    return plugin.__doc__ or sys.modules[named.__module__].__doc__ or ""
 
 
 def _doc_in_source(point: EntryPoint) -> str:
@@ -324,8 +333,8 @@ def _doc_in_source(point: EntryPoint) -> str:
     if not source.is_file():
         return f"cannot be loaded: there is no module {point.module}"
     docstring = rf'^class {re.escape(point.attr)}\b[^\n]*\n +"""([^\n"]*)'
-    found = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
-    return "" if found is None else found[1]
+    match = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
+    return "" if match is None else match[1]
 
 
 def distribution_of(point: EntryPoint) -> str:

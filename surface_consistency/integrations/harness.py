@@ -285,7 +285,7 @@ def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
     if as_turns or len(turns) == 1:
         return turns
     solved = zip(turns[:-1:2], turns[1::2], strict=False)
-    parts = [f"{asked['content']} {answered['content']}" for asked, answered in solved]
+    parts = [f"{question['content']} {answered['content']}" for question, answered in solved]
     return [{"role": "user", "content": "\n\n".join([*parts, turns[-1]["content"]])}]
 
 

@@ -162,23 +162,23 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             ValueError: If an option is unknown, with the nearest known one, or its value is wrong.
             DataError: If the data cannot be read.
         """
-        found = find_study(study) if isinstance(study, str) else study
+        chosen = find_study(study) if isinstance(study, str) else study
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
-        records: tuple[type[Any], ...] = (found.source, found.settings, found.scoring)
+        records: tuple[type[Any], ...] = (chosen.source, chosen.settings, chosen.scoring)
         owners = {option.path[0]: record for record in records for option in record_options(record)}
         for name in options:
             if name not in owners:
                 near = difflib.get_close_matches(str(name), owners, n=1)
                 raise ValueError(
-                    f"{found.name} has no option {name!r}"
+                    f"{chosen.name} has no option {name!r}"
                     + (f"; did you mean {near[0]!r}?" if near else "")
                     + f" There are {', '.join(sorted(owners))}"
                 )
         options = {name: defaults[name] for name in defaults if name in owners} | {**options}
         source, settings, scoring = (_record(record, options, owners) for record in records)
-        data = found.load(source) if data is None else data
-        return cls(found, data, settings, scoring=scoring, **given)
+        data = chosen.load(source) if data is None else data
+        return cls(chosen, data, settings, scoring=scoring, **given)
 
     @property
     def shots(self) -> int | None:
@@ -364,13 +364,13 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
                 stacklevel=2,
             )
         whole = self.pairs[n_asked == 2]
-        found = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
+        results = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
         if len(whole):
-            found |= self._counted(whole, given)
+            results |= self._counted(whole, given)
         if self._without_verdicts and is_whole.any():
-            found |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
-        self._last = (given, found)
-        return found
+            results |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
+        self._last = (given, results)
+        return results
 
     def _counted(self, pairs: pd.DataFrame, verdicts: Verdicts) -> dict[str, float]:
         """Compute the numbers of whole pairs."""
@@ -440,14 +440,14 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     ) -> Mapping[str, tuple[Prompt, GenerationParams]]:
         """Lay out all prompts in a form, once."""
         plan = self._planned(chat, shots)
-        kept = self._laid_out
-        if id(plan) not in kept:
-            kept[id(plan)] = {
+        by_plan = self._laid_out
+        if id(plan) not in by_plan:
+            by_plan[id(plan)] = {
                 prompt.id: (prompt, self.settings.with_thoughts(group.params))
                 for group in plan.groups.values()
                 for prompt in group.prompts
             }
-        return kept[id(plan)]
+        return by_plan[id(plan)]
 
     @cached_property
     def _laid_out(self) -> dict[int, dict[str, tuple[Prompt, GenerationParams]]]:
@@ -489,13 +489,13 @@ def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
 
 def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
     """Put the verdicts on both members beside each pair."""
-    told = {
+    columns = {
         f"{side}_correct": pd.array(
             [verdicts.get(name) for name in pairs[f"{side}_target"]], dtype="boolean"
         )
         for side in ("first", "second")
     }
-    return pairs.reset_index(drop=True).assign(**told)
+    return pairs.reset_index(drop=True).assign(**columns)
 
 
 class _Outside:

@@ -109,17 +109,19 @@ class StepEvaluator:
         """Write down what is asked; refuse to go on in the course of other questions."""
         if self._asking is None:
             return
-        path, asked = self.folder / _ASKED, self._asking[0].fingerprint()
+        path, fingerprint = self.folder / _ASKED, self._asking[0].fingerprint()
         if self._steps() and path.is_file():
             earlier = parse_json(read_document(path), str(path))
-            told = earlier if isinstance(earlier, dict) else {}
-            if changed := [name for name, value in asked.items() if told.get(name) != value]:
+            before = earlier if isinstance(earlier, dict) else {}
+            if changed := [
+                name for name, value in fingerprint.items() if before.get(name) != value
+            ]:
                 raise DataError(
                     f"the steps in {self.folder} were asked otherwise: {', '.join(changed)} of "
                     f"{_ASKED} differ, and a course of both would tell nothing; go on with the "
                     "options, data and version of before, or choose another `out`"
                 )
-        write_text(path, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
+        write_text(path, json.dumps(fingerprint, indent=2, ensure_ascii=False) + "\n")
 
     def _take_folder(self, step: int) -> None:
         """Delete the later steps of an earlier course, in the first process."""
@@ -167,12 +169,12 @@ class StepEvaluator:
         with _left_as_found(model):
             parts = _together(lambda: self._ask(model, tokenizer))
         answers = [answer for part in parts for answer in part]
-        verdicts, found = _together(
+        verdicts, numbers = _together(
             lambda: self._write(step, answers, start) if _rank() == 0 else ({}, {})
         )[0]
         if step is not None:
-            self._last = (step, verdicts, found)
-        return found
+            self._last = (step, verdicts, numbers)
+        return numbers
 
     def _write(
         self, step: int | None, answers: Sequence[Generation], start: float
@@ -183,20 +185,23 @@ class StepEvaluator:
         task = self._asking[0]
         judged = task.judge_generations(answers)
         verdicts = to_verdicts(judged)
-        found = task.numbers(verdicts)
+        numbers = task.numbers(verdicts)
         if step is None:
-            return verdicts, found
+            return verdicts, numbers
         before = self._before(step, task)
         if before is not None:
             changed = [verdicts[name] != old for name, old in before.items() if name in verdicts]
-            found = {**found, "flips_since_last": float(np.mean(changed)) if changed else np.nan}
+            numbers = {
+                **numbers,
+                "flips_since_last": float(np.mean(changed)) if changed else np.nan,
+            }
         outcomes = task.outcomes(judged, model=f"step {step}")
         self._path(step).parent.mkdir(exist_ok=True)
         write_frame(self._path(step), outcomes, task.study.outcome)
-        found = {**found, "seconds": time.perf_counter() - start}
+        numbers = {**numbers, "seconds": time.perf_counter() - start}
         rows = [row for row in self._rows() if row["step"] < step]
-        self._write_curve([*rows, {"step": step, **found}])
-        return verdicts, found
+        self._write_curve([*rows, {"step": step, **numbers}])
+        return verdicts, numbers
 
     def _laid_out(self, model: Any, tokenizer: Any) -> tuple[PairedTask, TransformersRunner]:  # noqa: ANN401
         """Lay out what is asked, once there is a tokenizer."""
@@ -222,13 +227,13 @@ class StepEvaluator:
     def _ask(self, model: Any, tokenizer: Any) -> list[Generation]:  # noqa: ANN401
         """Ask this process' part of the prompts; of weights that are shared out, all of them."""
         task, runner = self._laid_out(model, tokenizer)
-        asked = [
+        requests = [
             (task.prompt(document.id), task.params(document.id)) for document in task.documents
         ]
         is_sharded = _is_sharded(model)
         score: OptionScore = getattr(task.settings, "option_score", "sum")
         try:
-            mine = asked if is_sharded else asked[_rank() :: _world()]
+            mine = requests if is_sharded else requests[_rank() :: _world()]
             answers = list(_answers(runner, mine, score))
         finally:
             # What was computed for shared prefixes is that of these weights.
@@ -242,18 +247,18 @@ class StepEvaluator:
         earlier = [path for path in self._steps() if int(path.stem) < step]
         if not earlier:
             return None
-        kept = pd.read_parquet(earlier[-1], columns=["pair_id", "first_correct", "second_correct"])
+        rows = pd.read_parquet(earlier[-1], columns=["pair_id", "first_correct", "second_correct"])
         pairs = task.pairs.set_index("pair_id")
-        found: dict[str, bool | None] = {}
+        verdicts: dict[str, bool | None] = {}
         for side in ("first", "second"):
-            names = pairs[f"{side}_target"].reindex(kept["pair_id"])
-            values = kept[f"{side}_correct"].astype(object).where(kept[f"{side}_correct"].notna())
-            found |= {
+            names = pairs[f"{side}_target"].reindex(rows["pair_id"])
+            values = rows[f"{side}_correct"].astype(object).where(rows[f"{side}_correct"].notna())
+            verdicts |= {
                 name: None if pd.isna(value) else bool(value)
                 for name, value in zip(names, values, strict=True)
                 if isinstance(name, str)
             }
-        return found
+        return verdicts
 
     def _path(self, step: int) -> Path:
         """Name the outcomes at a step."""
@@ -390,7 +395,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
     def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
         """Evaluate once a step, and name the numbers as they are logged."""
         try:
-            found = self.evaluator.evaluate(
+            numbers = self.evaluator.evaluate(
                 given["model"],
                 given["processing_class"],
                 step=state.global_step if self._is_training else None,
@@ -406,7 +411,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             return {}
         return {
             f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
-            for name, value in found.items()
+            for name, value in numbers.items()
             if name in _LOGGED or not (name.startswith("n_") or name.endswith(("p_value", *_ENDS)))
         }
 
@@ -424,12 +429,12 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
 
 def _answers(
     runner: TransformersRunner,
-    asked: Sequence[tuple[Prompt, GenerationParams]],
+    requests: Sequence[tuple[Prompt, GenerationParams]],
     score: OptionScore,
 ) -> Iterator[Generation]:
     """Ask the prompts that are decoded alike together."""
     by_params: dict[GenerationParams, list[Prompt]] = {}
-    for prompt, params in asked:
+    for prompt, params in requests:
         by_params.setdefault(params, []).append(prompt)
     for params, prompts in by_params.items():
         asking: Runner = runner
@@ -521,9 +526,9 @@ def _together(work: Callable[[], _T]) -> list[_T]:
         # Whatever it is, the others wait for this process and are told.
         failed = error
     is_known = failed is None or isinstance(failed, SurfaceConsistencyError)
-    told = "" if failed is None else f"process {_rank()}: {type(failed).__name__}: {failed}"
+    failure = "" if failed is None else f"process {_rank()}: {type(failed).__name__}: {failed}"
     gathered: list[Any] = [None] * _world()
-    dist.all_gather_object(gathered, (told, is_known, mine))
+    dist.all_gather_object(gathered, (failure, is_known, mine))
     unknown = [text for text, other_is_known, _ in gathered if not other_is_known]
     if failed is not None and (not is_known or not unknown):
         raise failed

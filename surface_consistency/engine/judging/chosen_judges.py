@@ -179,7 +179,8 @@ class OverrulingJudge:
 
         Returns:
             What they tell, as far as the record has it; what the record has beyond `Verdict` and
-            they do not tell, by the rule; and rule_correct.
+            they do not tell, by the rule; and rule_correct. An answer without a text to show, on
+            which the rule decides all the same, is judged by the rule.
 
         Raises:
             ColumnNotFoundError: If the targets have no question, without which nobody can judge.
@@ -189,6 +190,10 @@ class OverrulingJudge:
         shown = shown_answers(targets.reset_index(drop=True), ruled["prediction"])
         theirs = self._by.judge(shown).reset_index(drop=True)
         theirs = theirs[[name for name in theirs if name in self._record.model_fields]]
+        # Where the rule needs no text, as of one option that is not the likeliest, its word stands.
+        is_textless = ruled["prediction"].isna() & ruled["is_correct"].notna()
+        theirs["is_correct"] = theirs["is_correct"].mask(is_textless, ruled["is_correct"])
+        theirs["reason"] = theirs["reason"].mask(is_textless)
         beyond = [name for name in ruled if name not in Verdict.model_fields and name not in theirs]
         return pd.concat([theirs, ruled[beyond]], axis=1).assign(rule_correct=ruled["is_correct"])
 
