@@ -6,13 +6,15 @@ its runners and rules are built in.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
+
+from packaging.utils import canonicalize_name
 
 from surface_consistency.errors import (
     MissingDependencyError,
@@ -145,7 +147,7 @@ class Plugins:
         """
         return self._loaded(spec, self._point(spec))
 
-    def make(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
+    def make(self, spec: str) -> object:
         """Load what a name stands for, and make an instance where that is a class.
 
         Args:
@@ -161,7 +163,7 @@ class Plugins:
         plugin = self.load(spec)
         if not isinstance(plugin, type):
             return plugin
-        whose = f"{self.what} {spec!r}{self.owner(spec)}"
+        whose = self.named(spec)
         if missing := sorted(getattr(plugin, "__abstractmethods__", ())):
             raise self._error(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
         try:
@@ -223,8 +225,7 @@ class Plugins:
         missing = [name for name in members if not hasattr(plugin, name)]
         if missing:
             raise self._error(
-                f"{self.what} {spec!r}{self.owner(spec)} lacks {', '.join(missing)}; it is a "
-                f"{type(plugin).__name__}"
+                f"{self.named(spec)} lacks {', '.join(missing)}; it is a {type(plugin).__name__}"
             )
         return plugin
 
@@ -239,41 +240,41 @@ class Plugins:
         """
         self._point(spec)
 
-    def owner(self, spec: str) -> str:
-        """Say whose a name is, for messages.
+    def named(self, spec: str) -> str:
+        """Say what a name stands for and whose it is, for messages.
 
         Args:
             spec: As for `load`.
 
         Returns:
-            " of " and the name of the distribution; nothing where none registers the name.
+            Such as "study 'toy' of toy-dist"; without the distribution where none registers it.
         """
         try:
             point = self._point(spec)
         except self._error:
-            return ""
-        return "" if point.dist is None else f" of {distribution_of(point)}"
+            return f"{self.what} {spec!r}"
+        return f"{self.what} {spec!r}" + ("" if point.dist is None else f" of {point.dist.name}")
 
     def _loaded(self, spec: str, point: EntryPoint) -> Any:  # noqa: ANN401
         """Import what an entry point names."""
         module, _, attribute = point.value.partition(":")
         if not _IMPORTABLE.fullmatch(point.value):
             raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
-        owner = "" if point.dist is None else f" of {distribution_of(point)}"
         try:
             plugin: Any = import_module(module)
         except (Exception, SystemExit) as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
+            missing = getattr(error, "name", None) or ""
             raise self._error(
-                f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {' '.join(str(error).split())}{_hint(error)}; "
+                f"{self.named(spec)} cannot be loaded: importing {module!r} failed with "
+                f"{type(error).__name__}: {' '.join(str(error).split())}{moved_to(missing)}; "
                 f"{self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(plugin, part):
                 raise self._error(
-                    f"{self.what} {spec!r}{owner} cannot be loaded: {module!r} has no "
-                    f"{attribute!r}{moved_to(module)}; {self._remedy()}"
+                    f"{self.named(spec)} cannot be loaded: {module!r} has no {attribute!r}"
+                    f"{moved_to(module)}; {self._remedy()}"
                 )
             plugin = getattr(plugin, part)
         return plugin
@@ -296,7 +297,7 @@ COMMANDS: Final = Plugins("surface_consistency.commands", "command")
 """Commands that other distributions add, each a function that describes it to a cyclopts App."""
 
 
-def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of one command
+def load_maker(name: str, feature: str) -> Callable[..., Any]:
     """Load what the distribution that makes data registers among the commands.
 
     Args:
@@ -312,13 +313,8 @@ def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of 
     """
     if name not in {registered.rpartition(":")[2] for registered in COMMANDS.names()}:
         raise MissingDependencyError(feature, "surface-consistency-build", "build")
-    return COMMANDS.load(name)
-
-
-def _hint(error: BaseException) -> str:
-    """Tell a plugin that was written for earlier names of modules the new one."""
-    name = error.name if isinstance(error, ImportError) else None
-    return moved_to(name) if name else ""
+    maker: Callable[..., Any] = COMMANDS.load(name)
+    return maker
 
 
 def _doc(plugin: object) -> str:
@@ -349,11 +345,6 @@ def distribution_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "unknown"
 
 
-def _canonical(name: str) -> str:
-    """Spell a package name as the package index compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _same(one: str, other: str) -> bool:
     """Tell whether two spellings name one package."""
-    return _canonical(one) == _canonical(other)
+    return canonicalize_name(one) == canonicalize_name(other)

@@ -10,6 +10,7 @@ from .features import (
 )
 from .judging.chosen_judges import (
     JudgeScoring as JudgeScoring,
+    SideModel as SideModel,
     make_chosen_judge as make_chosen_judge,
 )
 from .judging.judges import (
@@ -42,9 +43,6 @@ from .score import (
     retest_flip_rate as retest_flip_rate,
     score_files as score_files,
     score_run as score_run,
-)
-from .side_model import (
-    SideModel as SideModel,
 )
 from .sources import (
     open_source as open_source,

@@ -109,26 +109,11 @@ def run_study(
         PromptTooLongError: If a prompt does not fit the model.
     """
     _refuse_sweep(Path(out))
-    settings = settings or study.settings()
-    plan = make_plan(study, data, settings, runner)
-    if plan.pairs.empty:
-        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
-    settings = plan.settings or settings
-    if isinstance(settings, OptionSettings) and settings.read != "generate":
-        plan = offer_options(plan, settings)
-    plan = replace(
-        plan,
-        groups={
-            name: replace(group, params=settings.with_thoughts(group.params))
-            for name, group in plan.groups.items()
-        },
-    )
-    if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
+    plan, settings = _decoded_plan(study, data, settings or study.settings(), runner)
+    prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
+    if any(prompt.options for prompt in prompts):
         _refuse_thoughts(settings)
-        how: dict[str, Any] = {}
-        if isinstance(settings, OptionSettings):
-            how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
-        runner = OptionRunner(runner, **how)
+        runner = _choosing(runner, settings)
     answerer = _prepared(runner, plan)
     manifest = make_manifest(
         study.name,
@@ -142,9 +127,7 @@ def run_study(
         runner=answerer.fingerprint(),
         source=source,
     )
-    _warn_uncovered(
-        answerer, [prompt for group in plan.groups.values() for prompt in group.prompts]
-    )
+    _warn_uncovered(answerer, prompts)
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
@@ -152,12 +135,11 @@ def run_study(
     is_stored = isinstance(answerer, StoredRunner) or (
         isinstance(runner, OptionRunner) and runner.is_stored
     )
-    is_repeated = bool(settings.repeat) and not is_stored
-    judged = set(plan.targets["prompt_id"])
+    judged = set() if is_stored or not settings.repeat else set(plan.targets["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
-        if is_repeated and any(prompt.id in judged for prompt in group.prompts)
+        if any(prompt.id in judged for prompt in group.prompts)
     }
     with ExitStack() as stack:
         logs = {
@@ -172,24 +154,43 @@ def run_study(
         _write_plan(folder, plan)
         again = answerer.rebatched(1) if isinstance(answerer, Rebatchable) else answerer
         for (name, repeat), log in logs.items():
-            group, prompts = plan.groups[name], plan.groups[name].prompts
+            group, asking = plan.groups[name], plan.groups[name].prompts
             if repeat:
-                prompts = sample_prompts(prompts, settings.repeat, seed=settings.seed)
+                asking = sample_prompts(asking, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
-                _take_over(shared.log(name, repeat=repeat), prompts, log)
-            run_prompts(
-                again if repeat else answerer,
-                prompts,
-                group.params,
-                log,
-                progress=progress,
-                shard=shard,
-            )
+                _take_over(shared.log(name, repeat=repeat), asking, log)
+            by = again if repeat else answerer
+            run_prompts(by, asking, group.params, log, progress=progress, shard=shard)
         if shard == WHOLE:
             _record_replies(folder, plan.groups)
         else:
             write_json(folder.path / SHARD_FILE, {"shard": shard[0], "of": shard[1]})
     return folder
+
+
+def _decoded_plan(
+    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: Answerer
+) -> tuple[Plan, SettingsT]:
+    """Plan, offer options where answers are chosen, and settle how each group is decoded."""
+    plan = make_plan(study, data, settings, runner)
+    if plan.pairs.empty:
+        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
+    settled: SettingsT = plan.settings or settings
+    if isinstance(settled, OptionSettings) and settled.read != "generate":
+        plan = offer_options(plan, settled)
+    groups = {
+        name: replace(group, params=settled.with_thoughts(group.params))
+        for name, group in plan.groups.items()
+    }
+    return replace(plan, groups=groups), settled
+
+
+def _choosing(runner: Answerer, settings: StudySettings) -> OptionRunner:
+    """Read answers off the probabilities of options, compared as the settings say."""
+    if not isinstance(settings, OptionSettings):
+        return OptionRunner(runner)
+    is_majority = settings.read == "log-odds"
+    return OptionRunner(runner, option_score=settings.option_score, majority=is_majority)
 
 
 def _prepared(runner: Answerer, plan: Plan) -> Runner:

@@ -67,7 +67,6 @@ __all__ = [
     "retest_flip_rate",
     "score_files",
     "score_run",
-    "with_kinds",
 ]
 
 _MANY_UNSPACED: Final = 0.02
@@ -292,7 +291,7 @@ def _score(
     """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
-    targets = with_kinds(study, targets, pairs)
+    targets = _with_kinds(study, targets, pairs)
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
@@ -342,14 +341,16 @@ def _score(
         if repeated is not None:
             write_frame(beside.repeat_verdicts, repeated, study.verdict)
         beside.write_checks(checks)
-        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=_label_columns(study))
+        # People say of free answers too whether these speak of the fact at all.
+        fill = {"is_recalled"} & study.verdict.model_fields.keys()
+        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=[*fill])
         study.export(replace(scored, folder=beside))
         write_frame(beside.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes
 
 
-def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Tell the kinds of answers apart on each of which a judge errs in its own way.
 
     Args:
@@ -371,11 +372,6 @@ def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.D
         names = pd.Series(name, index=pairs.index)
         kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
     return targets.assign(**{study.kind: targets["target_id"].map(kinds)})
-
-
-def _label_columns(study: Study) -> tuple[str, ...]:
-    """Name the columns that people fill besides is_correct."""
-    return ("is_recalled",) if "is_recalled" in study.verdict.model_fields else ()
 
 
 def _judge_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:

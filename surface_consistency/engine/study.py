@@ -225,10 +225,12 @@ class Answerer(Protocol):
 class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     """The same fact under two conditions.
 
-    A subclass sets `name` and `design` and defines `load` and `plan`; everything else has a
-    default that serves studies with one group of prompts, a matching rule and a paired table. The
-    types that it may name are those of where the data come from, how it asks, its data, and how it
-    judges: `Study[MySource, MySettings, MyData, MyScoring]`.
+    An author knows seven members: `name` and `design` are set, `load` and `plan` defined, and where
+    the defaults do not serve, `settings` (how it asks), `judge` and `report` (its tables and the
+    sections of its page). Everything else has a default that serves studies with one group of
+    prompts, a matching rule and a paired table. The types that it may name are those of where the
+    data come from, how it asks, its data, and how it judges:
+    `Study[MySource, MySettings, MyData, MyScoring]`.
     """
 
     name: ClassVar[str]
@@ -697,7 +699,7 @@ def find_study(name: str) -> Study:
             "anew with `report`"
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
-    whose = _whose(STUDIES, name)
+    whose = STUDIES.named(name)
     for part in ("source", "settings", "scoring", "organism"):
         if part != "organism" or study.organism is not None:
             _check_record(getattr(study, part), f"{whose}: {part}")
@@ -728,13 +730,8 @@ def find_analysis(name: str) -> Analysis:
         PluginError: As for `find_study`.
     """
     analysis = _made(ANALYSES, name, Analysis, _ANALYSIS_MEMBERS)  # type: ignore[type-abstract]
-    _check_record(analysis.settings, f"{_whose(ANALYSES, name)}: settings")
+    _check_record(analysis.settings, f"{ANALYSES.named(name)}: settings")
     return analysis
-
-
-def _whose(plugins: Plugins, spec: str) -> str:
-    """Name what is registered and its distribution, for messages."""
-    return f"{plugins.what} {spec!r}{plugins.owner(spec)}"
 
 
 def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) -> T:
@@ -743,14 +740,14 @@ def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) 
     plugins.check(spec, plugin, members)
     if not isinstance(plugin, kind):
         raise PluginError(
-            f"{_whose(plugins, spec)} is a {type(plugin).__name__}; derive it from "
+            f"{plugins.named(spec)} is a {type(plugin).__name__}; derive it from "
             f"surface_consistency.studies.{kind.__name__}"
         )
     registered = [entry.rpartition(":")[2] for entry in plugins.names()]
     name = plugin.name  # type: ignore[attr-defined]
     if name != spec.rpartition(":")[2] and (":" not in spec or name in registered):
         raise PluginError(
-            f"{_whose(plugins, spec)} has the name {name!r}; entry point and {plugins.what} must "
+            f"{plugins.named(spec)} has the name {name!r}; entry point and {plugins.what} must "
             "have one name, which no other has"
         )
     return plugin

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,16 @@ from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
+
+if TYPE_CHECKING:
+    from transformers import (
+        PreTrainedModel,
+        PreTrainedTokenizerBase,
+        Trainer,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
 
 __all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
 
@@ -63,7 +73,7 @@ class StepEvaluator:
 
     def __init__(
         self,
-        data: Any = None,  # noqa: ANN401 - each study has its own data
+        data: object = None,
         *,
         out: str | os.PathLike[str],
         study: str | Study = "redirectqa",
@@ -84,7 +94,9 @@ class StepEvaluator:
         """Names of the numbers that `evaluate` returns, once it is laid out what is asked."""
         return () if self._asking is None else (*self._asking[0].names, "flips_since_last")
 
-    def start(self, model: Any, tokenizer: Any, *, step: int) -> None:  # noqa: ANN401
+    def start(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, step: int
+    ) -> None:
         """Lay out what is asked, for a training that begins or goes on from a checkpoint.
 
         Args:
@@ -138,8 +150,8 @@ class StepEvaluator:
 
     def evaluate(
         self,
-        model: Any,  # noqa: ANN401
-        tokenizer: Any,  # noqa: ANN401
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
         *,
         step: int | None,
     ) -> dict[str, float]:
@@ -203,11 +215,13 @@ class StepEvaluator:
         self._write_curve([*rows, {"step": step, **numbers}])
         return verdicts, numbers
 
-    def _laid_out(self, model: Any, tokenizer: Any) -> tuple[PairedTask, TransformersRunner]:  # noqa: ANN401
+    def _laid_out(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+    ) -> tuple[PairedTask, TransformersRunner]:
         """Lay out what is asked, once there is a tokenizer."""
         if self._asking is None:
             study, options, data = self._given
-            generating = model.module if _is_first_fsdp(model) else model
+            generating = cast("PreTrainedModel", model.module) if _is_first_fsdp(model) else model
             runner = TransformersRunner.of_model(
                 generating, tokenizer, label="the model in training", batch_size=self._batch_size
             )
@@ -224,7 +238,9 @@ class StepEvaluator:
             self._asking = (task, runner)
         return self._asking
 
-    def _ask(self, model: Any, tokenizer: Any) -> list[Generation]:  # noqa: ANN401
+    def _ask(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+    ) -> list[Generation]:
         """Ask this process' part of the prompts; of weights that are shared out, all of them."""
         task, runner = self._laid_out(model, tokenizer)
         requests = [
@@ -336,7 +352,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
 
     def __init__(
         self,
-        data: Any = None,  # noqa: ANN401 - each study has its own data
+        data: object = None,
         *,
         out: str | os.PathLike[str],
         study: str | Study = "redirectqa",
@@ -346,7 +362,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         at_start: bool = True,
         prefix: str = "eval_",
         on_error: Literal["warn", "raise"] = "warn",
-        trainer: Any = None,  # noqa: ANN401
+        trainer: "Trainer | None" = None,
     ) -> None:
         if every is not None and every < 1:
             raise ValueError(f"`every` counts steps and is at least 1, got {every}")
@@ -361,7 +377,13 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         self._logged_at: int | None = None
         self._is_training = False
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_train_begin(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Take the folder, and evaluate a new model."""
         if given.get("processing_class") is None:
             raise ValueError(
@@ -372,16 +394,28 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         if self._at_start and state.global_step == 0:
             self._log(state, self._evaluate(state, given))
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_train_end(self, args: object, state: object, control: object, **given: object) -> None:
         """Note that the model may be another from now on, such as the best one."""
         self._is_training = False
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_step_end(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Evaluate at the callback's own steps."""
         if self._every is not None and state.global_step % self._every == 0:
             self._log(state, self._evaluate(state, given))
 
-    def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_evaluate(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Evaluate when the Trainer does, and add to what it found."""
         wanted = str(args.metric_for_best_model or "").removeprefix("eval_")
         is_due = self._every is None or state.global_step % self._every == 0
@@ -392,7 +426,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             given["metrics"].update(numbers)
         self._log(state, numbers)
 
-    def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
+    def _evaluate(self, state: "TrainerState", given: Mapping[str, Any]) -> dict[str, float]:
         """Evaluate once a step, and name the numbers as they are logged."""
         try:
             numbers = self.evaluator.evaluate(
@@ -415,7 +449,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             if name in _LOGGED or not (name.startswith("n_") or name.endswith(("p_value", *_ENDS)))
         }
 
-    def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
+    def _log(self, state: "TrainerState", numbers: dict[str, float]) -> None:
         """Put the numbers into the Trainer's log, once a step."""
         if not numbers or (self._is_training and self._logged_at == state.global_step):
             return
@@ -444,7 +478,7 @@ def _answers(
 
 
 @contextmanager
-def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
+def _left_as_found(model: "PreTrainedModel") -> Iterator[None]:
     """Evaluate a model in training, and put back what that changes."""
     import torch
 
@@ -458,7 +492,7 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
         stack.enter_context(torch.autocast(model.device.type, enabled=False))
         stack.enter_context(_outermost_gathered(model))
         try:
-            model.eval()
+            model.eval()  # type: ignore[no-untyped-call]
             yield
         finally:
             for module, was_training in modes:
@@ -471,12 +505,12 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
                 torch.cuda.set_rng_state_all(devices)
 
 
-def _is_first_fsdp(model: Any) -> bool:  # noqa: ANN401
+def _is_first_fsdp(model: object) -> bool:
     """Tell whether the first FSDP of torch wraps a model, and does not pass `generate` on."""
     return type(model).__name__ == "FullyShardedDataParallel"
 
 
-def _outermost_gathered(model: Any) -> AbstractContextManager[Any]:  # noqa: ANN401
+def _outermost_gathered(model: "PreTrainedModel") -> AbstractContextManager[Any]:
     """Gather the weights outside the modules wrapped within, which gather theirs when called."""
     if not _is_first_fsdp(model):
         return nullcontext()
@@ -485,7 +519,7 @@ def _outermost_gathered(model: Any) -> AbstractContextManager[Any]:  # noqa: ANN
     return FullyShardedDataParallel.summon_full_params(model, recurse=False, writeback=False)
 
 
-def _is_sharded(model: Any) -> bool:  # noqa: ANN401
+def _is_sharded(model: "PreTrainedModel") -> bool:
     """Tell whether no process holds all weights, so that all must ask the same at the same time."""
     from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
     from transformers.integrations.fsdp import is_fsdp_managed_module

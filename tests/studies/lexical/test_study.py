@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import report_runs, run_study, score_run, side_model
+from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import OptionRunner
@@ -156,7 +157,7 @@ def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
     folder = run(data_of(lambada=LAMBADA), Prefers(("hound",)), tmp_path / "run")
     by_rule = score_run(folder)
     grudging = FakeRunner(lambda prompt: "0")
-    monkeypatch.setattr(side_model, "load_runner", lambda name, **options: grudging)
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: grudging)
     sheet = tmp_path / "sheet.csv"
     scoring = {"labelling_sheet": sheet, "labelling_sample": 100}
 
