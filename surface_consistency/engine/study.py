@@ -634,6 +634,8 @@ def make_plan(
 
 def _check_outcomes(study: Study, plan: Plan) -> None:
     """Lay out a pair whose answers nobody has judged yet, and so see what no row would have."""
+    if plan.pairs.empty:
+        return
     blank = pd.DataFrame({"target_id": plan.targets["target_id"][:1]})
     verdicts = blank.assign(**dict.fromkeys(set(study.verdict.model_fields) - {*blank}))
     try:
@@ -642,7 +644,7 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
         raise ColumnNotFoundError(
             f"the pairs of a plan: {error}; put it there, or give the field to the verdict record"
         ) from error
-    except DataError:
+    except (DataError, KeyError, TypeError, ValueError):
         return  # What the fields hold is seen once there are verdicts.
 
 
