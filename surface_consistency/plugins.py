@@ -6,12 +6,15 @@ its runners and rules are built in.
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
+
+from packaging.utils import canonicalize_name
 
 from surface_consistency.errors import (
     MissingDependencyError,
@@ -23,11 +26,11 @@ from surface_consistency.text import did_you_mean
 __all__ = [
     "ANALYSES",
     "COMMANDS",
-    "MOVED",
     "STUDIES",
     "Plugins",
     "distribution_of",
     "load_maker",
+    "moved_modules",
     "moved_to",
 ]
 
@@ -36,8 +39,16 @@ T = TypeVar("T")
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
 
-MOVED: Final[Mapping[str, str]] = MappingProxyType({})
-"""New name of each module or package of this one that stands elsewhere than it once did."""
+
+@cache
+def moved_modules() -> Mapping[str, str]:
+    """Read where modules and packages of this one stand that once stood elsewhere.
+
+    Returns:
+        New name by old name.
+    """
+    table = Path(__file__).with_name("moved_modules.tsv").read_text(encoding="utf-8")
+    return MappingProxyType(dict(line.split("\t") for line in table.splitlines()))
 
 
 def moved_to(module: str) -> str:
@@ -47,18 +58,18 @@ def moved_to(module: str) -> str:
         module: Its name as someone's import has it.
 
     Returns:
-        "; ... is now ...", by the longest name that `MOVED` has of it or of a package around it;
-        "" where it did not move.
+        "; ... is now ...", by the longest name that `moved_modules` has of it or of a package
+        around it that is no more; "" where it did not move.
 
     Examples:
-        >>> moved_to("surface_consistency.nothing")
-        ''
+        >>> moved_to("surface_consistency.inference.runner")
+        '; surface_consistency.inference.runner is now surface_consistency.models.runner'
     """
-    parts = module.split(".")
+    parts, new = module.split("."), moved_modules()
     for end in range(len(parts), 0, -1):
-        old = ".".join(parts[:end])
-        if old in MOVED:
-            return f"; {module} is now {'.'.join([MOVED[old], *parts[end:]])}"
+        old, is_there = ".".join(parts[:end]), Path(__file__).parents[1].joinpath(*parts[:end])
+        if old in new and (end == len(parts) or not is_there.is_dir()):
+            return f"; {module} is now {'.'.join([new[old], *parts[end:]])}"
     return ""
 
 
@@ -136,7 +147,7 @@ class Plugins:
         """
         return self._loaded(spec, self._point(spec))
 
-    def make(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
+    def make(self, spec: str) -> object:
         """Load what a name stands for, and make an instance where that is a class.
 
         Args:
@@ -149,14 +160,14 @@ class Plugins:
             PluginError: As for `load`; or if the class leaves a member undefined, or cannot be
                 made without arguments.
         """
-        found = self.load(spec)
-        if not isinstance(found, type):
-            return found
-        whose = f"{self.what} {spec!r}{self.owner(spec)}"
-        if missing := sorted(getattr(found, "__abstractmethods__", ())):
+        plugin = self.load(spec)
+        if not isinstance(plugin, type):
+            return plugin
+        whose = self.named(spec)
+        if missing := sorted(getattr(plugin, "__abstractmethods__", ())):
             raise self._error(f"{whose} lacks {', '.join(missing)}, which a subclass must define")
         try:
-            return found()
+            return plugin()
         except Exception as error:
             # A plugin is anyone's code: whatever it raises is told the same way.
             raise self._error(
@@ -197,12 +208,12 @@ class Plugins:
             raise self._error(f"no {self.what} {name!r}{near}; {self._remedy()}")
         return (ours or points)[0]
 
-    def check(self, spec: str, found: T, members: tuple[str, ...]) -> T:
+    def check(self, spec: str, plugin: T, members: tuple[str, ...]) -> T:
         """Refuse what lacks a member.
 
         Args:
             spec: Its name.
-            found: What stands there.
+            plugin: What stands there.
             members: What it must have.
 
         Returns:
@@ -211,13 +222,12 @@ class Plugins:
         Raises:
             PluginError: If a member is missing; names it and the distribution.
         """
-        missing = [name for name in members if not hasattr(found, name)]
+        missing = [name for name in members if not hasattr(plugin, name)]
         if missing:
             raise self._error(
-                f"{self.what} {spec!r}{self.owner(spec)} lacks {', '.join(missing)}; it is a "
-                f"{type(found).__name__}"
+                f"{self.named(spec)} lacks {', '.join(missing)}; it is a {type(plugin).__name__}"
             )
-        return found
+        return plugin
 
     def require(self, spec: str) -> None:
         """Refuse a name that nothing registers; nothing is imported.
@@ -230,44 +240,44 @@ class Plugins:
         """
         self._point(spec)
 
-    def owner(self, spec: str) -> str:
-        """Say whose a name is, for messages.
+    def named(self, spec: str) -> str:
+        """Say what a name stands for and whose it is, for messages.
 
         Args:
             spec: As for `load`.
 
         Returns:
-            " of " and the name of the distribution; nothing where none registers the name.
+            Such as "study 'toy' of toy-dist"; without the distribution where none registers it.
         """
         try:
             point = self._point(spec)
         except self._error:
-            return ""
-        return "" if point.dist is None else f" of {distribution_of(point)}"
+            return f"{self.what} {spec!r}"
+        return f"{self.what} {spec!r}" + ("" if point.dist is None else f" of {point.dist.name}")
 
     def _loaded(self, spec: str, point: EntryPoint) -> Any:  # noqa: ANN401
         """Import what an entry point names."""
         module, _, attribute = point.value.partition(":")
         if not _IMPORTABLE.fullmatch(point.value):
             raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
-        owner = "" if point.dist is None else f" of {distribution_of(point)}"
         try:
-            found: Any = import_module(module)
+            plugin: Any = import_module(module)
         except (Exception, SystemExit) as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
+            missing = getattr(error, "name", None) or ""
             raise self._error(
-                f"{self.what} {spec!r}{owner} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {' '.join(str(error).split())}{_hint(error)}; "
+                f"{self.named(spec)} cannot be loaded: importing {module!r} failed with "
+                f"{type(error).__name__}: {' '.join(str(error).split())}{moved_to(missing)}; "
                 f"{self._remedy()}"
             ) from error
         for part in attribute.split("."):
-            if not hasattr(found, part):
+            if not hasattr(plugin, part):
                 raise self._error(
-                    f"{self.what} {spec!r}{owner} cannot be loaded: {module!r} has no "
-                    f"{attribute!r}; {self._remedy()}"
+                    f"{self.named(spec)} cannot be loaded: {module!r} has no {attribute!r}"
+                    f"{moved_to(module)}; {self._remedy()}"
                 )
-            found = getattr(found, part)
-        return found
+            plugin = getattr(plugin, part)
+        return plugin
 
     def _remedy(self) -> str:
         """Say what could be named instead."""
@@ -287,7 +297,7 @@ COMMANDS: Final = Plugins("surface_consistency.commands", "command")
 """Commands that other distributions add, each a function that describes it to a cyclopts App."""
 
 
-def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of one command
+def load_maker(name: str, feature: str) -> Callable[..., Any]:
     """Load what the distribution that makes data registers among the commands.
 
     Args:
@@ -303,19 +313,14 @@ def load_maker(name: str, feature: str) -> Any:  # noqa: ANN401 - a function of 
     """
     if name not in {registered.rpartition(":")[2] for registered in COMMANDS.names()}:
         raise MissingDependencyError(feature, "surface-consistency-build", "build")
-    return COMMANDS.load(name)
+    maker: Callable[..., Any] = COMMANDS.load(name)
+    return maker
 
 
-def _hint(error: BaseException) -> str:
-    """Tell a plugin that was written for earlier names of modules the new one."""
-    name = error.name if isinstance(error, ImportError) else None
-    return moved_to(name) if name else ""
-
-
-def _doc(found: object) -> str:
+def _doc(plugin: object) -> str:
     """Return the docstring of what is registered, or that of its module."""
-    named = found if isinstance(found, type) else type(found)
-    return found.__doc__ or sys.modules[named.__module__].__doc__ or ""
+    named = plugin if isinstance(plugin, type) else type(plugin)
+    return plugin.__doc__ or sys.modules[named.__module__].__doc__ or ""
 
 
 def _doc_in_source(point: EntryPoint) -> str:
@@ -324,8 +329,8 @@ def _doc_in_source(point: EntryPoint) -> str:
     if not source.is_file():
         return f"cannot be loaded: there is no module {point.module}"
     docstring = rf'^class {re.escape(point.attr)}\b[^\n]*\n +"""([^\n"]*)'
-    found = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
-    return "" if found is None else found[1]
+    match = re.search(docstring, source.read_text(encoding="utf-8"), re.MULTILINE)
+    return "" if match is None else match[1]
 
 
 def distribution_of(point: EntryPoint) -> str:
@@ -340,11 +345,6 @@ def distribution_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "unknown"
 
 
-def _canonical(name: str) -> str:
-    """Spell a package name as the package index compares it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def _same(one: str, other: str) -> bool:
     """Tell whether two spellings name one package."""
-    return _canonical(one) == _canonical(other)
+    return canonicalize_name(one) == canonicalize_name(other)

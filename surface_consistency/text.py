@@ -102,13 +102,13 @@ class _Kept(dict[str, str]):
         """Drop format characters and variation selectors, blank punctuation and symbols."""
         category = unicodedata.category(character)
         if category == "Cf" or _VARIATION_SELECTOR.match(character):
-            kept = ""
+            replacement = ""
         elif category == "Cc" or category[0] in "PSZ":
-            kept = " "
+            replacement = " "
         else:
-            kept = character
-        self[character] = kept
-        return kept
+            replacement = character
+        self[character] = replacement
+        return replacement
 
 
 _KEPT = _Kept()
@@ -312,16 +312,16 @@ def _language_of(text: str) -> str:
         return "en"
     if text.isascii():
         return _OTHER
-    found = {
+    counts = {
         language: len(_compiled(f"[{letters}]").findall(text))
         for language, letters in _SCRIPTS.items()
     }
-    kana, han = found["ja"], found["zh"]
-    found["ja"], found["zh"] = (kana + han, 0) if kana > 0.05 * (kana + han) else (0, han)
-    most = max(found, key=lambda language: found[language])
+    kana, han = counts["ja"], counts["zh"]
+    counts["ja"], counts["zh"] = (kana + han, 0) if kana > 0.05 * (kana + han) else (0, han)
+    most = max(counts, key=lambda language: counts[language])
     if most == "zh" and not _CHINESE.search(text):
         return _OTHER
-    return most if 2 * found[most] > sum(map(str.isalpha, text)) else _OTHER
+    return most if 2 * counts[most] > sum(map(str.isalpha, text)) else _OTHER
 
 
 def token_key(text: str) -> str:
@@ -486,10 +486,10 @@ def _words(text: str) -> str:
     return _MARKS.sub(_without_lone_marks, unicodedata.normalize("NFKC", lettered))
 
 
-def _without_lone_marks(found: re.Match[str]) -> str:
+def _without_lone_marks(match: re.Match[str]) -> str:
     """Cut marks off the front of a word (NFKC turns "´" into a space and a mark)."""
-    marks, start = found[0], found.start()
-    if start > 0 and found.string[start - 1] not in f" {_SEPARATOR}":
+    marks, start = match[0], match.start()
+    if start > 0 and match.string[start - 1] not in f" {_SEPARATOR}":
         return marks
     cut = 0
     while cut < len(marks) and unicodedata.category(marks[cut])[0] == "M":
@@ -497,8 +497,8 @@ def _without_lone_marks(found: re.Match[str]) -> str:
     return marks[cut:]
 
 
-def _escaped(found: "re.Match[str] | str") -> str:
+def _escaped(character: "re.Match[str] | str") -> str:
     """Write a character as JSON does."""
-    letter = found if isinstance(found, str) else found[0]
+    letter = character if isinstance(character, str) else character[0]
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))

@@ -1,6 +1,7 @@
 """Studies, analyses and others of other packages: found, described, and refused when broken."""
 
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 
 import pytest
 
@@ -8,7 +9,7 @@ from surface_consistency import plugins
 from surface_consistency.cli.main import main
 from surface_consistency.engine.study import find_analysis, find_study
 from surface_consistency.errors import PluginError
-from surface_consistency.plugins import Plugins
+from surface_consistency.plugins import Plugins, moved_modules
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
@@ -116,7 +117,7 @@ def install(folder, name, points, version="1.2"):
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
-    (tmp_path / "toy_old.py").write_text("import surface_consistency.attic.judges\n")
+    (tmp_path / "toy_old.py").write_text("from surface_consistency.studies import Study\n")
     (tmp_path / "toy_misnamed.py").write_text(
         "from surface_consistency.engine import Design\n"
         "X = Design(title='Toys', groupings={'by_toy': 'toy'})\n"
@@ -187,13 +188,33 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_plugin_for_old_modules_is_told_the_new_name(toys, monkeypatch):
-    new = {"surface_consistency.attic": "surface_consistency.engine"}
-    monkeypatch.setattr(plugins, "MOVED", new)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("surface_consistency.studies.study", "surface_consistency.engine.study"),
+        ("surface_consistency.inference.runner", "surface_consistency.models"),
+        ("surface_consistency.studies", "surface_consistency.engine"),
+    ],
+)
+def test_a_plugin_for_old_modules_is_told_the_new_name(toys, tmp_path, old, new):
+    (tmp_path / "toy_old.py").write_text(f"from {old} import Study\n")
 
-    told = "surface_consistency.attic is now surface_consistency.engine"
-    with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot be loaded: .*{told}"):
+    with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot .* is now {new};"):
         find_study("old")
+
+
+def test_an_old_name_on_the_command_line_is_told_the_new_one(toys):
+    new = "surface_consistency.studies.redirectqa is now surface_consistency.studies.redirectqa.stu"
+    with pytest.raises(PluginError, match=new):
+        find_study("surface_consistency.studies.redirectqa:NoStudy")
+
+
+def test_modules_that_moved_are_where_they_are_said_to_be():
+    """A module that goes on to move takes its line along."""
+    present = [new for new in moved_modules().values() if new.startswith("surface_consistency.")]
+
+    assert len(present) > 100
+    assert [new for new in present if find_spec(new) is None] == []
 
 
 def test_working_study_stands_beside_broken_ones(toys, capsys):

@@ -10,6 +10,7 @@ from .features import (
 )
 from .judging.chosen_judges import (
     JudgeScoring as JudgeScoring,
+    SideModel as SideModel,
     make_chosen_judge as make_chosen_judge,
 )
 from .judging.judges import (
@@ -21,11 +22,10 @@ from .judging.judges import (
     facts_of as facts_of,
     judge_targets as judge_targets,
 )
-from .paired import (
+from .paired.page import (
     PairedReport as PairedReport,
 )
-from .paired_tables import (
-    interval_value as interval_value,
+from .paired.tables import (
     model_dots as model_dots,
     with_detectable as with_detectable,
 )
@@ -42,9 +42,6 @@ from .score import (
     retest_flip_rate as retest_flip_rate,
     score_files as score_files,
     score_run as score_run,
-)
-from .side_model import (
-    SideModel as SideModel,
 )
 from .sources import (
     open_source as open_source,

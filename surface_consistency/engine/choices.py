@@ -127,8 +127,8 @@ def reference_log_odds(
         row["log_odds"] = values.mean()
         row["log_odds_low"] = row["log_odds_high"] = np.nan
         if np.ptp(sums[:, 0] / sums[:, 1]) > _ALIKE:
-            told = cluster_bootstrap(sums, _mean).estimate_interval
-            row["log_odds_low"], row["log_odds_high"] = told.low, told.high
+            interval = cluster_bootstrap(sums, _mean).estimate_interval
+            row["log_odds_low"], row["log_odds_high"] = interval.low, interval.high
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -151,10 +151,10 @@ def _relations(plan: Plan) -> pd.Series:
 
 def _accepted(targets: pd.DataFrame) -> Mapping[Hashable, frozenset[str]]:
     """Collect every accepted answer of each fact, letter case aside."""
-    found: dict[Hashable, set[str]] = {}
+    by_fact: dict[Hashable, set[str]] = {}
     for fact_id, answers in zip(targets["fact_id"], targets["answers"], strict=True):
-        found.setdefault(fact_id, set()).update(answer.casefold() for answer in answers)
-    return {fact_id: frozenset(answers) for fact_id, answers in found.items()}
+        by_fact.setdefault(fact_id, set()).update(answer.casefold() for answer in answers)
+    return {fact_id: frozenset(answers) for fact_id, answers in by_fact.items()}
 
 
 def _draw(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import types
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import ValidationError
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.runs.frames import arrow_schema
 from surface_consistency.runs.readers import parquet_rows
 from surface_consistency.schemas import Record
 from surface_consistency.schemas.jsonl import describe_validation_error
@@ -24,7 +24,6 @@ __all__ = ["make_features", "read_parquet", "to_parquet"]
 
 R = TypeVar("R", bound=Record)
 
-_SCALARS: Final = {bool: "bool", float: "float64", int: "int64", str: "string"}
 _ROW_GROUP: Final = 8192
 
 
@@ -49,12 +48,7 @@ def make_features(record: type[Record]) -> datasets.Features:
     """
     import datasets
 
-    return datasets.Features(
-        {
-            name: _feature(field.annotation, f"{record.__name__}.{name}")
-            for name, field in record.model_fields.items()
-        }
-    )
+    return datasets.Features.from_arrow_schema(arrow_schema(record))
 
 
 def to_parquet(
@@ -115,32 +109,6 @@ def read_parquet(path: str | os.PathLike[str], record: type[R]) -> Iterator[R]:
         raise SourceNotFoundError(f"no file {source}; expected rows of {record.__name__} there")
     for number, row in parquet_rows(source):
         yield _record(row, record, source, number)
-
-
-def _feature(annotation: object, where: str) -> object:
-    """Map one annotation to a feature."""
-    import datasets
-
-    origin = get_origin(annotation)
-    arguments = get_args(annotation)
-    if origin is Annotated:
-        return _feature(arguments[0], where)
-    if origin in {Union, types.UnionType}:
-        options = [option for option in arguments if option is not type(None)]
-        if len(options) == 1:
-            return _feature(options[0], where)
-    elif origin is Literal and all(isinstance(value, str) for value in arguments):
-        return datasets.Value("string")
-    elif origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        return datasets.List(_feature(arguments[0], where))
-    elif isinstance(annotation, type) and annotation in _SCALARS:
-        return datasets.Value(_SCALARS[annotation])
-    elif isinstance(annotation, type) and issubclass(annotation, Record):
-        return dict(make_features(annotation))
-    raise TypeError(
-        f"no column can hold {where}: {annotation}; use str, int, float, bool, a tuple of one "
-        "type, a record, or one of these or None"
-    )
 
 
 def _record(row: dict[str, object], record: type[R], source: Path, number: int) -> R:

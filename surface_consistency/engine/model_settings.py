@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
@@ -10,7 +10,7 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Study
+    from surface_consistency.engine.study import Answerer, Study
 
 __all__ = ["ModelSettings"]
 
@@ -90,7 +90,7 @@ class ModelSettings(Settings):
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
-    def load(self, study: "Study", **changed: object) -> Any:  # noqa: ANN401 - as the study's
+    def load(self, study: "Study", **changed: object) -> "Answerer":
         """Load who answers.
 
         Args:
@@ -104,7 +104,7 @@ class ModelSettings(Settings):
             self.runner or study.runner, model=self.model, options=self.options | changed
         )
 
-    def name(self, runner: Any) -> str:  # noqa: ANN401 - a runner, or what makes one
+    def name(self, runner: "Answerer | None") -> str:
         """Name the model in tables.
 
         Args:
@@ -116,6 +116,6 @@ class ModelSettings(Settings):
         if self.label is not None:
             return self.label
         if self.model is None:
-            return str(runner.name)
+            return str(getattr(runner, "name", None))
         path = Path(self.model)
         return path.resolve().name if path.exists() else self.model

@@ -109,27 +109,12 @@ def run_study(
         PromptTooLongError: If a prompt does not fit the model.
     """
     _refuse_sweep(Path(out))
-    settings = settings or study.settings()
-    plan = make_plan(study, data, settings, runner)
-    if plan.pairs.empty:
-        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
-    settings = plan.settings or settings
-    if isinstance(settings, OptionSettings) and settings.read != "generate":
-        plan = offer_options(plan, settings)
-    plan = replace(
-        plan,
-        groups={
-            name: replace(group, params=settings.with_thoughts(group.params))
-            for name, group in plan.groups.items()
-        },
-    )
-    if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
+    plan, settings = _decoded_plan(study, data, settings or study.settings(), runner)
+    prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
+    if any(prompt.options for prompt in prompts):
         _refuse_thoughts(settings)
-        how: dict[str, Any] = {}
-        if isinstance(settings, OptionSettings):
-            how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
-        runner = OptionRunner(runner, **how)
-    asked = _prepared(runner, plan)
+        runner = _choosing(runner, settings)
+    answerer = _prepared(runner, plan)
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -139,23 +124,22 @@ def run_study(
             name or "answers": group.params.model_dump(mode="json")
             for name, group in plan.groups.items()
         },
-        runner=asked.fingerprint(),
+        runner=answerer.fingerprint(),
         source=source,
     )
-    _warn_uncovered(asked, [prompt for group in plan.groups.values() for prompt in group.prompts])
+    _warn_uncovered(answerer, prompts)
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
-    is_stored = isinstance(asked, StoredRunner) or (
+    is_stored = isinstance(answerer, StoredRunner) or (
         isinstance(runner, OptionRunner) and runner.is_stored
     )
-    is_repeated = bool(settings.repeat) and not is_stored
-    judged = set(plan.targets["prompt_id"])
+    judged = set() if is_stored or not settings.repeat else set(plan.targets["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
-        if is_repeated and any(prompt.id in judged for prompt in group.prompts)
+        if any(prompt.id in judged for prompt in group.prompts)
     }
     with ExitStack() as stack:
         logs = {
@@ -168,21 +152,15 @@ def run_study(
             for repeat in ((False, True) if name in twice else (False,))
         }
         _write_plan(folder, plan)
-        again = asked.rebatched(1) if isinstance(asked, Rebatchable) else asked
+        again = answerer.rebatched(1) if isinstance(answerer, Rebatchable) else answerer
         for (name, repeat), log in logs.items():
-            group, prompts = plan.groups[name], plan.groups[name].prompts
+            group, asking = plan.groups[name], plan.groups[name].prompts
             if repeat:
-                prompts = sample_prompts(prompts, settings.repeat, seed=settings.seed)
+                asking = sample_prompts(asking, settings.repeat, seed=settings.seed)
             if shared is not None and group.is_shared:
-                _take_over(shared.log(name, repeat=repeat), prompts, log)
-            run_prompts(
-                again if repeat else asked,
-                prompts,
-                group.params,
-                log,
-                progress=progress,
-                shard=shard,
-            )
+                _take_over(shared.log(name, repeat=repeat), asking, log)
+            by = again if repeat else answerer
+            run_prompts(by, asking, group.params, log, progress=progress, shard=shard)
         if shard == WHOLE:
             _record_replies(folder, plan.groups)
         else:
@@ -190,15 +168,40 @@ def run_study(
     return folder
 
 
+def _decoded_plan(
+    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: Answerer
+) -> tuple[Plan, SettingsT]:
+    """Plan, offer options where answers are chosen, and settle how each group is decoded."""
+    plan = make_plan(study, data, settings, runner)
+    if plan.pairs.empty:
+        raise DataError(f"no pair to ask in {plan.data.id} with these settings")
+    settled: SettingsT = plan.settings or settings
+    if isinstance(settled, OptionSettings) and settled.read != "generate":
+        plan = offer_options(plan, settled)
+    groups = {
+        name: replace(group, params=settled.with_thoughts(group.params))
+        for name, group in plan.groups.items()
+    }
+    return replace(plan, groups=groups), settled
+
+
+def _choosing(runner: Answerer, settings: StudySettings) -> OptionRunner:
+    """Read answers off the probabilities of options, compared as the settings say."""
+    if not isinstance(settings, OptionSettings):
+        return OptionRunner(runner)
+    is_majority = settings.read == "log-odds"
+    return OptionRunner(runner, option_score=settings.option_score, majority=is_majority)
+
+
 def _prepared(runner: Answerer, plan: Plan) -> Runner:
     """Put what the study brings between the engine and the runner."""
-    asked = runner if plan.prepare is None else plan.prepare(runner)
-    if not isinstance(asked, Runner):
+    answerer = runner if plan.prepare is None else plan.prepare(runner)
+    if not isinstance(answerer, Runner):
         raise TypeError(
-            f"{asked.name!r} is no runner (`fingerprint` and `generate`), and the study's plan "
+            f"{answerer.name!r} is no runner (`fingerprint` and `generate`), and the study's plan "
             "makes none of it"
         )
-    return asked
+    return answerer
 
 
 def merge_shards(
@@ -229,12 +232,12 @@ def merge_shards(
     for part in parts[1:]:
         differing = manifest.differences(part.read_manifest())
         if differing or part.plan.read_bytes() != plan:
-            told = ", ".join(
+            fields = ", ".join(
                 f"{name} {one!r} and {other!r}" for name, (one, other) in differing.items()
             )
             raise RunMismatchError(
                 f"{parts[0].path} and {part.path} are shards of different runs "
-                f"({told or 'their plans differ'}); merge those of one run, and remove the others"
+                f"({fields or 'their plans differ'}); merge those of one run, and remove the others"
             )
     missing = _missing_shards(parts)
     if missing:
@@ -267,9 +270,9 @@ def _missing_shards(parts: Sequence[RunFolder]) -> str:
     unmarked = [path.parent.name for path in done if not path.is_file()]
     if unmarked:
         return f"shard {', '.join(unmarked)}"
-    told = [json.loads(path.read_bytes()) for path in done]
-    n_shards = max(one["of"] for one in told)
-    numbers = {one["shard"] for one in told if one["of"] == n_shards}
+    marks = [json.loads(path.read_bytes()) for path in done]
+    n_shards = max(one["of"] for one in marks)
+    numbers = {one["shard"] for one in marks if one["of"] == n_shards}
     absent = [str(number) for number in range(n_shards) if number not in numbers]
     return f"shards {', '.join(absent)} of {n_shards}" if absent else ""
 
@@ -317,8 +320,8 @@ def _record_replies(folder: RunFolder, groups: Iterable[str]) -> None:
     manifest = folder.read_manifest()
     counts = count_replies(folder.read_answers(groups))
     if manifest.replies != counts:
-        told = manifest.model_copy(update={"replies": counts})
-        write_text(folder.manifest, told.model_dump_json(indent=2) + "\n")
+        counted = manifest.model_copy(update={"replies": counts})
+        write_text(folder.manifest, counted.model_dump_json(indent=2) + "\n")
 
 
 def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[Prompt]:
@@ -355,11 +358,11 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     for name, group in plan.groups.items():
         for prompt in group.prompts:
             keys[prompt.id], groups[prompt.id] = prompt.key, name
-    asked = plan.targets["prompt_id"]
-    missing = asked[pd.Index(list(keys)).get_indexer(pd.Index(asked)) < 0]
+    prompt_ids = plan.targets["prompt_id"]
+    missing = prompt_ids[pd.Index(list(keys)).get_indexer(pd.Index(prompt_ids)) < 0]
     if len(missing):
         raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
-    write_targets(folder, plan, asked.map(keys), asked.map(groups))
+    write_targets(folder, plan, prompt_ids.map(keys), prompt_ids.map(groups))
     write_jsonl(
         folder.prompts, (prompt for group in plan.groups.values() for prompt in group.prompts)
     )
@@ -418,6 +421,6 @@ def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
 def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
     """Say which prompts stored predictions lack, and which predictions are of other questions."""
     if isinstance(runner, StoredRunner):
-        told = runner.coverage(prompts).describe()
-        if told is not None:
-            warnings.warn(told, UnscoredWarning, stacklevel=3)
+        gaps = runner.coverage(prompts).describe()
+        if gaps is not None:
+            warnings.warn(gaps, UnscoredWarning, stacklevel=3)

@@ -67,7 +67,6 @@ __all__ = [
     "retest_flip_rate",
     "score_files",
     "score_run",
-    "with_kinds",
 ]
 
 _MANY_UNSPACED: Final = 0.02
@@ -137,10 +136,10 @@ def import_predictions(
     lines = separate_stored(texts, settings.with_thoughts(GenerationParams()))
     manifest = manifest.model_copy(update={"replies": count_replies(lines)})
     if folder.manifest.exists():
-        found = folder.read_manifest().differences(manifest)
-        if found:
+        fields = folder.read_manifest().differences(manifest)
+        if fields:
             raise RunMismatchError(
-                f"{folder.path} holds other predictions ({', '.join(found)} differ); give these "
+                f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
                 "another --out, or delete the folder first"
             )
     with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
@@ -292,7 +291,7 @@ def _score(
     """Judge, pair, check, write."""
     judge = make_judge(study, scoring, folder)
     targets, pairs = folder.read_plan()
-    targets = with_kinds(study, targets, pairs)
+    targets = _with_kinds(study, targets, pairs)
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
         raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
@@ -342,14 +341,16 @@ def _score(
         if repeated is not None:
             write_frame(beside.repeat_verdicts, repeated, study.verdict)
         beside.write_checks(checks)
-        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=_label_columns(study))
+        # People say of free answers too whether these speak of the fact at all.
+        fill = {"is_recalled"} & study.verdict.model_fields.keys()
+        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=[*fill])
         study.export(replace(scored, folder=beside))
         write_frame(beside.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
     return outcomes
 
 
-def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
+def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.DataFrame:
     """Tell the kinds of answers apart on each of which a judge errs in its own way.
 
     Args:
@@ -371,11 +372,6 @@ def with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.D
         names = pd.Series(name, index=pairs.index)
         kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
     return targets.assign(**{study.kind: targets["target_id"].map(kinds)})
-
-
-def _label_columns(study: Study) -> tuple[str, ...]:
-    """Name the columns that people fill besides is_correct."""
-    return ("is_recalled",) if "is_recalled" in study.verdict.model_fields else ()
 
 
 def _judge_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
@@ -505,18 +501,18 @@ def _by_name(
 ) -> list[str | None]:
     """Find the prediction of each prompt in a mapping from id or question."""
     places = {key: place for place, key in enumerate(predictions)}
-    said = list(predictions.values())
-    is_known = bytearray(len(said))
+    outputs = list(predictions.values())
+    is_known = bytearray(len(outputs))
     texts: list[str | None] = []
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         names = ids.iloc[rows].tolist()
-        asked = [None] * len(names) if questions is None else questions[rows]
-        for name, question in zip(names, asked, strict=True):
-            found = [places[key] for key in (name, question) if key in places]
-            for place in found:
+        wordings = [None] * len(names) if questions is None else questions[rows]
+        for name, question in zip(names, wordings, strict=True):
+            matching = [places[key] for key in (name, question) if key in places]
+            for place in matching:
                 is_known[place] = True
-            texts.append(_writable(said[found[0]]) if found else None)
+            texts.append(_writable(outputs[matching[0]]) if matching else None)
     if not any(is_known):
         raise DataError(
             "no prediction belongs to a question: keys are question ids such as "
@@ -624,10 +620,10 @@ def _cut_answers(
     n_cut = 0
     for text, accepted in answered.loc[is_cut, ["text", "answers"]].itertuples(index=False):
         # A letter of several tokens may be cut too; what goes on in another line is whole.
-        said = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
-        if said and "\n" not in said:
+        answer = text.strip().rstrip("\ufffd").casefold() if isinstance(text, str) else ""
+        if answer and "\n" not in answer:
             n_cut += any(
-                len(said) < len(one) and one.casefold().startswith(said) for one in accepted
+                len(answer) < len(one) and one.casefold().startswith(answer) for one in accepted
             )
     row = {"model": model, "n_cut": n_cut, "n_answers": len(answered)}
     return {"cut_answers": pd.DataFrame([row])} if n_cut else {}
@@ -638,14 +634,14 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     if not folder.logs():
         return f": its log was deleted; restore it, or {folder.made_anew()}"
     errors = folder.read_answers(answered["group"].unique())["error"].dropna()
-    told = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
+    reason = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
     if answered["finish_reason"].isin([None, "error"]).any():
         return (
-            f"{told}; mend what stood in the way, and give the command of the run again: it asks "
+            f"{reason}; mend what stood in the way, and give the command of the run again: it asks "
             "every prompt that has no answer"
         )
     return (
-        f"{told}. The replies are there, so the same command asks nothing again: ask another "
+        f"{reason}. The replies are there, so the same command asks nothing again: ask another "
         "model, or with other settings, into another --out"
     )
 

@@ -32,7 +32,7 @@ from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJu
 from surface_consistency.engine.judging.labels import labels_by_target
 from surface_consistency.engine.paired.page import PairedReport, fact_story
 from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
-from surface_consistency.errors import PluginError
+from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.options import OptionScore
@@ -225,10 +225,12 @@ class Answerer(Protocol):
 class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     """The same fact under two conditions.
 
-    A subclass sets `name` and `design` and defines `load` and `plan`; everything else has a
-    default that serves studies with one group of prompts, a matching rule and a paired table. The
-    types that it may name are those of where the data come from, how it asks, its data, and how it
-    judges: `Study[MySource, MySettings, MyData, MyScoring]`.
+    An author knows seven members: `name` and `design` are set, `load` and `plan` defined, and where
+    the defaults do not serve, `settings` (how it asks), `judge` and `report` (its tables and the
+    sections of its page). Everything else has a default that serves studies with one group of
+    prompts, a matching rule and a paired table. The types that it may name are those of where the
+    data come from, how it asks, its data, and how it judges:
+    `Study[MySource, MySettings, MyData, MyScoring]`.
     """
 
     name: ClassVar[str]
@@ -620,12 +622,30 @@ def make_plan(
     Raises:
         DataError: If nothing is left to ask, or a column of the pairs is neither a field of the
             outcome record nor a target, or holds what its field does not allow.
+        ColumnNotFoundError: If a field of the outcome record is told by neither pairs nor verdicts.
         PluginError: If the groupings are none.
     """
     plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
     check_pair_columns(plan.pairs, study.outcome)
     check_groupings(study.design.groupings, study.outcome, f"study {study.name!r}")
+    _check_outcomes(study, plan)
     return plan
+
+
+def _check_outcomes(study: Study, plan: Plan) -> None:
+    """Lay out a pair whose answers nobody has judged yet, and so see what no row would have."""
+    if plan.pairs.empty:
+        return
+    blank = pd.DataFrame({"target_id": plan.targets["target_id"][:1]})
+    verdicts = blank.assign(**dict.fromkeys(set(study.verdict.model_fields) - {*blank}))
+    try:
+        study.outcomes(plan.pairs[:1], verdicts, model="model")
+    except ColumnNotFoundError as error:
+        raise ColumnNotFoundError(
+            f"the pairs of a plan: {error}; put it there, or give the field to the verdict record"
+        ) from error
+    except (DataError, KeyError, TypeError, ValueError):
+        return  # What the fields hold is seen once there are verdicts.
 
 
 def make_judge(
@@ -681,7 +701,7 @@ def find_study(name: str) -> Study:
             "anew with `report`"
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
-    whose = _whose(STUDIES, name)
+    whose = STUDIES.named(name)
     for part in ("source", "settings", "scoring", "organism"):
         if part != "organism" or study.organism is not None:
             _check_record(getattr(study, part), f"{whose}: {part}")
@@ -712,32 +732,27 @@ def find_analysis(name: str) -> Analysis:
         PluginError: As for `find_study`.
     """
     analysis = _made(ANALYSES, name, Analysis, _ANALYSIS_MEMBERS)  # type: ignore[type-abstract]
-    _check_record(analysis.settings, f"{_whose(ANALYSES, name)}: settings")
+    _check_record(analysis.settings, f"{ANALYSES.named(name)}: settings")
     return analysis
-
-
-def _whose(plugins: Plugins, spec: str) -> str:
-    """Name what is registered and its distribution, for messages."""
-    return f"{plugins.what} {spec!r}{plugins.owner(spec)}"
 
 
 def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) -> T:
     """Make what is registered, and hold it to its kind and its name."""
-    found = plugins.make(spec)
-    plugins.check(spec, found, members)
-    if not isinstance(found, kind):
+    plugin = plugins.make(spec)
+    plugins.check(spec, plugin, members)
+    if not isinstance(plugin, kind):
         raise PluginError(
-            f"{_whose(plugins, spec)} is a {type(found).__name__}; derive it from "
+            f"{plugins.named(spec)} is a {type(plugin).__name__}; derive it from "
             f"surface_consistency.studies.{kind.__name__}"
         )
     registered = [entry.rpartition(":")[2] for entry in plugins.names()]
-    name = found.name  # type: ignore[attr-defined]
+    name = plugin.name  # type: ignore[attr-defined]
     if name != spec.rpartition(":")[2] and (":" not in spec or name in registered):
         raise PluginError(
-            f"{_whose(plugins, spec)} has the name {name!r}; entry point and {plugins.what} must "
+            f"{plugins.named(spec)} has the name {name!r}; entry point and {plugins.what} must "
             "have one name, which no other has"
         )
-    return found
+    return plugin
 
 
 def _check_record(record: object, where: str) -> None:

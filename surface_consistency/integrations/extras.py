@@ -1,10 +1,10 @@
 """The tools that integrations need: installed at all, and in a version that they were made for."""
 
-import re
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from surface_consistency.errors import MissingDependencyError, UnsupportedVersionError
 
@@ -36,7 +36,7 @@ def check_tool(feature: str, tool: str, extra: str) -> None:
         bounds = ()
     for line in bounds:
         needed = Requirement(line)
-        is_tool = re.sub(r"[-_.]+", "-", needed.name).lower() == tool
+        is_tool = canonicalize_name(needed.name) == tool
         if not is_tool or needed.marker is None or not needed.marker.evaluate({"extra": extra}):
             continue
         if not needed.specifier.contains(installed, prereleases=True):

@@ -75,7 +75,7 @@ def run_lm_eval(arguments: Sequence[str]) -> int:
 
 
 @cache
-def task_class() -> Any:  # noqa: ANN401 - a class of the harness
+def task_class() -> type[Any]:
     """Return the class of our task files.
 
     A task file names `study`; and `options`, fields of the study's source, settings and scoring
@@ -171,7 +171,9 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
                 turns.insert(0, {"role": "system", "content": system_instruction})
             return chat_template(turns)
 
-        def construct_requests(self, doc: Mapping[str, Any], ctx: str, **given: Any) -> Any:  # noqa: ANN401
+        def construct_requests(
+            self, doc: Mapping[str, Any], ctx: str, **given: object
+        ) -> Instance | list[Instance]:
             about = {"doc": doc, "metadata": given["metadata"]}
             if self._is_choice:
                 options = self._paired.prompt(
@@ -190,7 +192,7 @@ def task_class() -> Any:  # noqa: ANN401 - a class of the harness
             until, longest = list(params.stop), params.max_tokens
             return {"do_sample": False, "until": until, "max_gen_toks": longest}
 
-        def apply_filters(self) -> Any:  # noqa: ANN401
+        def apply_filters(self) -> object:
             done = super().apply_filters()
             if not self._is_choice:
                 replies = {
@@ -285,7 +287,7 @@ def _turns(prompt: Prompt, as_turns: bool) -> list[dict[str, str]]:
     if as_turns or len(turns) == 1:
         return turns
     solved = zip(turns[:-1:2], turns[1::2], strict=False)
-    parts = [f"{asked['content']} {answered['content']}" for asked, answered in solved]
+    parts = [f"{question['content']} {answered['content']}" for question, answered in solved]
     return [{"role": "user", "content": "\n\n".join([*parts, turns[-1]["content"]])}]
 
 

@@ -8,11 +8,14 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import Document, PairedTask, to_verdicts
+
+if TYPE_CHECKING:
+    from inspect_ai.dataset import Sample
 
 __all__ = ["register"]
 
@@ -113,12 +116,12 @@ def register() -> dict[str, Any]:
         )
 
     @task
-    def redirectqa(**options: Any) -> Task:  # noqa: ANN401
+    def redirectqa(**options: object) -> Task:
         """Ask the same fact under its article's title and under redirects to it."""
         return make("redirectqa", {"chat": True} | options)
 
     @task
-    def slaq(**options: Any) -> Task:  # noqa: ANN401
+    def slaq(**options: object) -> Task:
         """Ask the same fact alone and as one of five in a long query."""
         return make("slaq", options)
 
@@ -143,7 +146,7 @@ def _task(study: str, options: str) -> PairedTask:
     return PairedTask.load(study, json.loads(options), tool="inspect_ai")
 
 
-def _sample(paired: PairedTask, document: Document) -> Any:  # noqa: ANN401
+def _sample(paired: PairedTask, document: Document) -> "Sample":
     """Write a document as a sample of the tool."""
     from inspect_ai.dataset import Sample
     from inspect_ai.model import (

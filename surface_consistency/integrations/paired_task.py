@@ -57,6 +57,9 @@ _RATES: Final = {
 """Name of a number to the rate of `metrics.PAIRED_RATES` that it is."""
 _ENDS: Final = ("", "_low", "_high")
 
+_Prompts = Mapping[str, tuple[Prompt, GenerationParams]]
+"""Prompts and their decoding by document."""
+
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -117,9 +120,9 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         self._data = data
         self._scoring = scoring or study.scoring()
         self._runner = runner or _Outside(tool)
-        self._plans: dict[tuple[tuple[str, object], ...], Plan] = {}
+        self._plans: dict[tuple[tuple[str, object], ...], tuple[Plan, _Prompts]] = {}
         self.settings = settings or study.settings()
-        self._plan = self._planned(None, None)
+        self._plan, _ = self._planned(None, None)
         self.settings = self._plan.settings or self.settings
         self.pairs = self._plan.pairs
         facet = study.design.facet
@@ -141,7 +144,9 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         *,
         data: DataT | str | os.PathLike[str] | None = None,
         defaults: Mapping[str, object] = MappingProxyType({}),
-        **given: Any,  # noqa: ANN401
+        tool: str = "another tool",
+        runner: Runner | None = None,
+        folder: Path | None = None,
     ) -> "PairedTask[SettingsT, DataT, ScoringT]":
         """Load a study and its data by name.
 
@@ -152,7 +157,9 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             data: What the study's `load` returned, or the option `source`; None to go by the
                 options.
             defaults: Options that count where `options` do not have them, if the study does.
-            **given: `tool`, `runner` and `folder`, as for the class.
+            tool: As for the class.
+            runner: As for the class.
+            folder: As for the class.
 
         Returns:
             The task.
@@ -162,23 +169,23 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             ValueError: If an option is unknown, with the nearest known one, or its value is wrong.
             DataError: If the data cannot be read.
         """
-        found = find_study(study) if isinstance(study, str) else study
+        chosen = find_study(study) if isinstance(study, str) else study
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
-        records: tuple[type[Any], ...] = (found.source, found.settings, found.scoring)
+        records: tuple[type[Any], ...] = (chosen.source, chosen.settings, chosen.scoring)
         owners = {option.path[0]: record for record in records for option in record_options(record)}
         for name in options:
             if name not in owners:
                 near = difflib.get_close_matches(str(name), owners, n=1)
                 raise ValueError(
-                    f"{found.name} has no option {name!r}"
+                    f"{chosen.name} has no option {name!r}"
                     + (f"; did you mean {near[0]!r}?" if near else "")
                     + f" There are {', '.join(sorted(owners))}"
                 )
         options = {name: defaults[name] for name in defaults if name in owners} | {**options}
         source, settings, scoring = (_record(record, options, owners) for record in records)
-        data = found.load(source) if data is None else data
-        return cls(found, data, settings, scoring=scoring, **given)
+        data = chosen.load(source) if data is None else data
+        return cls(chosen, data, settings, scoring=scoring, tool=tool, runner=runner, folder=folder)
 
     @property
     def shots(self) -> int | None:
@@ -250,7 +257,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         Returns:
             The prompt, with options where answers are read as multiple choice.
         """
-        return self._prompts(chat, shots)[document_id][0]
+        return self._planned(chat, shots)[1][document_id][0]
 
     def params(self, document_id: str, *, chat: bool | None = None) -> GenerationParams:
         """Say how the answer to a document is decoded.
@@ -262,7 +269,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         Returns:
             The decoding.
         """
-        return self._prompts(chat, None)[document_id][1]
+        return self._planned(chat, None)[1][document_id][1]
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Say what is asked and how it is judged, to tell answers to it from answers to another.
@@ -364,13 +371,13 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
                 stacklevel=2,
             )
         whole = self.pairs[n_asked == 2]
-        found = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
+        results = dict.fromkeys(self.names, float("nan")) | {"n_cut": float(n_cut), "n_pairs": 0.0}
         if len(whole):
-            found |= self._counted(whole, given)
+            results |= self._counted(whole, given)
         if self._without_verdicts and is_whole.any():
-            found |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
-        self._last = (given, found)
-        return found
+            results |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
+        self._last = (given, results)
+        return results
 
     def _counted(self, pairs: pd.DataFrame, verdicts: Verdicts) -> dict[str, float]:
         """Compute the numbers of whole pairs."""
@@ -435,27 +442,8 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         """Make the judge; the folder is there once one that keeps a log writes to it."""
         return make_judge(self.study, self._scoring, RunFolder(self._folder))
 
-    def _prompts(
-        self, chat: bool | None, shots: int | None
-    ) -> Mapping[str, tuple[Prompt, GenerationParams]]:
-        """Lay out all prompts in a form, once."""
-        plan = self._planned(chat, shots)
-        kept = self._laid_out
-        if id(plan) not in kept:
-            kept[id(plan)] = {
-                prompt.id: (prompt, self.settings.with_thoughts(group.params))
-                for group in plan.groups.values()
-                for prompt in group.prompts
-            }
-        return kept[id(plan)]
-
-    @cached_property
-    def _laid_out(self) -> dict[int, dict[str, tuple[Prompt, GenerationParams]]]:
-        """Prompts by plan."""
-        return {}
-
-    def _planned(self, chat: bool | None, shots: int | None) -> Plan:
-        """Plan with prompts in a form, once."""
+    def _planned(self, chat: bool | None, shots: int | None) -> tuple[Plan, _Prompts]:
+        """Plan with prompts in a form, and lay them out, once."""
         fields = type(self.settings).model_fields
         changed: dict[str, object] = {}
         if chat is not None:
@@ -470,7 +458,13 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
                 plan = offer_options(plan, settings)
-            self._plans[key] = plan
+            asking = plan.settings or settings
+            prompts = {
+                prompt.id: (prompt, asking.with_thoughts(group.params))
+                for group in plan.groups.values()
+                for prompt in group.prompts
+            }
+            self._plans[key] = plan, prompts
         return self._plans[key]
 
 
@@ -489,13 +483,13 @@ def to_verdicts(judged: pd.DataFrame) -> dict[str, bool | None]:
 
 def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
     """Put the verdicts on both members beside each pair."""
-    told = {
+    columns = {
         f"{side}_correct": pd.array(
             [verdicts.get(name) for name in pairs[f"{side}_target"]], dtype="boolean"
         )
         for side in ("first", "second")
     }
-    return pairs.reset_index(drop=True).assign(**told)
+    return pairs.reset_index(drop=True).assign(**columns)
 
 
 class _Outside:

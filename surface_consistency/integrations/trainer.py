@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,16 @@ from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
+
+if TYPE_CHECKING:
+    from transformers import (
+        PreTrainedModel,
+        PreTrainedTokenizerBase,
+        Trainer,
+        TrainerControl,
+        TrainerState,
+        TrainingArguments,
+    )
 
 __all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
 
@@ -63,7 +73,7 @@ class StepEvaluator:
 
     def __init__(
         self,
-        data: Any = None,  # noqa: ANN401 - each study has its own data
+        data: object = None,
         *,
         out: str | os.PathLike[str],
         study: str | Study = "redirectqa",
@@ -84,7 +94,9 @@ class StepEvaluator:
         """Names of the numbers that `evaluate` returns, once it is laid out what is asked."""
         return () if self._asking is None else (*self._asking[0].names, "flips_since_last")
 
-    def start(self, model: Any, tokenizer: Any, *, step: int) -> None:  # noqa: ANN401
+    def start(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, step: int
+    ) -> None:
         """Lay out what is asked, for a training that begins or goes on from a checkpoint.
 
         Args:
@@ -109,17 +121,19 @@ class StepEvaluator:
         """Write down what is asked; refuse to go on in the course of other questions."""
         if self._asking is None:
             return
-        path, asked = self.folder / _ASKED, self._asking[0].fingerprint()
+        path, fingerprint = self.folder / _ASKED, self._asking[0].fingerprint()
         if self._steps() and path.is_file():
             earlier = parse_json(read_document(path), str(path))
-            told = earlier if isinstance(earlier, dict) else {}
-            if changed := [name for name, value in asked.items() if told.get(name) != value]:
+            before = earlier if isinstance(earlier, dict) else {}
+            if changed := [
+                name for name, value in fingerprint.items() if before.get(name) != value
+            ]:
                 raise DataError(
                     f"the steps in {self.folder} were asked otherwise: {', '.join(changed)} of "
                     f"{_ASKED} differ, and a course of both would tell nothing; go on with the "
                     "options, data and version of before, or choose another `out`"
                 )
-        write_text(path, json.dumps(asked, indent=2, ensure_ascii=False) + "\n")
+        write_text(path, json.dumps(fingerprint, indent=2, ensure_ascii=False) + "\n")
 
     def _take_folder(self, step: int) -> None:
         """Delete the later steps of an earlier course, in the first process."""
@@ -136,8 +150,8 @@ class StepEvaluator:
 
     def evaluate(
         self,
-        model: Any,  # noqa: ANN401
-        tokenizer: Any,  # noqa: ANN401
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
         *,
         step: int | None,
     ) -> dict[str, float]:
@@ -167,12 +181,12 @@ class StepEvaluator:
         with _left_as_found(model):
             parts = _together(lambda: self._ask(model, tokenizer))
         answers = [answer for part in parts for answer in part]
-        verdicts, found = _together(
+        verdicts, numbers = _together(
             lambda: self._write(step, answers, start) if _rank() == 0 else ({}, {})
         )[0]
         if step is not None:
-            self._last = (step, verdicts, found)
-        return found
+            self._last = (step, verdicts, numbers)
+        return numbers
 
     def _write(
         self, step: int | None, answers: Sequence[Generation], start: float
@@ -183,26 +197,31 @@ class StepEvaluator:
         task = self._asking[0]
         judged = task.judge_generations(answers)
         verdicts = to_verdicts(judged)
-        found = task.numbers(verdicts)
+        numbers = task.numbers(verdicts)
         if step is None:
-            return verdicts, found
+            return verdicts, numbers
         before = self._before(step, task)
         if before is not None:
             changed = [verdicts[name] != old for name, old in before.items() if name in verdicts]
-            found = {**found, "flips_since_last": float(np.mean(changed)) if changed else np.nan}
+            numbers = {
+                **numbers,
+                "flips_since_last": float(np.mean(changed)) if changed else np.nan,
+            }
         outcomes = task.outcomes(judged, model=f"step {step}")
         self._path(step).parent.mkdir(exist_ok=True)
         write_frame(self._path(step), outcomes, task.study.outcome)
-        found = {**found, "seconds": time.perf_counter() - start}
+        numbers = {**numbers, "seconds": time.perf_counter() - start}
         rows = [row for row in self._rows() if row["step"] < step]
-        self._write_curve([*rows, {"step": step, **found}])
-        return verdicts, found
+        self._write_curve([*rows, {"step": step, **numbers}])
+        return verdicts, numbers
 
-    def _laid_out(self, model: Any, tokenizer: Any) -> tuple[PairedTask, TransformersRunner]:  # noqa: ANN401
+    def _laid_out(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+    ) -> tuple[PairedTask, TransformersRunner]:
         """Lay out what is asked, once there is a tokenizer."""
         if self._asking is None:
             study, options, data = self._given
-            generating = model.module if _is_first_fsdp(model) else model
+            generating = cast("PreTrainedModel", model.module) if _is_first_fsdp(model) else model
             runner = TransformersRunner.of_model(
                 generating, tokenizer, label="the model in training", batch_size=self._batch_size
             )
@@ -219,16 +238,18 @@ class StepEvaluator:
             self._asking = (task, runner)
         return self._asking
 
-    def _ask(self, model: Any, tokenizer: Any) -> list[Generation]:  # noqa: ANN401
+    def _ask(
+        self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+    ) -> list[Generation]:
         """Ask this process' part of the prompts; of weights that are shared out, all of them."""
         task, runner = self._laid_out(model, tokenizer)
-        asked = [
+        requests = [
             (task.prompt(document.id), task.params(document.id)) for document in task.documents
         ]
         is_sharded = _is_sharded(model)
         score: OptionScore = getattr(task.settings, "option_score", "sum")
         try:
-            mine = asked if is_sharded else asked[_rank() :: _world()]
+            mine = requests if is_sharded else requests[_rank() :: _world()]
             answers = list(_answers(runner, mine, score))
         finally:
             # What was computed for shared prefixes is that of these weights.
@@ -242,18 +263,18 @@ class StepEvaluator:
         earlier = [path for path in self._steps() if int(path.stem) < step]
         if not earlier:
             return None
-        kept = pd.read_parquet(earlier[-1], columns=["pair_id", "first_correct", "second_correct"])
+        rows = pd.read_parquet(earlier[-1], columns=["pair_id", "first_correct", "second_correct"])
         pairs = task.pairs.set_index("pair_id")
-        found: dict[str, bool | None] = {}
+        verdicts: dict[str, bool | None] = {}
         for side in ("first", "second"):
-            names = pairs[f"{side}_target"].reindex(kept["pair_id"])
-            values = kept[f"{side}_correct"].astype(object).where(kept[f"{side}_correct"].notna())
-            found |= {
+            names = pairs[f"{side}_target"].reindex(rows["pair_id"])
+            values = rows[f"{side}_correct"].astype(object).where(rows[f"{side}_correct"].notna())
+            verdicts |= {
                 name: None if pd.isna(value) else bool(value)
                 for name, value in zip(names, values, strict=True)
                 if isinstance(name, str)
             }
-        return found
+        return verdicts
 
     def _path(self, step: int) -> Path:
         """Name the outcomes at a step."""
@@ -331,7 +352,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
 
     def __init__(
         self,
-        data: Any = None,  # noqa: ANN401 - each study has its own data
+        data: object = None,
         *,
         out: str | os.PathLike[str],
         study: str | Study = "redirectqa",
@@ -341,7 +362,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         at_start: bool = True,
         prefix: str = "eval_",
         on_error: Literal["warn", "raise"] = "warn",
-        trainer: Any = None,  # noqa: ANN401
+        trainer: "Trainer | None" = None,
     ) -> None:
         if every is not None and every < 1:
             raise ValueError(f"`every` counts steps and is at least 1, got {every}")
@@ -356,7 +377,13 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         self._logged_at: int | None = None
         self._is_training = False
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_train_begin(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Take the folder, and evaluate a new model."""
         if given.get("processing_class") is None:
             raise ValueError(
@@ -367,16 +394,28 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         if self._at_start and state.global_step == 0:
             self._log(state, self._evaluate(state, given))
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_train_end(self, args: object, state: object, control: object, **given: object) -> None:
         """Note that the model may be another from now on, such as the best one."""
         self._is_training = False
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_step_end(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Evaluate at the callback's own steps."""
         if self._every is not None and state.global_step % self._every == 0:
             self._log(state, self._evaluate(state, given))
 
-    def on_evaluate(self, args: Any, state: Any, control: Any, **given: Any) -> None:  # noqa: ANN401
+    def on_evaluate(
+        self,
+        args: "TrainingArguments",
+        state: "TrainerState",
+        control: "TrainerControl",
+        **given: Any,  # noqa: ANN401 - as the Trainer calls it
+    ) -> None:
         """Evaluate when the Trainer does, and add to what it found."""
         wanted = str(args.metric_for_best_model or "").removeprefix("eval_")
         is_due = self._every is None or state.global_step % self._every == 0
@@ -387,10 +426,10 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             given["metrics"].update(numbers)
         self._log(state, numbers)
 
-    def _evaluate(self, state: Any, given: Mapping[str, Any]) -> dict[str, float]:  # noqa: ANN401
+    def _evaluate(self, state: "TrainerState", given: Mapping[str, Any]) -> dict[str, float]:
         """Evaluate once a step, and name the numbers as they are logged."""
         try:
-            found = self.evaluator.evaluate(
+            numbers = self.evaluator.evaluate(
                 given["model"],
                 given["processing_class"],
                 step=state.global_step if self._is_training else None,
@@ -406,11 +445,11 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
             return {}
         return {
             f"{self._prefix}{'consistency_seconds' if name == 'seconds' else name}": value
-            for name, value in found.items()
+            for name, value in numbers.items()
             if name in _LOGGED or not (name.startswith("n_") or name.endswith(("p_value", *_ENDS)))
         }
 
-    def _log(self, state: Any, numbers: dict[str, float]) -> None:  # noqa: ANN401
+    def _log(self, state: "TrainerState", numbers: dict[str, float]) -> None:
         """Put the numbers into the Trainer's log, once a step."""
         if not numbers or (self._is_training and self._logged_at == state.global_step):
             return
@@ -424,12 +463,12 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
 
 def _answers(
     runner: TransformersRunner,
-    asked: Sequence[tuple[Prompt, GenerationParams]],
+    requests: Sequence[tuple[Prompt, GenerationParams]],
     score: OptionScore,
 ) -> Iterator[Generation]:
     """Ask the prompts that are decoded alike together."""
     by_params: dict[GenerationParams, list[Prompt]] = {}
-    for prompt, params in asked:
+    for prompt, params in requests:
         by_params.setdefault(params, []).append(prompt)
     for params, prompts in by_params.items():
         asking: Runner = runner
@@ -439,7 +478,7 @@ def _answers(
 
 
 @contextmanager
-def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
+def _left_as_found(model: "PreTrainedModel") -> Iterator[None]:
     """Evaluate a model in training, and put back what that changes."""
     import torch
 
@@ -453,7 +492,7 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
         stack.enter_context(torch.autocast(model.device.type, enabled=False))
         stack.enter_context(_outermost_gathered(model))
         try:
-            model.eval()
+            model.eval()  # type: ignore[no-untyped-call]
             yield
         finally:
             for module, was_training in modes:
@@ -466,12 +505,12 @@ def _left_as_found(model: Any) -> Iterator[None]:  # noqa: ANN401
                 torch.cuda.set_rng_state_all(devices)
 
 
-def _is_first_fsdp(model: Any) -> bool:  # noqa: ANN401
+def _is_first_fsdp(model: object) -> bool:
     """Tell whether the first FSDP of torch wraps a model, and does not pass `generate` on."""
     return type(model).__name__ == "FullyShardedDataParallel"
 
 
-def _outermost_gathered(model: Any) -> AbstractContextManager[Any]:  # noqa: ANN401
+def _outermost_gathered(model: "PreTrainedModel") -> AbstractContextManager[Any]:
     """Gather the weights outside the modules wrapped within, which gather theirs when called."""
     if not _is_first_fsdp(model):
         return nullcontext()
@@ -480,7 +519,7 @@ def _outermost_gathered(model: Any) -> AbstractContextManager[Any]:  # noqa: ANN
     return FullyShardedDataParallel.summon_full_params(model, recurse=False, writeback=False)
 
 
-def _is_sharded(model: Any) -> bool:  # noqa: ANN401
+def _is_sharded(model: "PreTrainedModel") -> bool:
     """Tell whether no process holds all weights, so that all must ask the same at the same time."""
     from transformers.integrations.deepspeed import is_deepspeed_zero3_enabled
     from transformers.integrations.fsdp import is_fsdp_managed_module
@@ -521,9 +560,9 @@ def _together(work: Callable[[], _T]) -> list[_T]:
         # Whatever it is, the others wait for this process and are told.
         failed = error
     is_known = failed is None or isinstance(failed, SurfaceConsistencyError)
-    told = "" if failed is None else f"process {_rank()}: {type(failed).__name__}: {failed}"
+    failure = "" if failed is None else f"process {_rank()}: {type(failed).__name__}: {failed}"
     gathered: list[Any] = [None] * _world()
-    dist.all_gather_object(gathered, (told, is_known, mine))
+    dist.all_gather_object(gathered, (failure, is_known, mine))
     unknown = [text for text, other_is_known, _ in gathered if not other_is_known]
     if failed is not None and (not is_known or not unknown):
         raise failed

@@ -72,12 +72,12 @@ class TopicQuestions:
     def __init__(self, questions: Sequence[str], *, topic: str = "") -> None:
         if not questions:
             raise ValueError("a long answer answers at least one question, got none")
-        asked = [_stems(question) for question in questions]
+        stems = [_stems(question) for question in questions]
         shared = _stems(topic)
-        if len(asked) > 1:
-            words = frozenset().union(*asked)
-            shared |= {w for w in words if sum(w in one for one in asked) > len(asked) / 2}
-        self._own = tuple(one - shared for one in asked)
+        if len(stems) > 1:
+            words = frozenset().union(*stems)
+            shared |= {w for w in words if sum(w in one for one in stems) > len(stems) / 2}
+        self._own = tuple(one - shared for one in stems)
 
     def __len__(self) -> int:
         """Return the number of questions."""
@@ -136,14 +136,14 @@ class LongAnswer:
 
     Args:
         text: The answer.
-        asked: The questions that it answers.
+        questions: The questions that it answers.
     """
 
-    def __init__(self, text: str, asked: TopicQuestions) -> None:
-        self._asked = asked
-        found = _items(text, len(asked))
-        self._items = None if found is None else [_units(item, asked) for item in found]
-        self._units = _units(text, asked)
+    def __init__(self, text: str, questions: TopicQuestions) -> None:
+        self._questions = questions
+        items = _items(text, len(questions))
+        self._items = None if items is None else [_units(item, questions) for item in items]
+        self._units = _units(text, questions)
 
     def parts(self, index: int, *, slot: int | None = None) -> tuple[str, ...]:
         r"""Return the clauses that answer a question.
@@ -155,7 +155,7 @@ class LongAnswer:
         those that hold two thirds of what sets that one apart, and nothing of this.
 
         Args:
-            index: Place of the question among `asked`, from 0.
+            index: Place of the question among the questions, from 0.
             slot: Number under which the query asked it, from 1; None where it numbered nothing.
 
         Returns:
@@ -174,7 +174,7 @@ class LongAnswer:
             item = self._items[slot - 1]
             if item and not all(unit.fits_another_better(index) for unit in item):
                 return tuple(unit.text for unit in item)
-        if not self._asked.sets_apart(index):
+        if not self._questions.sets_apart(index):
             return tuple(unit.text for unit in self._units)
         best = max((unit.coverage[index] for unit in self._units), default=0.0)
         if best >= _CLEAR:
@@ -191,12 +191,12 @@ def _items(text: str, n: int) -> list[str] | None:
     return [text[mark.end() : end] for mark, end in zip(marks, ends, strict=True)]
 
 
-def _units(text: str, asked: TopicQuestions) -> list[_Unit]:
+def _units(text: str, questions: TopicQuestions) -> list[_Unit]:
     """Cut a text into clauses; what is repeated stands once."""
     clauses = dict.fromkeys(
         clause.strip() for sentence in _sentences(text) for clause in _CLAUSE.split(sentence)
     )
-    return [_Unit(clause, asked.coverage(clause)) for clause in clauses if clause]
+    return [_Unit(clause, questions.coverage(clause)) for clause in clauses if clause]
 
 
 def _sentences(text: str) -> Iterable[str]:

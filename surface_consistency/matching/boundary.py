@@ -111,8 +111,8 @@ class BoundaryRule(Rule[BoundaryAnswers]):
         else:
             worded = next((at for at, needle in enumerate(needles) if needle in key), -1)
         raw = _spaced(prediction)
-        found = [position for position, needle in wordless if needle in raw]
-        position = min([*found, worded] if worded >= 0 else found, default=-1)
+        positions = [position for position, needle in wordless if needle in raw]
+        position = min([*positions, worded] if worded >= 0 else positions, default=-1)
         return position, 0.0 if position < 0 else 1.0
 
 

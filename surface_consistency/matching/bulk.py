@@ -190,7 +190,10 @@ def match_columns(
             "`predictions` and `answers` must have one entry a row, "
             f"got {len(predictions)} and {len(answers)}"
         )
-    columns = _Columns()
+    is_match: list[bool | None] = []
+    matched: list[str | None] = []
+    score: list[float] = []
+    reason: list[str | None] = []
     all_predictions, all_answers = list(predictions), list(answers)
     for begin in range(0, len(all_predictions), _ROWS_AT_ONCE):
         start, end = first_row + begin, begin + _ROWS_AT_ONCE
@@ -198,47 +201,25 @@ def match_columns(
         sets = _sets(all_answers[begin:end], start)
         if on_missing == "raise":
             _refuse_missing(texts, sets, start)
-        columns.extend(texts, sets, _judge(chosen, texts, sets, start))
-    return columns.build(chosen.name)
-
-
-class _Columns:
-    """Columns as they grow."""
-
-    def __init__(self) -> None:
-        self.is_match: list[bool | None] = []
-        self.answer: list[str | None] = []
-        self.score: list[float] = []
-        self.reason: list[str | None] = []
-
-    def extend(
-        self,
-        texts: Sequence[str | None],
-        sets: Sequence[tuple[str, ...]],
-        verdicts: Sequence[tuple[int, float] | None],
-    ) -> None:
-        """Append judged rows."""
-        self.is_match += [None if made is None else made[0] >= 0 for made in verdicts]
-        self.answer += [
+        verdicts = _judge(chosen, texts, sets, start)
+        is_match += [None if made is None else made[0] >= 0 for made in verdicts]
+        matched += [
             None if made is None or made[0] < 0 else accepted[made[0]]
             for made, accepted in zip(verdicts, sets, strict=True)
         ]
-        self.score += [nan if made is None else made[1] for made in verdicts]
-        self.reason += [
+        score += [nan if made is None else made[1] for made in verdicts]
+        reason += [
             None if made is not None else _reason(text)
             for made, text in zip(verdicts, texts, strict=True)
         ]
-
-    def build(self, rule: str) -> MatchColumns:
-        """Return them as they are now."""
-        return MatchColumns(
-            rule=rule,
-            is_match=self.is_match,
-            answer=self.answer,
-            score=np.array(self.score, dtype=np.float64),
-            reason=self.reason,
-            n_unscored=len(self.reason) - self.reason.count(None),
-        )
+    return MatchColumns(
+        rule=chosen.name,
+        is_match=is_match,
+        answer=matched,
+        score=np.array(score, dtype=np.float64),
+        reason=reason,
+        n_unscored=len(reason) - reason.count(None),
+    )
 
 
 def _judge(

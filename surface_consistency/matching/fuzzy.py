@@ -66,8 +66,8 @@ class FuzzyRule(Rule[FuzzyAnswers]):
         self, key: str, needles: Sequence[str | None], scorer: Callable[..., float]
     ) -> tuple[float, int]:
         """Return the highest score and the negative position of its first answer; 0.0 for none."""
-        found = process.extractOne(key, needles, scorer=scorer, score_cutoff=self.score_cutoff)
-        return (0.0, 0) if found is None else (found[1], -found[2])
+        best = process.extractOne(key, needles, scorer=scorer, score_cutoff=self.score_cutoff)
+        return (0.0, 0) if best is None else (best[1], -best[2])
 
 
 def match_fuzzy(

@@ -36,10 +36,10 @@ def parse_verdict(reply: str) -> bool:
         >>> parse_verdict(" 1 "), parse_verdict("<think>hm</think>0")
         (True, False)
     """
-    said = _bare(reply)
-    if said not in ("0", "1"):
-        raise JudgeReplyError(f"expected 1 or 0 and nothing else, got {_shown(said)}")
-    return said == "1"
+    bare = _bare(reply)
+    if bare not in ("0", "1"):
+        raise JudgeReplyError(f"expected 1 or 0 and nothing else, got {_shown(bare)}")
+    return bare == "1"
 
 
 def parse_verdicts(reply: str, n: int) -> tuple[bool, ...]:
@@ -59,15 +59,15 @@ def parse_verdicts(reply: str, n: int) -> tuple[bool, ...]:
         >>> parse_verdicts("[1, 0, 1]", 3), parse_verdicts("0,1", 2)
         ((True, False, True), (False, True))
     """
-    said = _bare(reply)
-    inner = said[1:-1] if said.startswith("[") and said.endswith("]") else said
+    bare = _bare(reply)
+    inner = bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
     parts = [part.strip() for part in inner.split(",")]
     if any(part not in ("0", "1") for part in parts):
         raise JudgeReplyError(
-            f"expected a list of {n} numbers, each 1 or 0, and nothing else, got {_shown(said)}"
+            f"expected a list of {n} numbers, each 1 or 0, and nothing else, got {_shown(bare)}"
         )
     if len(parts) != n:
-        raise JudgeReplyError(f"expected {n} numbers, got {len(parts)}: {_shown(said)}")
+        raise JudgeReplyError(f"expected {n} numbers, got {len(parts)}: {_shown(bare)}")
     return tuple(part == "1" for part in parts)
 
 
@@ -88,30 +88,30 @@ def parse_states(reply: str, n: int) -> tuple[FactState, ...]:
         >>> parse_states('["right", "absent"]', 2)
         ('right', 'absent')
     """
-    said = _bare(reply)
+    bare = _bare(reply)
     try:
-        found = json.loads(said)
+        states = json.loads(bare)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or any(
-        not isinstance(word, str) or word.lower() not in _STATES for word in found
+        states = None
+    if not isinstance(states, list) or any(
+        not isinstance(word, str) or word.lower() not in _STATES for word in states
     ):
         raise JudgeReplyError(
             f'expected a JSON list of {n} words, each "right", "wrong" or "absent", got '
-            f"{_shown(said)}"
+            f"{_shown(bare)}"
         )
-    if len(found) != n:
-        raise JudgeReplyError(f"expected {n} words, got {len(found)}: {_shown(said)}")
-    return tuple(_STATES[word.lower()] for word in found)
+    if len(states) != n:
+        raise JudgeReplyError(f"expected {n} words, got {len(states)}: {_shown(bare)}")
+    return tuple(_STATES[word.lower()] for word in states)
 
 
 def _bare(reply: str) -> str:
     """Take thoughts, white space and a code fence off a reply."""
-    said = _THOUGHTS.sub("", reply).strip()
-    fenced = _FENCE.match(said)
-    return fenced.group(1).strip() if fenced else said
+    bare = _THOUGHTS.sub("", reply).strip()
+    fenced = _FENCE.match(bare)
+    return fenced.group(1).strip() if fenced else bare
 
 
-def _shown(said: str) -> str:
+def _shown(text: str) -> str:
     """Quote a reply, a long one cut."""
-    return repr(said if len(said) <= _SHOWN else said[:_SHOWN] + "...") if said else "nothing"
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...") if text else "nothing"

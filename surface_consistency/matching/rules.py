@@ -109,12 +109,12 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     made = _PLUGINS.make(rule)
     if not isinstance(made, Rule):
         raise PluginError(
-            f"{_PLUGINS.what} {rule!r}{_PLUGINS.owner(rule)} is a {type(made).__name__}; derive it "
+            f"{_PLUGINS.named(rule)} is a {type(made).__name__}; derive it "
             f"from surface_consistency.matching.Rule, or name one of {', '.join(rule_names())}"
         )
     if not isinstance(getattr(made, "name", None), str) or type(made).__hash__ is None:
         raise PluginError(
-            f"{_PLUGINS.what} {rule!r}{_PLUGINS.owner(rule)} must have a `name` and be hashable, "
+            f"{_PLUGINS.named(rule)} must have a `name` and be hashable, "
             "such as a frozen dataclass; repair or uninstall it"
         )
     return made

@@ -12,6 +12,7 @@ from .html import (
     write_page as write_page,
 )
 from .numbers import (
+    interval_value as interval_value,
     table_text as table_text,
 )
 from .page import (

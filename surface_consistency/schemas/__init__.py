@@ -1,7 +1,6 @@
 """Records: the only language between the stages of a study."""
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.schemas.facts import Entity, FactualTriple, SurfaceForm
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
 from surface_consistency.schemas.memory import (
@@ -20,7 +19,10 @@ from surface_consistency.schemas.prompts import GenerationParams, Message, Promp
 from surface_consistency.schemas.questions import (
     CanonicalRedirectPair,
     DataSource,
+    Entity,
+    FactualTriple,
     QuestionRealization,
+    SurfaceForm,
 )
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 from surface_consistency.schemas.settings import Settings, values_of_items

@@ -149,10 +149,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        told = writing_error(target, error)
-        if told is None or Path(error.filename or part) not in {part, target}:
+        explained = writing_error(target, error)
+        if explained is None or Path(error.filename or part) not in {part, target}:
             raise
-        raise told from error
+        raise explained from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)

@@ -41,8 +41,8 @@ class ScoringRequest(Record):
     @cached_property
     def key(self) -> str:
         """SHA-256 of what is asked (32 hex digits), whatever the id."""
-        asked: list[object] = [self.context, self.continuation, self.bos]
-        payload = json.dumps([*asked, True] if self.vocabulary_moments else asked)
+        content: list[object] = [self.context, self.continuation, self.bos]
+        payload = json.dumps([*content, True] if self.vocabulary_moments else content)
         return hashlib.sha256(payload.encode("ascii")).hexdigest()[:32]
 
 

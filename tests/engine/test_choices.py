@@ -15,6 +15,7 @@ from surface_consistency.schemas import (
     DataSource,
     GenerationParams,
     Message,
+    PairedOutcome,
     Prompt,
     read_jsonl,
     write_jsonl,
@@ -311,6 +312,21 @@ def test_undeclared_or_misfilled_columns_are_refused_before_anything_is_asked(co
             return plan_of(ROWS, **columns)
 
     with pytest.raises(DataError, match=told):
+        make_plan(Planned(), None, OptionSettings())
+
+
+def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
+    class Mooded(PairedOutcome):
+        mood: str
+
+    class Planned(RedirectQAStudy):
+        design = RedirectQAStudy.design.model_copy(update={"groupings": {}})
+        outcome = Mooded
+
+        def plan(self, data, settings, *, runner=None):
+            return plan_of(ROWS)
+
+    with pytest.raises(ColumnNotFoundError, match=r"pairs of a plan: .*'mood' of Mooded"):
         make_plan(Planned(), None, OptionSettings())
 
 

@@ -5,11 +5,12 @@ import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from surface_consistency.engine.judging.judges import NO_ANSWER, Judge, LLMJudge
 from surface_consistency.engine.judging.labels import (
@@ -19,24 +20,92 @@ from surface_consistency.engine.judging.labels import (
     write_labelling_sheet,
 )
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
-from surface_consistency.engine.side_model import SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.models.registry import load_runner
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Verdict
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Settings, values_of_items
 
 __all__ = [
     "HumanJudge",
     "JudgeScoring",
     "OverrulingJudge",
+    "SideModel",
     "check_labelling",
-    "check_questions",
     "export_labels",
     "make_chosen_judge",
     "shown_answers",
 ]
 
 _FOLDER: Final = "judges"
+_NEED_A_MODEL: Final = ("openai", "transformers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideModel:
+    """Who is asked, as settings name it: `<prefix>_model`, `<prefix>_runner`, `<prefix>_option`."""
+
+    prefix: str
+    """What the names of its settings begin with, such as "judge"."""
+
+    model: str | None
+    """Hub id, folder or server's id; None for runners without a model."""
+
+    runner: str = "openai"
+    """Name of its runner."""
+
+    option: Mapping[str, str] = field(default_factory=dict)
+    """Keyword arguments of the runner, their values JSON or text."""
+
+    label: str | None = None
+    """Name of the model in tables; None for that of the model, or of the runner."""
+
+    @classmethod
+    def of(cls, settings: BaseModel, prefix: str) -> "SideModel":
+        """Read off settings who is asked.
+
+        Args:
+            settings: The settings, with fields that begin with the prefix.
+            prefix: The beginning, such as "judge".
+
+        Returns:
+            The model.
+        """
+        names = ("model", "runner", "option", "label")
+        known = {
+            name: f"{prefix}_{name}" for name in names if hasattr(settings, f"{prefix}_{name}")
+        }
+        return cls(prefix=prefix, **{name: getattr(settings, long) for name, long in known.items()})
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether the runner needs a model and none is named."""
+        return self.model is None and self.runner in _NEED_A_MODEL
+
+    def load(self) -> Runner:
+        """Load the runner.
+
+        Returns:
+            The runner.
+
+        Raises:
+            RunnerError: If it cannot be loaded.
+            RecordError: If an option is JSON beyond bounds.
+        """
+        options = values_of_items(self.option, f"{self.prefix}_option")
+        return load_runner(self.runner, model=self.model, options=options)
+
+    def name(self, runner: Runner) -> str:
+        """Name the model in tables and logs.
+
+        Args:
+            runner: What `load` returned.
+
+        Returns:
+            The label, else the model, else the runner's name.
+        """
+        return self.label or self.model or runner.name
 
 
 class JudgeScoring(Settings):
@@ -80,7 +149,7 @@ class JudgeScoring(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _named_model_judges(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+    def _named_model_judges(cls, given: object) -> object:
         """Let the model that is named judge, unless another judge is."""
         if isinstance(given, Mapping) and given.get("judge_model") is not None:
             return {"judge": "llm", **given}
@@ -179,16 +248,26 @@ class OverrulingJudge:
 
         Returns:
             What they tell, as far as the record has it; what the record has beyond `Verdict` and
-            they do not tell, by the rule; and rule_correct.
+            they do not tell, by the rule; and rule_correct. An answer without a text to show, on
+            which the rule decides all the same, is judged by the rule.
 
         Raises:
             ColumnNotFoundError: If the targets have no question, without which nobody can judge.
         """
-        check_questions(targets)
+        if "question" not in targets:
+            raise ColumnNotFoundError(
+                "a model or people judge by the column question, which the targets of this study "
+                f"do not have ({', '.join(map(str, targets.columns))}); judge by --judge rule, or "
+                "put the question into `Plan.targets`"
+            )
         ruled = self._rule.judge(targets).reset_index(drop=True)
         shown = shown_answers(targets.reset_index(drop=True), ruled["prediction"])
         theirs = self._by.judge(shown).reset_index(drop=True)
         theirs = theirs[[name for name in theirs if name in self._record.model_fields]]
+        # Where the rule needs no text, as of one option that is not the likeliest, its word stands.
+        is_textless = ruled["prediction"].isna() & ruled["is_correct"].notna()
+        theirs["is_correct"] = theirs["is_correct"].mask(is_textless, ruled["is_correct"])
+        theirs["reason"] = theirs["reason"].mask(is_textless)
         beyond = [name for name in ruled if name not in Verdict.model_fields and name not in theirs]
         return pd.concat([theirs, ruled[beyond]], axis=1).assign(rule_correct=ruled["is_correct"])
 
@@ -205,23 +284,6 @@ def shown_answers(targets: pd.DataFrame, predictions: pd.Series) -> pd.DataFrame
     """
     parts = predictions.astype(object)
     return targets.assign(text=parts.where(parts.notna(), None).to_numpy(object))
-
-
-def check_questions(targets: pd.DataFrame) -> None:
-    """Refuse targets without the column question, which models and people judge by.
-
-    Args:
-        targets: What is judged.
-
-    Raises:
-        ColumnNotFoundError: If there is none.
-    """
-    if "question" not in targets:
-        raise ColumnNotFoundError(
-            "a model or people judge by the column question, which the targets of this study do "
-            f"not have ({', '.join(map(str, targets.columns))}); judge by --judge rule, or put "
-            "the question into `Plan.targets`"
-        )
 
 
 def make_chosen_judge(

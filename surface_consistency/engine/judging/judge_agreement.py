@@ -70,19 +70,19 @@ def hold_against(
         )
 
 
-def agreement_columns(found: JudgeAgreementResult) -> dict[str, object]:
+def agreement_columns(result: JudgeAgreementResult) -> dict[str, object]:
     """Lay an agreement out as columns.
 
     Args:
-        found: The agreement.
+        result: The agreement.
 
     Returns:
         n_labelled; n (with a verdict of the judge too); true_positives, false_negatives,
         false_positives, true_negatives; accuracy, kappa, sensitivity and specificity with bounds.
     """
-    table = found.table
+    table = result.table
     row: dict[str, object] = {
-        "n_labelled": table.n + found.n_missing,
+        "n_labelled": table.n + result.n_missing,
         "n": table.n,
         "true_positives": table.both,
         "false_negatives": table.first_only,
@@ -90,14 +90,14 @@ def agreement_columns(found: JudgeAgreementResult) -> dict[str, object]:
         "true_negatives": table.neither,
     }
     names = ("accuracy", "kappa", "sensitivity", "specificity")
-    return row | with_intervals(found, {name: name for name in names})
+    return row | with_intervals(result, {name: name for name in names})
 
 
-def with_intervals(found: object, names: Mapping[str, str]) -> dict[str, object]:
+def with_intervals(result: object, names: Mapping[str, str]) -> dict[str, object]:
     """Lay numbers of a result out as columns.
 
     Args:
-        found: The result: each number beside its `<name>_interval`.
+        result: The result: each number beside its `<name>_interval`.
         names: Names of the numbers by column.
 
     Returns:
@@ -105,8 +105,8 @@ def with_intervals(found: object, names: Mapping[str, str]) -> dict[str, object]
     """
     row: dict[str, object] = {}
     for column, name in names.items():
-        interval = getattr(found, f"{name}_interval")
-        row[column] = getattr(found, name)
+        interval = getattr(result, f"{name}_interval")
+        row[column] = getattr(result, name)
         row |= {f"{column}_low": interval.low, f"{column}_high": interval.high}
     return row
 
@@ -127,10 +127,10 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
     rows = []
     for kind in (*kinds.dropna().unique(), "all"):
         part = ((kinds == kind) | (kind == "all")).to_numpy(bool)
-        found = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
-        if found is not None:
+        agreement = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
+        if agreement is not None:
             head = {"judge": verdicts["judged_by"].iloc[0], str(kinds.name): kind}
-            rows.append(head | agreement_columns(found))
+            rows.append(head | agreement_columns(agreement))
     return pd.DataFrame(rows)
 
 
@@ -233,7 +233,7 @@ def corrected_scores(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = corrected_alignment(
+        corrected = corrected_alignment(
             first,
             second,
             short_error=errors[0],
@@ -242,7 +242,7 @@ def corrected_scores(
             intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
         seen = topic_alignment(first, second, missing="drop")
-    row: dict[str, object] = {"n_topics": found.n_topics, "n_missing": found.n_missing}
+    row: dict[str, object] = {"n_topics": corrected.n_topics, "n_missing": corrected.n_missing}
     for column, name in _SCORES.items():
         observed = (
             seen.long_accuracy - seen.short_accuracy
@@ -250,8 +250,8 @@ def corrected_scores(
             else getattr(seen, name)
         )
         row[f"observed_{column}"] = float(np.nanmean(observed))
-        row |= with_intervals(found, {column: name})
-    return row | {"is_cut": found.is_cut}
+        row |= with_intervals(corrected, {column: name})
+    return row | {"is_cut": corrected.is_cut}
 
 
 def warn_uncorrected(condition: str, error: ValueError) -> None:

@@ -136,14 +136,14 @@ class RuleJudge:
         """
         predictions = answer_spans(targets["text"], self._region)
         _warn_empty(targets["text"], predictions, self._region)
-        found = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
+        matched = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
         return pd.DataFrame(
             {
                 "prediction": pd.Series(predictions, dtype="str"),
-                "is_correct": pd.array(found.is_match, dtype="boolean"),
-                "matched_answer": pd.Series(found.answer, dtype="str"),
-                "score": found.score,
-                "reason": pd.Series(found.reason, dtype="str"),
+                "is_correct": pd.array(matched.is_match, dtype="boolean"),
+                "matched_answer": pd.Series(matched.answer, dtype="str"),
+                "score": matched.score,
+                "reason": pd.Series(matched.reason, dtype="str"),
             }
         )
 
@@ -167,8 +167,10 @@ def answer_spans(texts: pd.Series, region: AnswerSpan) -> list[str | None]:
 
 def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpan) -> None:
     """Say how many outputs hold text and have nothing in their judged part."""
-    said = texts.fillna("").str.strip() != ""
-    n_empty = int(sum(span == "" for span, any_text in zip(spans, said, strict=True) if any_text))
+    has_text = texts.fillna("").str.strip() != ""
+    n_empty = int(
+        sum(span == "" for span, any_text in zip(spans, has_text, strict=True) if any_text)
+    )
     if n_empty > _MANY_EMPTY * len(spans):
         warnings.warn(
             f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
@@ -286,8 +288,8 @@ class LLMJudge:
             JudgeReplyError: If the reply is not in the form that was asked for.
         """
         n = len(targets)
-        found = (parse_verdict(reply),) if n == 1 else parse_verdicts(reply, n)
-        return ["right" if is_right else "wrong" for is_right in found]
+        verdicts = (parse_verdict(reply),) if n == 1 else parse_verdicts(reply, n)
+        return ["right" if is_right else "wrong" for is_right in verdicts]
 
     def judge(self, targets: pd.DataFrame) -> pd.DataFrame:
         """Judge answers; see `Judge.judge`.
@@ -318,16 +320,16 @@ class LLMJudge:
         places: dict[str, Any] = targets.groupby("prompt_id", sort=False).indices  # type: ignore[assignment]
         texts = targets["text"].astype(object).where(targets["text"].notna(), None).to_numpy()
         parts = {name: targets.iloc[rows] for name, rows in places.items()}
-        asked = {
+        requests = {
             name: self.request(part, texts[places[name][0]], f"judge/{name}")
             for name, part in parts.items()
             if (texts[places[name][0]] or "").strip()
         }
-        first = self.ask(asked.values())
-        replies = {name: (first[prompt.key], 1) for name, prompt in asked.items()}
+        first = self.ask(requests.values())
+        replies = {name: (first[prompt.key], 1) for name, prompt in requests.items()}
         retried = {
             name: retry_prompt(prompt, first[prompt.key].text or "", prompt_id=f"{prompt.id}/2")
-            for name, prompt in asked.items()
+            for name, prompt in requests.items()
             if first[prompt.key].text is not None
             and isinstance(self._states(parts[name], first[prompt.key]), str)
         }
@@ -342,11 +344,11 @@ class LLMJudge:
                 continue
             reply, attempts[rows] = replies[name]
             raw[rows] = reply.text
-            found = self._states(parts[name], reply)
-            if isinstance(found, str):
-                reason[rows] = found
+            states = self._states(parts[name], reply)
+            if isinstance(states, str):
+                reason[rows] = states
             else:
-                state[rows] = np.array(found, dtype=object)
+                state[rows] = np.array(states, dtype=object)
         is_judged = np.array([item is not None for item in state], dtype=bool)
         is_right = np.array([item == "right" for item in state], dtype=bool)
         return pd.DataFrame(
@@ -381,11 +383,11 @@ class LLMJudge:
             n_questions=0,
         )
 
-    def ask(self, asked: Iterable[Prompt]) -> dict[str, Generation]:
+    def ask(self, requests: Iterable[Prompt]) -> dict[str, Generation]:
         """Ask what the log does not answer.
 
         Args:
-            asked: Requests to the judging model.
+            requests: To the judging model.
 
         Returns:
             All replies by the key of their prompt.
@@ -397,7 +399,7 @@ class LLMJudge:
         try:
             return ask_logged(
                 self._runner,
-                list(asked),
+                list(requests),
                 self._params,
                 self._log,
                 manifest_path=self._manifest_path,
@@ -500,33 +502,33 @@ def judge_targets(judge: Judge, targets: pd.DataFrame, record: type[Verdict]) ->
         DataError: If the judge returns other rows than it was given, a column that the record does
             not have, or neither verdict nor reason for a target.
     """
-    found = judge.judge(targets)
-    if len(found) != len(targets):
+    verdicts = judge.judge(targets)
+    if len(verdicts) != len(targets):
         raise DataError(
-            f"judge {judge.name!r} was given {len(targets)} targets and returned {len(found)} "
+            f"judge {judge.name!r} was given {len(targets)} targets and returned {len(verdicts)} "
             "verdicts; it must judge each, in order"
         )
-    found = found.reset_index(drop=True).assign(
+    verdicts = verdicts.reset_index(drop=True).assign(
         target_id=targets["target_id"].to_numpy(), judged_by=judge.name
     )
-    foreign: Sequence[str] = [str(name) for name in found if name not in record.model_fields]
+    foreign: Sequence[str] = [str(name) for name in verdicts if name not in record.model_fields]
     if foreign:
         raise DataError(
             f"judge {judge.name!r} returned the column {', '.join(foreign)}, which "
             f"{record.__name__} does not have"
         )
     for name, field in record.model_fields.items():
-        if name not in found:
-            found[name] = None if field.is_required() else field.get_default()
+        if name not in verdicts:
+            verdicts[name] = None if field.is_required() else field.get_default()
     if "finish_reason" in targets:
         # Replies that hold no answer say why better than a judge that was shown nothing.
         kinds = targets["finish_reason"].isin({*NO_ANSWER_REASONS} - {"error"})
-        told = kinds.to_numpy(bool) & found["is_correct"].isna().to_numpy(bool)
-        found.loc[told, "reason"] = targets["error"].to_numpy(object)[told]
-    unexplained = found["is_correct"].isna() & found["reason"].isna()
+        is_explained = kinds.to_numpy(bool) & verdicts["is_correct"].isna().to_numpy(bool)
+        verdicts.loc[is_explained, "reason"] = targets["error"].to_numpy(object)[is_explained]
+    unexplained = verdicts["is_correct"].isna() & verdicts["reason"].isna()
     if unexplained.any():
         raise DataError(
             f"judge {judge.name!r} gave neither verdict nor reason for "
-            f"{found.loc[unexplained, 'target_id'].iloc[0]!r}; say why it could not be judged"
+            f"{verdicts.loc[unexplained, 'target_id'].iloc[0]!r}; say why it could not be judged"
         )
-    return found[list(record.model_fields)]
+    return verdicts[list(record.model_fields)]

@@ -80,8 +80,8 @@ def check_labels(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
         DataError: If a label is of none of these; empty ones do not count.
     """
     given = labels[labels["is_correct"].notna()]
-    asked = pd.MultiIndex.from_frame(targets[["prompt_id", "fact_id"]])
-    foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(asked)]
+    answers = pd.MultiIndex.from_frame(targets[["prompt_id", "fact_id"]])
+    foreign = given[~pd.MultiIndex.from_frame(given[["prompt_id", "question_id"]]).isin(answers)]
     if len(foreign):
         raise DataError(
             f"{len(foreign)} of {len(given)} labels are of answers that this run does not hold, "
@@ -105,8 +105,8 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
     if "answer" not in labels:
         return
     given = labels[labels["is_correct"].notna() & labels["answer"].notna()]
-    asked = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
-    both = given.merge(asked, on=["prompt_id", "question_id"])
+    answers = targets[["prompt_id", "fact_id", "text"]].rename(columns={"fact_id": "question_id"})
+    both = given.merge(answers, on=["prompt_id", "question_id"])
     is_other = [not _is_shown(*cells) for cells in zip(both["answer"], both["text"], strict=True)]
     if len(other := both[is_other]):
         raise DataError(
@@ -119,11 +119,11 @@ def check_labelled_answers(labels: pd.DataFrame, targets: pd.DataFrame) -> None:
 
 def _is_shown(cell: str, text: object) -> bool:
     """Tell whether an answer may be what a spreadsheet shows."""
-    said = text if isinstance(text, str) else ""
-    if len(said) <= _SHORT and any(map(str.isdigit, said)):
+    answer = text if isinstance(text, str) else ""
+    if len(answer) <= _SHORT and any(map(str.isdigit, answer)):
         return True
-    shown, told = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, said))
-    return shown == told
+    shown, judged = ("".join(one[:_LONGEST].casefold().split()) for one in (cell, answer))
+    return shown == judged
 
 
 def write_labelling_sheet(
@@ -212,12 +212,12 @@ def _read(path: Path) -> list[tuple[str, str, bool | None, bool | None, object]]
     labels = []
     with path.open(encoding="utf-8-sig", newline="") as lines:
         rows = csv.DictReader(lines)
-        found = rows.fieldnames or []
-        missing = [name for name in LABEL_COLUMNS if name not in found]
+        header = rows.fieldnames or []
+        missing = [name for name in LABEL_COLUMNS if name not in header]
         if missing:
             raise ColumnNotFoundError(
                 f"{path}: no column {', '.join(missing)}; a file of labels has "
-                f"{', '.join(LABEL_COLUMNS)}, and this one has {', '.join(found) or 'none'}"
+                f"{', '.join(LABEL_COLUMNS)}, and this one has {', '.join(header) or 'none'}"
             )
         for row in rows:
             if not any(row[name] for name in LABEL_COLUMNS):

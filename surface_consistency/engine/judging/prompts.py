@@ -101,8 +101,8 @@ def judge_short(
     if prompts != OWN_WORDS:
         values = {"q": question.question, "gt": question.answer, "cand": answer}
         return _papers(prompt_id, "slaq_judge_short", values)
-    asked = f"Question: {question.question}\nReference: {question.answer}"
-    return _prompt(prompt_id, _SHORT, asked, answer)
+    facts = f"Question: {question.question}\nReference: {question.answer}"
+    return _prompt(prompt_id, _SHORT, facts, answer)
 
 
 def judge_long(
@@ -197,11 +197,11 @@ def _papers(prompt_id: str, name: str, values: Mapping[str, str]) -> Prompt:
     return Prompt(id=prompt_id, messages=(turn,), group="judge")
 
 
-def _prompt(prompt_id: str, instruction: str, asked: str, answer: str) -> Prompt:
+def _prompt(prompt_id: str, instruction: str, facts: str, answer: str) -> Prompt:
     """Put instruction and data into turns; the answer cannot close the marks around it itself."""
     marked = f"<answer>\n{answer.replace('</answer', '< /answer')}\n</answer>"
     turns = (
         Message(role="system", content=instruction),
-        Message(role="user", content=f"{asked}\n{marked}"),
+        Message(role="user", content=f"{facts}\n{marked}"),
     )
     return Prompt(id=prompt_id, messages=turns, group="judge")

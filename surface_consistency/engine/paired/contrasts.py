@@ -14,7 +14,7 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
 from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.table import Column, Table
-from surface_consistency.report.tabulate import spread
+from surface_consistency.report.tabulation import spread
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record

@@ -31,7 +31,7 @@ from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Dot
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulate import describe
+from surface_consistency.report.tabulation import describe
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class of the harness
+def __getattr__(name: str) -> type[Any]:
     """Make the class of the tasks, which needs the harness, when a task file asks for it."""
     if name != "HarnessTask":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

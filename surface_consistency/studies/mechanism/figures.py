@@ -6,8 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.engine import interval_value
-from surface_consistency.report import Dot, Dots, Heat, Table, Value
+from surface_consistency.report import Dot, Dots, Heat, Table, Value, interval_value
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
 from surface_consistency.studies.mechanism.spans import Span

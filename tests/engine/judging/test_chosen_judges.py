@@ -3,7 +3,8 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import RuleScoring, run_study, score_run, side_model
+from surface_consistency.engine import RuleScoring, run_study, score_run
+from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
 from surface_consistency.engine.judging.judges import RuleJudge
 from surface_consistency.engine.report import build_page
@@ -51,7 +52,7 @@ class Judging(FakeRunner):
 def judging(monkeypatch):
     """The model that every judge loads."""
     model = Judging()
-    monkeypatch.setattr(side_model, "load_runner", lambda name, **options: model)
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: model)
     return model
 
 

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.engine import side_model
 from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.engine.judging.judges import facts_of
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
@@ -43,7 +43,7 @@ def reply(prompt):
 def judge(monkeypatch):
     """The judging model; every `load_runner` of a judge gives it."""
     judging = FakeRunner(reply)
-    monkeypatch.setattr(side_model, "load_runner", lambda name, **options: judging)
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: judging)
 
 
 @pytest.fixture

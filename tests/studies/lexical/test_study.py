@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
+from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import OptionRunner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
@@ -149,6 +151,28 @@ def test_a_planted_preference_flips_exactly_where_its_words_come_in(tmp_path):
     quality = plan.checks["perturbation"]
     assert quality["n_unchanged"].iloc[0] == 5
     assert 0.0 < quality["rouge_l"].iloc[0] < 1.0
+
+
+def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
+    folder = run(data_of(lambada=LAMBADA), Prefers(("hound",)), tmp_path / "run")
+    by_rule = score_run(folder)
+    grudging = FakeRunner(lambda prompt: "0")
+    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: grudging)
+    sheet = tmp_path / "sheet.csv"
+    scoring = {"labelling_sheet": sheet, "labelling_sample": 100}
+
+    by_model = score_run(folder, scoring=LexicalScoring(judge_model="jay", **scoring))
+
+    assert by_rule["first_correct"].all()
+    assert not by_model["first_correct"].any()
+    assert by_model["first_log_probability"].equals(by_rule["first_log_probability"])
+    against = pd.read_csv(folder.checks / "judge_against_rule.csv").set_index("condition")
+    assert against.loc["original", "false_negatives"] == len(LAMBADA)
+    labels = pd.read_csv(sheet)
+    assert set(labels["condition"]) == {"original", "other words"}
+    labels.assign(is_correct=1).to_csv(sheet, index=False)
+    by_people = score_run(folder, scoring=LexicalScoring(judge="human", labels=sheet))
+    assert by_people["first_correct"].all()
 
 
 def lexical_targets(*scores):
