@@ -10,7 +10,7 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Study
+    from surface_consistency.engine.study import Answerer, Study
 
 __all__ = ["ModelSettings"]
 
@@ -90,7 +90,7 @@ class ModelSettings(Settings):
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
-    def load(self, study: "Study", **changed: object) -> Any:  # noqa: ANN401 - as the study's
+    def load(self, study: "Study", **changed: object) -> "Answerer":
         """Load who answers.
 
         Args:

@@ -13,9 +13,6 @@ from .generate import (
     RunSummary as RunSummary,
     run_prompts as run_prompts,
 )
-from .openai_compatible import (
-    OpenAICompatibleRunner as OpenAICompatibleRunner,
-)
 from .options import (
     OptionRunner as OptionRunner,
     option_log_odds as option_log_odds,
@@ -34,6 +31,9 @@ from .runner import (
     Rebatchable as Rebatchable,
     Runner as Runner,
     Scorer as Scorer,
+)
+from .server.openai_compatible import (
+    OpenAICompatibleRunner as OpenAICompatibleRunner,
 )
 from .stored import (
     StoredRunner as StoredRunner,

@@ -20,7 +20,7 @@ _RUNNERS: Final = Plugins(
     "runner",
     built_in={
         "fake": "surface_consistency.models.fake:FakeRunner",
-        "openai": "surface_consistency.models.openai_compatible:OpenAICompatibleRunner",
+        "openai": "surface_consistency.models.server.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.models.stored:StoredRunner",
         "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
         "transformers": "surface_consistency.models.transformers_runner:TransformersRunner",

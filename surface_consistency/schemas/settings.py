@@ -7,13 +7,14 @@ without a prefix. `Flag` in a field's annotation gives another flag, or more of 
 
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
 from surface_consistency.reading import json_or_text
 
@@ -161,14 +162,14 @@ def record_from_options(record: type[R], given: Mapping[str, object]) -> R:
         if option.argument not in given:
             continue
         value = given[option.argument]
-        if option.is_mapping and not isinstance(value, Mapping):
+        if option.is_mapping and isinstance(value, Sequence):
             value, problem = _parse_items(option, value)
             problems += [problem] if problem else []
         values[path] = value
     if problems:
         raise ValueError("\n".join(problems))
-    made: R = _make(record, None, (), values, options, problems)
-    if problems:
+    made = _make(record, None, (), values, options, problems)
+    if made is None:
         raise ValueError("\n".join(problems))
     return made
 
@@ -284,7 +285,7 @@ def _make(
     values: Mapping[tuple[str, ...], object],
     options: Mapping[tuple[str, ...], RecordOption],
     problems: list[str],
-) -> Any:  # noqa: ANN401
+) -> R | None:
     """Make a record from its given fields, nested ones first; note what is wrong."""
     start = len(problems)
     arguments = {} if instance is None else {n: getattr(instance, n) for n in record.model_fields}
@@ -293,7 +294,7 @@ def _make(
         if here in values:
             arguments[name] = values[here]
         elif here not in options and any(key[: len(here)] == here for key in values):
-            default = _default(field) if instance is None else getattr(instance, name)
+            default: Any = _default(field) if instance is None else getattr(instance, name)
             arguments[name] = _make(type(default), default, here, values, options, problems)
     if len(problems) > start:
         return None
@@ -306,14 +307,14 @@ def _make(
 
 
 def _problem(
-    detail: Any,  # noqa: ANN401
+    detail: ErrorDetails,
     path: tuple[str, ...],
     options: Mapping[tuple[str, ...], RecordOption],
     record: type[BaseModel],
 ) -> str:
     """Say what a validator found, by flag."""
     message = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    location = (*path, *detail["loc"])
+    location = (*path, *map(str, detail["loc"]))
     option = next(
         (
             options[location[:end]]
@@ -336,7 +337,7 @@ def _problem(
     return f"{option.flags[0]}: {message[:1].lower()}{message[1:]}{got}"
 
 
-def _parse_items(option: RecordOption, texts: Any) -> _Parsed:  # noqa: ANN401
+def _parse_items(option: RecordOption, texts: Iterable[str]) -> _Parsed:
     """Lay NAME=VALUE texts over the default of a mapping."""
     types_of_items = get_args(_without_none(option.annotation))
     items = dict(option.default) if isinstance(option.default, Mapping) else {}
@@ -356,7 +357,7 @@ def _parse_items(option: RecordOption, texts: Any) -> _Parsed:  # noqa: ANN401
     return _Parsed(items, None)
 
 
-def _convert(kind: Any, text: str) -> object:  # noqa: ANN401
+def _convert(kind: object, text: str) -> object:
     """Read one value of a mapping."""
     if kind != (inner := _without_none(kind)):
         return None if text.lower() == "none" else _convert(inner, text)
@@ -366,10 +367,10 @@ def _convert(kind: Any, text: str) -> object:  # noqa: ANN401
         return text.lower() in {"true", "yes", "1"}
     if get_origin(kind) is Literal:
         return next(value for value in (*get_args(kind), text) if str(value) == text)
-    return kind(text)
+    return kind(text) if callable(kind) else text
 
 
-def _default(field: FieldInfo) -> Any:  # noqa: ANN401
+def _default(field: FieldInfo) -> object:
     """Return the default; None for a required field."""
     return None if field.is_required() else field.get_default(call_default_factory=True)
 
@@ -379,7 +380,7 @@ def _dashed(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _bare(annotation: Any) -> Any:  # noqa: ANN401
+def _bare(annotation: object) -> object:
     """Strip constraints from a type, and from the types inside it."""
     if hasattr(annotation, "__value__"):
         annotation = annotation.__value__
@@ -394,20 +395,20 @@ def _bare(annotation: Any) -> Any:  # noqa: ANN401
     return origin[inner]
 
 
-def _without_none(annotation: Any) -> Any:  # noqa: ANN401
+def _without_none(annotation: object) -> object:
     """Take None out of a union."""
     if get_origin(annotation) is not Union:
         return annotation
     return Union[tuple(item for item in get_args(annotation) if item is not types.NoneType)]  # noqa: UP007
 
 
-def _is_mapping(annotation: Any) -> bool:  # noqa: ANN401
+def _is_mapping(annotation: object) -> bool:
     """Tell whether a type is a mapping, or one or None."""
     origin = get_origin(_without_none(annotation))
     return isinstance(origin, type) and issubclass(origin, Mapping)
 
 
-def _is_supported(annotation: Any) -> bool:  # noqa: ANN401
+def _is_supported(annotation: object) -> bool:
     """Tell whether an option can hold a type."""
     kind = _without_none(annotation)
     origin, inner = get_origin(kind), get_args(kind)
@@ -425,13 +426,13 @@ def _is_supported(annotation: Any) -> bool:  # noqa: ANN401
     return False
 
 
-def _is_scalar(kind: Any) -> bool:  # noqa: ANN401
+def _is_scalar(kind: object) -> bool:
     """Tell whether a type is one value, None allowed."""
     kind = _without_none(kind)
     return kind in _SCALARS or get_origin(kind) is Literal
 
 
-def _takes(annotation: Any, field: FieldInfo) -> str:  # noqa: ANN401
+def _takes(annotation: object, field: FieldInfo) -> str:
     """Describe what a flag takes, limits included."""
     limits = [
         f"{sign} {value}"
@@ -444,7 +445,7 @@ def _takes(annotation: Any, field: FieldInfo) -> str:  # noqa: ANN401
     return words if kind == annotation else f"{words}, or none"
 
 
-def _words(kind: Any) -> str:  # noqa: ANN401
+def _words(kind: object) -> str:
     """Describe a type in words."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Literal:
@@ -458,8 +459,13 @@ def _words(kind: Any) -> str:  # noqa: ANN401
     if _is_mapping(kind):
         names = "NAME" if inner[0] is str else "|".join(map(str, get_args(inner[0])))
         return f"{names}={_words(_without_none(inner[1]))} items"
-    in_words = {bool: "yes or no", str: "text", Path: "path", types.NoneType: "none"}
-    return in_words.get(kind) or str(kind.__name__)
+    in_words: Mapping[object, str] = {
+        bool: "yes or no",
+        str: "text",
+        Path: "path",
+        types.NoneType: "none",
+    }
+    return in_words.get(kind) or (kind.__name__ if isinstance(kind, type) else str(kind))
 
 
 def _as_typed(value: object) -> str:

@@ -11,8 +11,12 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
-from surface_consistency.models._prompt_scores import PromptScores, read_prompt_scores, scoring_body
-from surface_consistency.models._replies import is_filtered, read_reply, served_model
+from surface_consistency.models.server._prompt_scores import (
+    PromptScores,
+    read_prompt_scores,
+    scoring_body,
+)
+from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
 from surface_consistency.models.thoughts import separate_thought
 from surface_consistency.runs.redaction import Redactor
 from surface_consistency.runs.web import Reply, Request, WebClient
