@@ -283,7 +283,7 @@ class OpenAICompatibleRunner:
 def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
     """Make the record of a prompt that was refused or lost."""
     error = reply.refusal or ""
-    is_filter = is_filtered(reply.said)
+    is_filter = is_filtered(reply.refusal_body)
     return Generation(
         prompt_id=prompt.id,
         text=None,
