@@ -6,9 +6,6 @@ from .encoders import (
     SentenceEncoder as SentenceEncoder,
     bundled_minilm as bundled_minilm,
 )
-from .fake import (
-    FakeRunner as FakeRunner,
-)
 from .generate import (
     RunSummary as RunSummary,
     run_prompts as run_prompts,
@@ -28,6 +25,7 @@ from .registry import (
 from .runner import (
     BatchPlanner as BatchPlanner,
     ConversationRenderer as ConversationRenderer,
+    FakeRunner as FakeRunner,
     Rebatchable as Rebatchable,
     Runner as Runner,
     Scorer as Scorer,

@@ -19,7 +19,7 @@ _RUNNERS: Final = Plugins(
     GROUP,
     "runner",
     built_in={
-        "fake": "surface_consistency.models.fake:FakeRunner",
+        "fake": "surface_consistency.models.runner:FakeRunner",
         "openai": "surface_consistency.models.server.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.models.stored:StoredRunner",
         "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
