@@ -5,9 +5,8 @@ from .metrics.paired.mcnemar_tests import mcnemar as mcnemar
 from .metrics.paired.paired_groups import paired_by as paired_by
 from .metrics.paired.paired_tables import PairedTable as PairedTable, paired_table as paired_table
 from .metrics.uncertainty.intervals import Intervals as Intervals
-from .models.fake import FakeRunner as FakeRunner
-from .models.openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
-from .models.runner import Runner as Runner
+from .models.runner import FakeRunner as FakeRunner, Runner as Runner
+from .models.server.openai_compatible import OpenAICompatibleRunner as OpenAICompatibleRunner
 from .models.transformers_runner import TransformersRunner as TransformersRunner
 from .studies.redirectqa.data import load_redirectqa as load_redirectqa
 from .studies.redirectqa.popqa import load_popqa as load_popqa

@@ -66,7 +66,7 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
     finally:
         if was_on:
             gc.enable()
-    told = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
+    token = COMMAND.set(shlex.join(["surface-consistency", *map(_without_secret, words)]))
     messages, shown = logging.getLogger("surface_consistency"), _MessageLines(logging.INFO)
     level = messages.level
     messages.addHandler(shown)
@@ -76,7 +76,7 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
     finally:
         messages.setLevel(level)
         messages.removeHandler(shown)
-        COMMAND.reset(told)
+        COMMAND.reset(token)
 
 
 class _MessageLines(logging.Handler):
@@ -184,10 +184,10 @@ def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
 
 def _imported(module: str, function: str) -> Callable[..., Any]:
     """Import a function of this folder."""
-    found: Callable[..., Any] = getattr(
+    maker: Callable[..., object] = getattr(
         import_module(f"surface_consistency.cli.{module}"), function
     )
-    return found
+    return maker
 
 
 def _foreign(words: Sequence[str], flag: str) -> str | None:

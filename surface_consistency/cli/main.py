@@ -91,8 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
         except KeyboardInterrupt as error:
-            told = error.args[0] if error.args else "the same command again keeps what is finished"
-            print(f"interrupted; {told}", file=sys.stderr)
+            remedy = (
+                error.args[0] if error.args else "the same command again keeps what is finished"
+            )
+            print(f"interrupted; {remedy}", file=sys.stderr)
             code = 130
     if out.is_closed:
         # What is left cannot be written: the interpreter's last flush would say so once more.

@@ -34,9 +34,9 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
     Raises:
         SourceNotFoundError: If a path is neither.
     """
-    found: list[Path] = []
+    folders: list[Path] = []
     for path in paths:
         folder = RunFolder(path)
         within = [] if folder.manifest.is_file() else folder.runs_within()
-        found += within or [RunFolder.open(path).path]
-    return found
+        folders += within or [RunFolder.open(path).path]
+    return folders

@@ -41,8 +41,8 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
             ]
             for name, table in reported.tables.items()
         }
-        told = {"out": str(out), "report": str(reported.page), "tables": tables}
-        print(json.dumps(told, ensure_ascii=False))
+        summary = {"out": str(out), "report": str(reported.page), "tables": tables}
+        print(json.dumps(summary, ensure_ascii=False))
         return code
     print(table_text(reported.tables["overall"]))
     for anchor, table in reported.leading.items():

@@ -67,9 +67,9 @@ def record_command(
             described.append((name, option, _parameter(name, option, group, name in optional)))
     parameters = [*own, *(item for _, _, item in described)]
 
-    def command(*positional: Any, **given: Any) -> object:  # noqa: ANN401
+    def command(*positional: object, **given: object) -> object:
         """Build the records, call the function."""
-        values: dict[str, dict[str, Any]] = {name: {} for name in records}
+        values: dict[str, dict[str, object]] = {name: {} for name in records}
         for owner, option, item in described:
             if item.name in given:
                 values[owner][option.argument] = given[item.name]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -12,6 +12,7 @@ from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
 from surface_consistency.engine.study import find_analysis
+from surface_consistency.schemas.settings import Settings
 
 __all__ = ["make_analyse", "make_report"]
 
@@ -65,7 +66,7 @@ def make_analyse(name: str) -> Callable[..., object]:
         *runs: Annotated[Path, Parameter(help=RUNS)],
         out: _Out = None,
         json: Json = False,
-        settings: Any,  # noqa: ANN401
+        settings: Settings,
         reporting: ReportSettings,
     ) -> None:
         folders = run_folders(runs)

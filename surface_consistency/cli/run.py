@@ -2,20 +2,24 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from surface_consistency.cli.options import Json, ModelSettings, Out
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.study import find_study
-from surface_consistency.engine.sweep import run_variants
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
+from surface_consistency.engine.study import (
+    Answerer,
+    SourceSettings,
+    Study,
+    StudySettings,
+    find_study,
+)
+from surface_consistency.engine.suite.sweep import run_variants
 from surface_consistency.models.revisions import Revision, find_revisions
 from surface_consistency.runs.files import output_folder
-from surface_consistency.schemas.settings import record_options
-
-if TYPE_CHECKING:
-    from surface_consistency.engine.study import Study
+from surface_consistency.schemas.settings import Settings, record_options
 
 __all__ = ["make_run", "no_preset"]
 
@@ -38,27 +42,29 @@ def make_run(name: str) -> Callable[..., object]:
         *,
         out: Out,
         json: Json = False,
-        source: Any,  # noqa: ANN401
+        source: SourceSettings,
         model: ModelSettings,
-        settings: Any,  # noqa: ANN401
-        scoring: Any,  # noqa: ANN401
+        settings: StudySettings,
+        scoring: JudgeScoring,
         reporting: ReportSettings,
-        **further: Any,  # noqa: ANN401
+        **further: Settings,
     ) -> int:
-        _check_organism(study, model, further.get("organism"))
-        told = settings.model_dump(mode="json")
-        scoring = study.settle_scoring(scoring, told, is_new_run=True)
-        asked = study.keeping(out)
+        organism = further.get("organism")
+        _check_organism(study, model, organism)
+        chosen = settings.model_dump(mode="json")
+        scoring = study.settle_scoring(scoring, chosen, is_new_run=True)
+        placed = study.keeping(out)
         revisions = _revisions(model, quiet=json)
-        data = asked.load(source)
+        data = placed.load(source)
+        runner: Answerer | Callable[[Revision], Answerer]
         if revisions:
             label = model.name(None)
-            runner = lambda one: model.load(asked, revision=one.name)  # noqa: E731
+            runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
         else:
-            runner = _runner(asked, data, settings, model, out, further.get("organism"))
+            runner = _runner(placed, data, settings, model, out, organism)
             label = model.name(runner)
         swept = run_variants(
-            asked,
+            placed,
             data,
             runner,
             out,
@@ -100,43 +106,47 @@ def no_preset(name: str) -> str:
         What is wrong with --prompts, and what to do.
     """
     study = find_study(name)
-    told = study.printed_prompts or "no paper's words are known of it"
-    return f"--prompts: {study.name} has no preset of prompts: {told}; leave --prompts out"
+    remark = study.printed_prompts or "no paper's words are known of it"
+    return f"--prompts: {study.name} has no preset of prompts: {remark}; leave --prompts out"
 
 
 def _runner(
-    study: "Study",
-    data: Any,  # noqa: ANN401
-    settings: Any,  # noqa: ANN401
+    study: Study,
+    data: object,
+    settings: StudySettings,
     model: ModelSettings,
     out: Path,
-    organism: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    organism: Settings | None,
+) -> Answerer:
     """Load who answers, or train the study's model organism."""
     if model.model != _ORGANISM:
         return model.load(study)
     output_folder(out)
-    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
+    trained: Answerer = study.train_organism(
+        data, settings, organism, out / _ORGANISM, options=model.options
+    )
+    return trained
 
 
 def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
     """Find the revisions that are asked, and tell which have the same weights."""
     if not model.revisions:
         return []
-    found = find_revisions(str(model.model), model.revision_names)
-    for one in found if not quiet else ():
+    revisions = find_revisions(str(model.model), model.revision_names)
+    for one in revisions if not quiet else ():
         if one.same_as is not None:
             print(
                 f"revision {one.name} has the very weights of {one.same_as}: it is not asked again"
             )
-    return found
+    return revisions
 
 
-def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None:  # noqa: ANN401
+def _check_organism(study: Study, model: ModelSettings, organism: Settings | None) -> None:
     """Refuse an organism that the study does not have, and options that would do nothing."""
     if model.model != _ORGANISM:
+        given = set() if organism is None else organism.model_fields_set
         for option in record_options(study.organism) if study.organism else ():
-            if option.path[0] in organism.model_fields_set:
+            if option.path[0] in given:
                 raise ValueError(
                     f"{option.flags[0]} says what a model is taught; it needs --model organism"
                 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -10,14 +10,15 @@ from surface_consistency.cli.options import Json
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.score import score_files, score_run
-from surface_consistency.engine.study import find_study
+from surface_consistency.engine.study import SourceSettings, StudySettings, find_study
 from surface_consistency.errors import PluginError
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.settings import record_from_options, record_options
+from surface_consistency.schemas.settings import Settings, record_from_options, record_options
 
 __all__ = ["foreign_option", "make_score"]
 
@@ -62,9 +63,9 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         ] = None,
         json: Json = False,
         reading: PredictionSettings,
-        source: Any,  # noqa: ANN401
-        settings: Any,  # noqa: ANN401
-        scoring: Any,  # noqa: ANN401
+        source: SourceSettings | None,
+        settings: StudySettings,
+        scoring: JudgeScoring,
         reporting: ReportSettings,
     ) -> int:
         if (run is None) == (not predictions):
@@ -160,7 +161,7 @@ def _study_of(argv: Sequence[str]) -> str:
     return named
 
 
-def _refuse_data_options(*records: Any, **own: object) -> None:  # noqa: ANN401
+def _refuse_data_options(*records: Settings | None, **own: object) -> None:
     """Refuse options that scoring a run again would not heed."""
     foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
     for record in filter(None, records):

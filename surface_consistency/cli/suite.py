@@ -9,15 +9,9 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.output import UNANSWERED
 from surface_consistency.engine.study import find_study
-from surface_consistency.engine.suite import (
-    CellState,
-    SuiteMergeStep,
-    SuiteStep,
-    run_suite,
-    suite_states,
-    takes_device,
-)
-from surface_consistency.engine.suite_file import Suite, read_suite
+from surface_consistency.engine.suite.file import Suite, read_suite
+from surface_consistency.engine.suite.runs import CellState, run_suite, suite_states, takes_device
+from surface_consistency.engine.suite.steps import SuiteMergeStep, SuiteStep
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.text import one_line
 
@@ -104,7 +98,7 @@ def _plan_text(states: Sequence[CellState], out: Path, shards: int, devices: Seq
         if model.runner not in (None, "transformers"):
             where = f"runner {model.runner}"
         bits = "8 bits" if model.int8 else "4 bits" if model.int4 else model.dtype or ""
-        state = f"{one.state} as {one.told}" if one.state == "same weights" else one.state
+        state = f"{one.state} as {one.why}" if one.state == "same weights" else one.state
         lines.append(
             (
                 state,
@@ -115,20 +109,20 @@ def _plan_text(states: Sequence[CellState], out: Path, shards: int, devices: Seq
             )
         )
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-    told = [
+    text = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
     if shards > 1:
-        told.append(f"each run in {shards} shards")
-    return "\n".join(told)
+        text.append(f"each run in {shards} shards")
+    return "\n".join(text)
 
 
 def _print_failures(states: Sequence[CellState], state: str) -> None:
     """Say why runs have failed, those of a model whose revisions are not there before the start."""
     for one in states:
         if one.state == "failed":
-            print(f"{state}: {one.cell.folder}: {one_line(one.told)}", flush=True)
+            print(f"{state}: {one.cell.folder}: {one_line(one.why)}", flush=True)
 
 
 def _run_tasks(

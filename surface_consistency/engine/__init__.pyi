@@ -1,3 +1,6 @@
+from .compare.verdicts import (
+    import_verdicts as import_verdicts,
+)
 from .design import (
     Design as Design,
     Report as Report,
@@ -60,9 +63,6 @@ from .study import (
     check_rule as check_rule,
     find_study as find_study,
 )
-from .sweep import (
+from .suite.sweep import (
     run_variants as run_variants,
-)
-from .verdicts import (
-    import_verdicts as import_verdicts,
 )

@@ -21,12 +21,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
-from surface_consistency.engine.verdicts import Verdicts
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.runs.files import atomic_path, output_folder, write_text
 from surface_consistency.runs.loader import Run, load_runs
@@ -242,24 +242,23 @@ def _panel(study: Study | Verdicts, row: Mapping[Any, Any]) -> str | None:
 
 def _arguments(run: Run, row: Mapping[Any, Any], name: str) -> dict[str, Any]:
     """Say how sure a rate is, and by which rule."""
-    found: dict[str, Any] = {
+    low, high = (round(float(row[f"{name}_{end}"]), 6) for end in ("low", "high"))
+    interval = {"confidence_level": 0.95, "low": low, "high": high}
+    return {
         "judged_by": run.judged_by,
         "n_pairs": int(row["n"]),
         "n_clusters": int(row["n_clusters"]),
+        **({} if math.isnan(low) or math.isnan(high) else interval),
     }
-    bounds = [float(row[f"{name}_{end}"]) for end in ("low", "high")]
-    if not any(map(math.isnan, bounds)):
-        found |= {"confidence_level": 0.95, "low": round(bounds[0], 6), "high": round(bounds[1], 6)}
-    return found
 
 
 def _note(run: Run, row: Mapping[Any, Any], name: str) -> str:
     """Say the same in a sentence."""
-    told = _arguments(run, row, name)
-    interval = f", 95 % interval {told['low']} to {told['high']}" if "low" in told else ""
+    known = _arguments(run, row, name)
+    interval = f", 95 % interval {known['low']} to {known['high']}" if "low" in known else ""
     return (
-        f"{told['n_pairs']} pairs in {told['n_clusters']} clusters{interval}; judged by "
-        f"{told['judged_by']}"
+        f"{known['n_pairs']} pairs in {known['n_clusters']} clusters{interval}; judged by "
+        f"{known['judged_by']}"
     )
 
 
@@ -328,7 +327,7 @@ def _refuse_foreign(card: Path) -> None:
 
 def _field_docs(record: type[Record]) -> dict[str, str]:
     """Read the docstrings below the fields of a record and of those that it is made from."""
-    found: dict[str, str] = {}
+    docs: dict[str, str] = {}
     for kind in record.__mro__:
         try:
             (body,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
@@ -340,8 +339,8 @@ def _field_docs(record: type[Record]) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(doc))),
                 ):
-                    found.setdefault(name, doc)
-    return found
+                    docs.setdefault(name, doc)
+    return docs
 
 
 def _as_line(text: str) -> str:

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.engine.compare.runs import read_two_runs
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
-from surface_consistency.engine.two_runs import read_two_runs
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.models.revisions import step_of
@@ -94,20 +94,20 @@ class RevisionsAnalysis(Analysis):
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
         """Draw the course as curves; see `Analysis.figures`."""
         frame = tables[self.name].frame
-        asked = frame[frame["same_weights_as"].isna()].reset_index(drop=True)
-        if len(asked) < _FEWEST:
+        distinct = frame[frame["same_weights_as"].isna()].reset_index(drop=True)
+        if len(distinct) < _FEWEST:
             return
-        by_step = asked["step"].notna().all()
-        places = asked["step"] if by_step else pd.Series(range(1, len(asked) + 1))
+        by_step = distinct["step"].notna().all()
+        places = distinct["step"] if by_step else pd.Series(range(1, len(distinct) + 1))
         # A curve needs two places; the hue of a curve is that of a run, of which there are as many.
-        names = _RATES if len(asked) > _FEWEST else _RATES[:_FEWEST]
+        names = _RATES if len(distinct) > _FEWEST else _RATES[:_FEWEST]
         series = [
             Series(
                 label=name.replace("_", " "),
                 model=place,
                 points=[
                     Point(x=float(x), value=interval_value(row, name))
-                    for x, row in zip(places, asked.to_dict("records"), strict=True)
+                    for x, row in zip(places, distinct.to_dict("records"), strict=True)
                 ],
             )
             for place, name in enumerate(names)

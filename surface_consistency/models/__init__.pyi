@@ -15,9 +15,6 @@ from .encoders import (
     SentenceEncoder as SentenceEncoder,
     bundled_minilm as bundled_minilm,
 )
-from .fake import (
-    FakeRunner as FakeRunner,
-)
 from .generate import (
     RunSummary as RunSummary,
     run_prompts as run_prompts,
@@ -27,9 +24,6 @@ from .loading import (
     check_dependencies as check_dependencies,
     find_model as find_model,
     load_model as load_model,
-)
-from .openai_compatible import (
-    OpenAICompatibleRunner as OpenAICompatibleRunner,
 )
 from .options import (
     OptionRunner as OptionRunner,
@@ -46,9 +40,13 @@ from .registry import (
 from .runner import (
     BatchPlanner as BatchPlanner,
     ConversationRenderer as ConversationRenderer,
+    FakeRunner as FakeRunner,
     Rebatchable as Rebatchable,
     Runner as Runner,
     Scorer as Scorer,
+)
+from .server.openai_compatible import (
+    OpenAICompatibleRunner as OpenAICompatibleRunner,
 )
 from .stored import (
     StoredRunner as StoredRunner,

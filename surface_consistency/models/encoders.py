@@ -260,8 +260,8 @@ def _digest_of_tokenizer(tokenizer: Any) -> str:  # noqa: ANN401
     """Return the SHA-256 of a tokenizer's rules and vocabulary; what a call sets is left out."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     rules = tokenizer.get_vocab() if backend is None else json.loads(backend.to_str())
-    kept = {name: rule for name, rule in rules.items() if name not in ("padding", "truncation")}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+    used = {name: rule for name, rule in rules.items() if name not in ("padding", "truncation")}
+    return hashlib.sha256(json.dumps(used, sort_keys=True).encode()).hexdigest()
 
 
 @contextmanager

@@ -19,8 +19,8 @@ _RUNNERS: Final = Plugins(
     GROUP,
     "runner",
     built_in={
-        "fake": "surface_consistency.models.fake:FakeRunner",
-        "openai": "surface_consistency.models.openai_compatible:OpenAICompatibleRunner",
+        "fake": "surface_consistency.models.runner:FakeRunner",
+        "openai": "surface_consistency.models.server.openai_compatible:OpenAICompatibleRunner",
         "stored": "surface_consistency.models.stored:StoredRunner",
         "stored-scores": "surface_consistency.models.stored_scores:StoredScores",
         "transformers": "surface_consistency.models.transformers_runner:TransformersRunner",

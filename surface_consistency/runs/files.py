@@ -114,8 +114,8 @@ def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
     try:
         part.mkdir()
         yield part
-        found = sorted(path for path in part.rglob("*") if path.is_file())
-        for path in sorted(found, key=lambda path: (path == part / last, path != part / first)):
+        files = sorted(path for path in part.rglob("*") if path.is_file())
+        for path in sorted(files, key=lambda path: (path == part / last, path != part / first)):
             target = folder / path.relative_to(part)
             target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)

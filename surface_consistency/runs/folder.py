@@ -140,7 +140,7 @@ class RunFolder:
         Returns:
             The folders, sorted; those of a sweep, of a suite, or of several files of predictions.
         """
-        return [found.parent for found in sorted(self.path.glob("*/manifest.json"))]
+        return [manifest.parent for manifest in sorted(self.path.glob("*/manifest.json"))]
 
     @property
     def manifest(self) -> Path:
@@ -443,22 +443,22 @@ class RunFolder:
     def _earlier_files(self) -> set[str]:
         """Name the files of the scoring that is there, as far as it can be read."""
         try:
-            found = self.read_scoring()
+            scoring = self.read_scoring()
         except RecordError:
             return set()
-        if found is None:
+        if scoring is None:
             return set()
         home = self.path.resolve()
         return {
             name
-            for name in (*found.files, *(f"checks/{check}.csv" for check in found.checks))
+            for name in (*scoring.files, *(f"checks/{check}.csv" for check in scoring.checks))
             if (home / name).resolve().is_relative_to(home)
         }
 
     def _digests(self, files: Iterable[Path]) -> dict[str, str]:
         """Compute the SHA-256 of files of the folder, by name, of those that are there."""
-        found = {path.name: file_digest(path) for path in files}
-        return {name: digest for name, digest in found.items() if digest is not None}
+        digests = {path.name: file_digest(path) for path in files}
+        return {name: digest for name, digest in digests.items() if digest is not None}
 
     def _read_record(self, path: Path, record: type[R]) -> R:
         """Read a file that holds one record."""

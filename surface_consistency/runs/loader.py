@@ -176,17 +176,17 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
 
 def _varying(manifests: Sequence[RunManifest]) -> list[dict[str, JsonValue]]:
     """Find the settings that are not the same in all runs, and those of each run."""
-    told = [
+    of_runs = [
         {name: value for name, value in manifest.settings.items() if name not in _INCIDENTAL}
         for manifest in manifests
     ]
-    names = dict.fromkeys(name for settings in told for name in settings)
+    names = dict.fromkeys(name for settings in of_runs for name in settings)
     differing = [
         name
         for name in names
-        if any(settings.get(name) != told[0].get(name) for settings in told[1:])
+        if any(settings.get(name) != of_runs[0].get(name) for settings in of_runs[1:])
     ]
-    return [{name: settings.get(name) for name in differing} for settings in told]
+    return [{name: settings.get(name) for name in differing} for settings in of_runs]
 
 
 def _shown(value: JsonValue) -> str:
@@ -205,11 +205,11 @@ def _labels(
     times = Counter(manifest.model for manifest in manifests)
     labels = []
     for manifest, settings in zip(manifests, varying, strict=True):
-        said = ", ".join(
+        differing = ", ".join(
             f"{name.replace('_', ' ')} {_shown(value)}" for name, value in settings.items()
         )
-        alone = times[manifest.model] == 1 or not said
-        labels.append(manifest.model if alone else f"{manifest.model} ({said})")
+        alone = times[manifest.model] == 1 or not differing
+        labels.append(manifest.model if alone else f"{manifest.model} ({differing})")
     shared = {label for label, count in Counter(labels).items() if count > 1}
     depth, named = 0, list(labels)
     while len(set(named)) < len(named):

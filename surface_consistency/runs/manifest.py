@@ -1,6 +1,6 @@
 """What made a run: enough to repeat it, and to refuse to continue it with other settings."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -57,7 +57,7 @@ class RunManifest(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_of_this_version(cls, value: Any) -> Any:  # noqa: ANN401 - whatever stands in the file
+    def _is_of_this_version(cls, value: object) -> object:
         """Refuse manifests of older and newer versions."""
         version = value.get("schema_version") if isinstance(value, dict) else None
         if version in (None, SCHEMA_VERSION):

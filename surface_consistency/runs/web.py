@@ -70,7 +70,7 @@ class Reply(Generic[_Value]):
     refusal: str | None = None
     """Why there is none: status and start of what the service said, or what failed to the last."""
 
-    said: JsonValue = None
+    refusal_body: JsonValue = None
     """The JSON with which it refused the request; None where there was none."""
 
 
@@ -383,7 +383,7 @@ class _Session(Generic[_Value]):
                 "what the server sends, ask for less, or raise max_reply_bytes"
             )
         refusal = f"{self.client.name} refused this request: {problem}"
-        return None, problem, Reply(place=place, refusal=refusal, said=_json_or_none(data))
+        return None, problem, Reply(place=place, refusal=refusal, refusal_body=_json_or_none(data))
 
     async def _send(
         self, http: "httpx.AsyncClient", request: Request

@@ -12,8 +12,9 @@ import surface_consistency
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
 from surface_consistency.engine.model_settings import ModelSettings
-from surface_consistency.engine.suite import SuiteMergeStep, SuiteStep, run_suite, suite_states
-from surface_consistency.engine.suite_file import read_suite
+from surface_consistency.engine.suite.file import read_suite
+from surface_consistency.engine.suite.runs import run_suite, suite_states
+from surface_consistency.engine.suite.steps import SuiteMergeStep, SuiteStep
 from surface_consistency.errors import DataError, RunnerError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
@@ -89,7 +90,8 @@ def file(tmp_path):
 @pytest.fixture
 def no_page(monkeypatch):
     """Leave out the pages, which take most of the time."""
-    monkeypatch.setattr("surface_consistency.engine.suite.report_suite", suite_states)
+    for module in ("runs", "steps"):
+        monkeypatch.setattr(f"surface_consistency.engine.suite.{module}.report_suite", suite_states)
 
 
 def states_of(suite, out):
@@ -149,7 +151,7 @@ def test_tasks_with_shards_make_the_same_runs(file, tmp_path):
     frames = [pd.read_parquet(folder.outcomes) for folder in folders]
     assert frames[0].equals(frames[1])
     broken = next(s for s in suite_states(suite, tmp_path / "many") if s.cell.label == "broken")
-    assert broken.told == "this model does not fit into memory"
+    assert broken.why == "this model does not fit into memory"
 
 
 @pytest.mark.usefixtures("no_page")
@@ -168,7 +170,7 @@ def test_a_lost_task_is_told_and_asked_again(file, tmp_path):
     SuiteMergeStep(file, tmp_path / "out", shards=3)(None)
 
     assert lost.state == "failed"
-    assert "not asked to the end" in lost.told
+    assert "not asked to the end" in lost.why
     assert states_of(suite, tmp_path / "out") == {"knowing": "done"}
 
 
@@ -281,7 +283,7 @@ def test_slurm_runs_a_suite_and_merges_after_a_killed_task_too(file, tmp_path, s
         run(tmp_path / "ask", [0])
         run(tmp_path / "merge", [0])
         (lost,) = suite_states(read_suite(file), tmp_path / "out")
-        assert "shard 00001-of-00002" in lost.told
+        assert "shard 00001-of-00002" in lost.why
         submit()
         run(tmp_path / "ask", [0, 1])
         run(tmp_path / "merge", [0])
@@ -301,7 +303,7 @@ def test_a_changed_suite_does_not_mix_with_what_was_begun(file, tmp_path):
     states = run_suite(read_suite(file), out, progress=False)
 
     assert {one.state for one in states} == {"failed"}
-    assert "shots was 0 and is 2" in states[0].told
+    assert "shots was 0 and is 2" in states[0].why
     assert RunFolder.open(out / "redirectqa" / "knowing").read_manifest().settings["shots"] == 0
     # One that failed is not tried again with settings that its folder was not begun with.
     failed = out / "redirectqa" / "knowing" / "failed.txt"
@@ -376,8 +378,8 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path,
     states = suite_states(read_suite(file), tmp_path / "out")
 
     assert [one.state for one in states] == ["new", "same weights", "failed", "failed"]
-    assert states[1].told == "step1"
-    assert "holds no checkpoint 'step3'" in states[3].told
+    assert states[1].why == "step1"
+    assert "holds no checkpoint 'step3'" in states[3].why
     file.write_text(file.read_text().replace('["step1", "step3"]', '"step3"'))
     assert main(["suite", str(file), "--dry-run", "--out", str(tmp_path / "out")]) == 0
     told = "failed so far: redirectqa/missing@step3: "

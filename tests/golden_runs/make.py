@@ -344,8 +344,12 @@ def audit_sweep(home: Path) -> GoldenRun:
 
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
-    from surface_consistency.engine.compare import TableSettings, compare_verdicts
-    from surface_consistency.engine.verdict_files import read_verdicts
+    from surface_consistency.engine.compare.files import read_verdicts
+    from surface_consistency.engine.compare.table import (
+        TableSettings,
+        VerdictColumns,
+        compare_verdicts,
+    )
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"
@@ -361,7 +365,7 @@ def compare(home: Path) -> GoldenRun:
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        frame = read_verdicts(str(verdicts), within=None, **VERDICT_COLUMNS)
+        frame = read_verdicts(str(verdicts), VerdictColumns(**VERDICT_COLUMNS), within=None)
         rows = compare_verdicts(frame, TableSettings(resamples=RESAMPLES, **options))
         flat = pd.json_normalize(rows, sep="_")
         for column in [column for column in flat if column.startswith("interval_")]:

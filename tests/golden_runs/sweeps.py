@@ -15,7 +15,7 @@ def revisions(home: Path) -> GoldenRun:
     """Four checkpoints of a model that learns; one has the weights of another."""
     from surface_consistency.engine.design import ReportSettings
     from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.engine.sweep import run_variants
+    from surface_consistency.engine.suite.sweep import run_variants
     from surface_consistency.models.revisions import find_revisions
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
@@ -59,10 +59,11 @@ def revisions(home: Path) -> GoldenRun:
 
 def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
+    from surface_consistency.engine.compare.runs import read_two_runs
+    from surface_consistency.engine.compare.table import VerdictColumns
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.engine.two_runs import import_two_runs, read_two_runs
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     data = load_redirectqa()
@@ -77,16 +78,17 @@ def compare_runs(home: Path) -> GoldenRun:
             progress=False,
         )
         score_run(folder, scoring=RuleScoring(**RULE))
-    compared = read_two_runs(home / "before", home / "after")
-    folder = import_two_runs(compared, home / "out", first="before", second="after", by=compared.by)
+    names = VerdictColumns(first="before", second="after")
+    compared = read_two_runs(home / "before", home / "after", names)
+    folder = compared.to_folder(compared.frame, home / "out", compared.by)
     return of_study(None, [folder], {}, hidden=[home], answers=20)
 
 
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
-    from surface_consistency.engine.compare import split_labels
-    from surface_consistency.engine.verdict_files import read_verdicts
-    from surface_consistency.engine.verdicts import import_verdicts
+    from surface_consistency.engine.compare.files import read_verdicts
+    from surface_consistency.engine.compare.table import VerdictColumns, split_labels
+    from surface_consistency.engine.compare.verdicts import import_verdicts
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
     frame[(frame["model"] == "ada") & (frame["template"] == "original")].to_csv(
@@ -94,10 +96,8 @@ def compare_page(home: Path) -> GoldenRun:
     )
     read = read_verdicts(
         str(home / "ada.csv"),
+        VerdictColumns(first="first_correct", second="second_correct", pair_id="pair_id"),
         within=None,
-        first="first_correct",
-        second="second_correct",
-        pair_id="pair_id",
     )
     by = ("types", "relation")
     folder = import_verdicts(

@@ -3,7 +3,7 @@
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.runner import FakeRunner
 from surface_consistency.schemas import Message, Prompt
 
 

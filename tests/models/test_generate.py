@@ -13,8 +13,8 @@ from surface_consistency.errors import (
     RunnerError,
     RunnerOutOfMemoryError,
 )
-from surface_consistency.models.fake import FakeRunner
 from surface_consistency.models.generate import Progress, progress_reporter, run_prompts
+from surface_consistency.models.runner import FakeRunner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import Generation, GenerationParams, Message, Prompt
 

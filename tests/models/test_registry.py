@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.fake import FakeRunner
 from surface_consistency.models.registry import GROUP, available_runners, load_runner
+from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.stored import StoredRunner
 
 MODULE = """

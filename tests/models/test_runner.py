@@ -1,7 +1,6 @@
 """The protocols: what counts as a runner."""
 
-from surface_consistency.models.fake import FakeRunner
-from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.runner import BatchPlanner, FakeRunner, Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import Generation, GenerationParams, Prompt

@@ -55,7 +55,7 @@ def test_a_refused_request_is_a_reply_without_a_value(replay):
     large = replay(lambda path, told: (200, {"n": "x" * 1000}))
     [too_large] = asked(large, max_reply_bytes=100)
 
-    assert (refused.value, refused.said) == (None, {"error": {"code": "content_filter"}})
+    assert (refused.value, refused.refusal_body) == (None, {"error": {"code": "content_filter"}})
     assert "a service refused this request: HTTP 400" in refused.refusal
     assert "larger than max_reply_bytes = 100" in too_large.refusal
     assert len(server.requests) == len(large.requests) == 1

@@ -12,7 +12,7 @@ from surface_consistency.errors import (
     RecordError,
     RunMismatchError,
 )
-from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.runner import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample, popularity_halves
 from surface_consistency.studies.slaq.records import SlaqArticle
 

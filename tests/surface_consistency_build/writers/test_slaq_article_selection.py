@@ -22,7 +22,7 @@ WRITER = '''
 """A writer that copies five facts out of the article that it is given."""
 import json
 import re
-from surface_consistency.models.fake import FakeRunner
+from surface_consistency.models.runner import FakeRunner
 
 def answer(prompt):
     text = prompt.messages[0].content

@@ -46,7 +46,7 @@ class RetrievalAugmentedRunner:
         ValueError: If a template lacks a field or has another, or `n_facts` is below 1.
 
     Examples:
-        >>> from surface_consistency.models.fake import FakeRunner
+        >>> from surface_consistency.models.runner import FakeRunner
         >>> class Store:
         ...     def mode(self, prompt):
         ...         return "answer"

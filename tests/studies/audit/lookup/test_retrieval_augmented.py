@@ -3,10 +3,9 @@
 import pytest
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
-from surface_consistency.models.fake import FakeRunner
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.options import OptionRunner
-from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.runner import BatchPlanner, FakeRunner, Runner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt

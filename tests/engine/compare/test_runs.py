@@ -7,10 +7,11 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.engine.compare.runs import read_two_runs
+from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
-from surface_consistency.engine.two_runs import read_two_runs
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_table
 from surface_consistency.studies.redirectqa.data import load_redirectqa
@@ -84,13 +85,13 @@ def test_categories_of_a_redirect_say_nothing_of_its_title(runs):
 def test_intervals_take_subjects_whole_as_the_report_does(runs):
     """The default cluster is the study's first; another may be chosen."""
     by_subject = read_two_runs(runs / "before", runs / "after")
-    by_relation = read_two_runs(runs / "before", runs / "after", cluster="relation")
+    by_relation = read_two_runs(runs / "before", runs / "after", VerdictColumns(cluster="relation"))
 
     assert by_subject.clusters == "subjects"
     assert set(by_subject.frame["fact_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert set(by_relation.frame["fact_id"]) == {"father", "sport"}
     with pytest.raises(ValueError, match="--cluster must be one of subject_id, fact_id, relation"):
-        read_two_runs(runs / "before", runs / "after", cluster="nonsense")
+        read_two_runs(runs / "before", runs / "after", VerdictColumns(cluster="nonsense"))
 
 
 def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):

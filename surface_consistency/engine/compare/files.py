@@ -7,10 +7,11 @@ lm-evaluation-harness, frames and rows, with one row a pair or one row a fact an
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import pandas as pd
 
+from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.engine.sources import rows_in_memory
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
@@ -34,42 +35,23 @@ _PlacedRow: TypeAlias = tuple[Place, dict[str, Any]]
 
 
 def read_verdicts(
-    source: Source,
-    *,
-    first: str,
-    second: str,
-    condition: str | None = None,
-    correct: str | None = None,
-    fact: str | Sequence[str] = "fact_id",
-    cluster: str | None = None,
-    pair_id: str | None = None,
-    within: str | Sequence[str] | None = (),
-    sample_filter: str | None = None,
-    blank: Literal["missing", "wrong"] = "missing",
+    source: Source, columns: VerdictColumns, *, within: str | Sequence[str] | None = ()
 ) -> pd.DataFrame:
     """Read verdicts as the outcomes frame.
 
     Three shapes are read. One row a pair: `first` and `second` are its columns of verdicts. One row
     a fact and condition: `condition` names the column whose values `first` and `second` are. Two
     files, one a condition: they are read in that order, `first` and `second` being what to call
-    them. In the last two, `fact` names what pairs the rows and `correct` their verdicts.
+    them. In the last two, `fact` names what pairs the rows and `correct` their verdicts; where
+    `correct` is None, it is "correct" or, in samples of lm-evaluation-harness, their one metric.
 
     Args:
         source: A file, by its suffix; two files; a DataFrame, `datasets.Dataset` or rows. In CSV
             and TSV all cells are text: a label "NA" stays a label, an empty verdict is missing.
-            Columns and conditions may differ from their names in case and white space.
-        first: Column, value of `condition`, or name of the first file.
-        second: Column, value of `condition`, or name of the second file.
-        condition: Column that tells the condition of a row.
-        correct: Column of verdicts of rows of one condition; None takes "correct" or, in samples of
-            lm-evaluation-harness, their one metric.
-        fact: Column or columns that name the fact of a row of one condition. The fields of a
-            sample's `doc` go by their own names, beside its `doc_id`.
-        cluster: As for `metrics.outcomes_frame`.
-        pair_id: As for `metrics.outcomes_frame`.
+            Columns and conditions may differ from their names in case and white space. The fields
+            of a sample's `doc` go by their own names, beside its `doc_id`.
+        columns: Which verdicts these are.
         within: As for `metrics.outcomes_frame`.
-        sample_filter: Filter of lm-evaluation-harness whose scores count, where a file has several.
-        blank: Whether a blank verdict is a missing one or a wrong answer.
 
     Returns:
         The frame of `metrics.outcomes_frame`.
@@ -81,39 +63,39 @@ def read_verdicts(
         DataError: If a file is of no known format, a data set has several splits, or several
             metrics or filters of the harness are there and none is chosen.
         TypeError: If what is given holds no rows, or a row is no mapping.
-        ValueError: For what `metrics.outcomes_frame` refuses.
+        ValueError: For what `metrics.outcomes_frame` refuses, or if a condition is not named.
     """
+    names = columns.conditions
+    condition = columns.condition
     files = _two_files(source)
     if files is not None and condition is not None:
         raise ValueError("two files are one condition each: give either them or condition")
     parts = [_placed_rows(part) for part in ([source] if files is None else files)]
     is_long = files is not None or condition is not None
-    parts, metric = _without_samples(parts, sample_filter, is_long=is_long, correct=correct)
-    verdict = correct or metric or "correct"
+    parts, metric = _without_samples(parts, columns, is_long=is_long)
+    verdict = columns.correct or metric or "correct"
     rows = [row for part in parts for row in part]
     if not rows:
         paths = [source] if isinstance(source, str | os.PathLike) else files or []
         named = " and ".join(map(str, paths)) or "the source"
         raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
-    facts = [fact] if isinstance(fact, str) else list(fact)
-    wanted = [cluster, pair_id, condition, *((verdict, *facts) if is_long else (first, second))]
-    _rename_near(rows, [column for column in wanted if column is not None])
+    wanted = (verdict, *columns.fact) if is_long else names
+    _rename_near(rows, filter(None, [columns.cluster, columns.pair_id, condition, *wanted]))
     if files is not None:
-        condition = _label(parts, (first, second))
+        condition = _label(parts, names)
     elif condition is not None:
-        _strip_labels(rows, condition, (first, second))
-    verdicts = (verdict,) if is_long else (first, second)
-    for column in verdicts:
-        _parse_cells(rows, column, blank=None if blank == "missing" else False)
+        _strip_labels(rows, condition, names)
+    for column in (verdict,) if is_long else names:
+        _parse_cells(rows, column, blank=None if columns.blank == "missing" else False)
     return outcomes_frame(
         [row for _, row in rows],
-        first=first,
-        second=second,
+        first=names[0],
+        second=names[1],
         condition=condition,
         correct=verdict,
-        fact=fact,
-        cluster=cluster,
-        pair_id=pair_id,
+        fact=columns.fact[0] if len(columns.fact) == 1 else columns.fact,
+        cluster=columns.cluster,
+        pair_id=columns.pair_id,
         within=within,
     )
 
@@ -151,32 +133,19 @@ def _two_files(source: object) -> list[str | os.PathLike[str]] | None:
 
 
 def _without_samples(
-    parts: list[list[_PlacedRow]], sample_filter: str | None, *, is_long: bool, correct: str | None
+    parts: list[list[_PlacedRow]], columns: VerdictColumns, *, is_long: bool
 ) -> tuple[list[list[_PlacedRow]], str | None]:
     """Lay samples of the harness flat, and return the name of their one metric."""
     rows = [row for part in parts for _, row in part]
+    chosen = columns.sample_filter
     if not rows or not all(map(is_sample, rows)):
-        if sample_filter is not None:
+        if chosen is not None:
             raise DataError("sample_filter is for samples of lm-evaluation-harness; these are not")
         return parts, None
-    filters = sorted({str(row["filter"]) for row in rows if "filter" in row})
-    if sample_filter is None and len(filters) > 1:
-        raise DataError(
-            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
-            "through `sample_filter`"
-        )
-    if sample_filter not in (None, *filters):
-        raise DataError(
-            f"no sample is scored under the filter {sample_filter!r}; there are "
-            f"{', '.join(filters) or 'no filters'}"
-        )
+    _refuse_filter(chosen, sorted({str(row["filter"]) for row in rows if "filter" in row}))
     metrics = sorted({name for row in rows for name in _metrics(row)})
     flat = [
-        [
-            (place, _flat(row, place))
-            for place, row in part
-            if sample_filter in (None, row.get("filter"))
-        ]
+        [(place, _flat(row, place)) for place, row in part if chosen in (None, row.get("filter"))]
         for part in parts
     ]
     seen = ", ".join(dict.fromkeys(name for part in flat for _, row in part for name in row))
@@ -185,11 +154,25 @@ def _without_samples(
             "samples of lm-evaluation-harness hold one condition a row: give two files, or name "
             f"through `condition` the field of doc that tells it (seen: {seen})"
         )
-    if len(metrics) != 1 and correct is None:
+    if len(metrics) != 1 and columns.correct is None:
         raise DataError(
             f"the samples hold several metrics: choose one through `correct` (of {seen})"
         )
     return flat, metrics[0] if len(metrics) == 1 else None
+
+
+def _refuse_filter(chosen: str | None, filters: Sequence[str]) -> None:
+    """Refuse a filter that no sample has, and several of which none is chosen."""
+    if chosen is None and len(filters) > 1:
+        raise DataError(
+            f"the samples are scored under several filters, {', '.join(filters)}: choose one "
+            "through `sample_filter`"
+        )
+    if chosen not in (None, *filters):
+        raise DataError(
+            f"no sample is scored under the filter {chosen!r}; there are "
+            f"{', '.join(filters) or 'no filters'}"
+        )
 
 
 def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:

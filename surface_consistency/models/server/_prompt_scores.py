@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models._replies import first_choice
+from surface_consistency.models.server._replies import first_choice
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = ["PromptScores", "read_prompt_scores", "scoring_body"]

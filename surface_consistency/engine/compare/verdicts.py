@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
-from pydantic import Field, create_model
+from pydantic import Field, JsonValue, create_model
 
+from surface_consistency.engine.compare.runs_page import RunsOutcome, RunsReport
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.paired.page import PairedReport, fact_story
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.study import StudySettings
-from surface_consistency.engine.two_runs_page import RunsOutcome, RunsReport
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -21,7 +22,15 @@ from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["RunsSettings", "RunsSource", "Verdicts", "VerdictsSettings", "import_verdicts"]
+__all__ = [
+    "RunsSettings",
+    "RunsSource",
+    "Verdicts",
+    "VerdictsSettings",
+    "import_verdicts",
+    "label_list",
+    "write_verdicts",
+]
 
 
 class VerdictsSettings(StudySettings):
@@ -97,8 +106,8 @@ class Verdicts:
     name: str
     """What its manifest calls it: "verdicts", or "runs" for two runs."""
 
-    settings: VerdictsSettings
-    """How they are compared."""
+    design: Design
+    """How the conditions are compared."""
 
     outcome: type[PairedOutcome]
     """The record of a pair, with a column of labels for each group."""
@@ -107,26 +116,25 @@ class Verdicts:
     """Computes tables and page."""
 
     @classmethod
-    def of(cls, name: str, settings: VerdictsSettings | Mapping[str, Any]) -> "Verdicts":
+    def of(cls, name: str, settings: Mapping[str, Any]) -> "Verdicts":
         """Say how verdicts are reported.
 
         Args:
             name: "verdicts" or "runs".
-            settings: How they are compared, or what a manifest holds of it.
+            settings: What the manifest holds of how they are compared.
 
         Returns:
             The design, the record of a pair and its report.
         """
         record, base, report = _KINDS[name]
-        if not isinstance(settings, VerdictsSettings):
-            settings = record.model_validate(dict(settings), strict=False)
-        outcome = _outcome_record(base, settings.by)
-        return cls(name=name, settings=settings, outcome=outcome, report=report)
-
-    @property
-    def design(self) -> Design:
-        """How the conditions are compared."""
-        return self.settings.design
+        chosen = record.model_validate(dict(settings), strict=False)
+        labels: dict[str, Any] = dict.fromkeys(chosen.by, (Items[str], ...))
+        return cls(
+            name=name,
+            design=chosen.design,
+            outcome=create_model("VerdictOutcome", __base__=base, **labels),
+            report=report,
+        )
 
     def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what became of one fact; see `Study.story`."""
@@ -142,11 +150,6 @@ def import_verdicts(
     second: str,
     by: Sequence[str] = (),
     model: str = "verdicts",
-    runs: RunsSettings | None = None,
-    source: Settings | None = None,
-    runner: Mapping[str, Any] | None = None,
-    scoring: Scoring | None = None,
-    checks: Mapping[str, pd.DataFrame] | None = None,
 ) -> RunFolder:
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
@@ -159,11 +162,6 @@ def import_verdicts(
         second: Name of the second condition.
         by: Columns that make groups.
         model: Label in tables.
-        runs: How two runs are compared, where the conditions are runs; None where they are not.
-        source: Where the verdicts came from in more than words, for the manifest.
-        runner: What gave the verdicts, for the manifest.
-        scoring: How the answers were judged; None where that is not known.
-        checks: Tables on what goes in, for the page.
 
     Returns:
         The run folder.
@@ -173,61 +171,93 @@ def import_verdicts(
         DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
             the folder holds a run of a study.
     """
-    for name in by:
-        if name not in frame:
-            raise ColumnNotFoundError(f"no column {name!r} to group by; there are {list(frame)}")
-        if name in PairedOutcome.model_fields:
-            raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
+    settings = VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
+    return write_verdicts(frame, out, settings, origin=origin, model=model)
+
+
+def write_verdicts(
+    frame: pd.DataFrame,
+    out: str | os.PathLike[str],
+    settings: VerdictsSettings,
+    *,
+    origin: str,
+    model: str,
+    source: Settings | None = None,
+    runner: Mapping[str, JsonValue] | None = None,
+    scoring: Scoring | None = None,
+    checks: Mapping[str, pd.DataFrame] | None = None,
+) -> RunFolder:
+    """Make a scored run folder of an outcomes frame; see `import_verdicts`.
+
+    Args:
+        frame: The outcomes.
+        out: Folder of the run.
+        settings: How they are compared: `RunsSettings` where the conditions are runs.
+        origin: Where the verdicts came from, for the manifest.
+        model: Label in tables.
+        source: Where the verdicts came from in more than words, for the manifest.
+        runner: What gave the verdicts, for the manifest.
+        scoring: How the answers were judged; None where that is not known.
+        checks: Tables on what goes in, for the page.
+
+    Returns:
+        The run folder.
+    """
+    _refuse_groups(frame, settings.by)
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
-    settings = runs or VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
-    kind = Verdicts.of("verdicts" if runs is None else "runs", settings)
-    columns: dict[str, Any] = {
-        name: frame[name] for name in kind.outcome.model_fields if name in frame
-    } | {
-        "study": kind.name,
+    name = "runs" if isinstance(settings, RunsSettings) else "verdicts"
+    record = Verdicts.of(name, settings.model_dump()).outcome
+    columns = {field: frame[field] for field in record.model_fields if field in frame} | {
+        "study": name,
         "model": model,
         "pair_id": frame["pair_id"].astype(str),
         "fact_id": frame["fact_id"].astype(str),
-        "first_condition": first,
-        "second_condition": second,
-        "first_correct": frame["first_correct"],
-        "second_correct": frame["second_correct"],
+        "first_condition": settings.first,
+        "second_condition": settings.second,
+        **{column: frame[column].map(label_list) for column in settings.by},
     }
-    columns |= {name: frame[name].map(_labels) for name in by}
-    outcomes = make_frame(columns, kind.outcome)
+    outcomes = make_frame(columns, record)
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
             f"{folder.path} holds a run, which the verdicts would replace; choose another --out"
         )
-    digest = pd.util.hash_pandas_object(outcomes.astype(str), index=False).sum()
+    digest = int(pd.util.hash_pandas_object(outcomes.astype(str), index=False).sum())
+    data = DataSource(id=origin, revision=None, digest=f"{digest:016x}", n_questions=len(outcomes))
     manifest = make_manifest(
-        kind.name,
-        DataSource(
-            id=origin, revision=None, digest=f"{int(digest):016x}", n_questions=len(outcomes)
-        ),
+        name,
+        data,
         model=model,
         settings=settings.model_dump(mode="json"),
         runner=runner or {"runner": "verdicts"},
         source=source,
     )
-    judged = scoring or Scoring(judged_by="verdicts as given")
-    with folder.replacing_scores(judged) as beside:
-        write_frame(beside.outcomes, outcomes, kind.outcome)
+    with folder.replacing_scores(scoring or Scoring(judged_by="verdicts as given")) as beside:
+        write_frame(beside.outcomes, outcomes, record)
         beside.write_checks(checks or {})
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
 
-def _outcome_record(base: type[PairedOutcome], by: Sequence[str]) -> type[PairedOutcome]:
-    """Make the outcome record with a column of labels for each group."""
-    fields: dict[str, Any] = dict.fromkeys(by, (Items[str], ...))
-    return create_model("VerdictOutcome", __base__=base, **fields)
+def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
+    """Refuse columns of groups that are not there, or that every outcome has."""
+    for name in by:
+        if name not in frame:
+            raise ColumnNotFoundError(f"no column {name!r} to group by; there are {list(frame)}")
+        if name in PairedOutcome.model_fields:
+            raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
 
 
-def _labels(value: Any) -> list[str]:  # noqa: ANN401 - a cell
-    """Read the labels of a cell."""
-    if isinstance(value, list | tuple):
+def label_list(value: object) -> list[str]:
+    """Read the labels of a cell.
+
+    Args:
+        value: The cell: a label, several, or what stands for none.
+
+    Returns:
+        The labels as text.
+    """
+    if isinstance(value, list | tuple | np.ndarray):
         return [str(item) for item in value]
-    return [] if value is None or pd.isna(value) or value == "" else [str(value)]
+    return [] if pd.isna(value) or value == "" else [str(value)]  # type: ignore[call-overload]

@@ -16,14 +16,20 @@ from typing import Any, Final, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.model_settings import ModelSettings
-from surface_consistency.engine.study import Study, find_study
+from surface_consistency.engine.study import Study, StudySettings, find_study
 from surface_consistency.errors import DataError, PluginError, RunnerError
 from surface_consistency.models.loading import DTYPES
 from surface_consistency.models.registry import check_runner
 from surface_consistency.plugins import STUDIES
 from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
-from surface_consistency.schemas.settings import RecordOption, record_from_options, record_options
+from surface_consistency.schemas.settings import (
+    RecordOption,
+    Settings,
+    record_from_options,
+    record_options,
+)
 
 __all__ = ["Cell", "StudyEntry", "Suite", "read_suite"]
 
@@ -41,13 +47,13 @@ class StudyEntry:
     study: str
     """Name of the study, as for `find_study`."""
 
-    source: Any
+    source: Settings
     """Where the data come from."""
 
-    variants: Mapping[str, Any]
+    variants: Mapping[str, StudySettings]
     """How to ask, by name of the variant; "" where there is one."""
 
-    scoring: Any
+    scoring: JudgeScoring
     """How to judge."""
 
     reporting: ReportSettings
@@ -71,7 +77,7 @@ class Cell:
     """Revision of the model, of several; None where the suite names none."""
 
     @property
-    def settings(self) -> Any:  # noqa: ANN401 - the study's settings record
+    def settings(self) -> StudySettings:
         """How to ask."""
         return self.entry.variants[self.variant]
 
@@ -134,18 +140,18 @@ def read_suite(path: str | os.PathLike[str]) -> Suite:
             a value that its option does not take, or two runs would have one folder.
     """
     file = existing_file(Path(path), "a suite", "*.toml")
-    told = parse_toml(decode_text(read_document(file), str(file)), str(file))
-    _refuse_unknown(str(file), told, _TOP)
+    content = parse_toml(decode_text(read_document(file), str(file)), str(file))
+    _refuse_unknown(str(file), content, _TOP)
     suite = Suite(
         path=file,
-        title=str(told.get("title", file.stem)),
+        title=str(content.get("title", file.stem)),
         models=[
             _model(f"{file}: model {place}", table)
-            for place, table in enumerate(_tables(file, told, "models"), start=1)
+            for place, table in enumerate(_tables(file, content, "models"), start=1)
         ],
         studies=[
             _study(f"{file}: study {place}", table)
-            for place, table in enumerate(_tables(file, told, "studies"), start=1)
+            for place, table in enumerate(_tables(file, content, "studies"), start=1)
         ],
     )
     seen: dict[str, Cell] = {}
@@ -161,9 +167,9 @@ def read_suite(path: str | os.PathLike[str]) -> Suite:
     return suite
 
 
-def _tables(file: Path, told: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+def _tables(file: Path, content: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     """Read an array of tables that must not be empty."""
-    tables = told.get(name)
+    tables = content.get(name)
     if not isinstance(tables, list) or not tables:
         raise DataError(f"{file}: holds no [[{name}]]; a suite has at least one of them")
     if not all(isinstance(table, dict) for table in tables):
@@ -200,7 +206,7 @@ def _study(where: str, table: Mapping[str, Any]) -> StudyEntry:
     where = f"{where} ({study.name})"
     records = _records_of(study)
     shared = {key: value for key, value in table.items() if key not in _OWN}
-    variants: dict[str, Any] = {}
+    variants: dict[str, StudySettings] = {}
     made = _records(where, shared, records, own=_OWN)
     for place, variant in enumerate(table.get("variants", [{"name": ""}]), start=1):
         here = where if "variants" not in table else f"{where}, variant {place}"
@@ -267,7 +273,7 @@ def _records(
     return made
 
 
-def _value(where: str, value: Any, option: RecordOption) -> object:  # noqa: ANN401 - of TOML
+def _value(where: str, value: object, option: RecordOption) -> object:
     """Read a value as the command line would: texts of mappings, and paths."""
     if option.is_mapping:
         if not isinstance(value, dict):

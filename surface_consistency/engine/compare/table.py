@@ -1,8 +1,11 @@
 """The paired table of anyone's verdicts, by group: what `surface-consistency compare` prints."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -16,8 +19,11 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Flag, Settings
 from surface_consistency.text import one_line
 
+if TYPE_CHECKING:
+    from surface_consistency.runs.folder import RunFolder
+
 __all__ = [
-    "RUN_RATES",
+    "Comparison",
     "TableSettings",
     "VerdictColumns",
     "compare_verdicts",
@@ -26,13 +32,6 @@ __all__ = [
 ]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
-RUN_RATES: Final = (
-    "negative_flip_rate",
-    "positive_flip_rate",
-    "consistency_given_first_correct",
-    "accuracy_difference",
-)
-"""Rates of two runs: what was lost and gained of all questions, and kept of those known."""
 _TITLES: Final = {
     "negative_flip_rate": "lost",
     "positive_flip_rate": "gained",
@@ -74,6 +73,20 @@ class VerdictColumns(Settings):
     blank: Literal["missing", "wrong"] = "missing"
     """What a blank verdict counts as."""
 
+    @property
+    def conditions(self) -> tuple[str, str]:
+        """Both conditions, which files do not tell.
+
+        Raises:
+            ValueError: If one of them is not named.
+        """
+        if self.first is None or self.second is None:
+            raise ValueError(
+                f"--{'first' if self.first is None else 'second'} is required: the column of a "
+                "verdict, the value of --condition, or what to call a file"
+            )
+        return self.first, self.second
+
 
 class TableSettings(Settings):
     """How the table is computed."""
@@ -98,6 +111,81 @@ class TableSettings(Settings):
 
     seed: int = 0
     """Seed of these resamples."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Comparison:
+    """Verdicts under two conditions, on their way to a table, a text or a page."""
+
+    rates: ClassVar[Sequence[str]] = _RATES
+    """Names of `metrics.PAIRED_RATES`."""
+
+    frame: pd.DataFrame
+    """One row a pair, as from `read_verdicts`."""
+
+    conditions: tuple[str, str]
+    """What the conditions are called."""
+
+    origin: str
+    """Where the verdicts came from."""
+
+    by: Sequence[str] = ()
+    """Columns that make the groups of the page where the settings name none."""
+
+    notes: Sequence[str] = ()
+    """What a reader must know before the numbers, in sentences."""
+
+    def tables(self, settings: TableSettings) -> list[list[dict[str, Any]]]:
+        """Compute what is printed: see `compare_verdicts`.
+
+        Args:
+            settings: By what and how.
+
+        Returns:
+            The rows of each table.
+        """
+        return [compare_verdicts(self.frame, settings, rates=self.rates)]
+
+    def write_report(self, out: str | os.PathLike[str], settings: TableSettings) -> Path:
+        """Write a page of the verdicts, and the run folder that it is made of.
+
+        Args:
+            out: Folder of both.
+            settings: By what and how.
+
+        Returns:
+            The page.
+
+        Raises:
+            ColumnNotFoundError: If a column of groups is not there.
+            DataError: If there is no pair, or the folder holds a run of a study.
+        """
+        # The engine is loaded for a page alone: the table on the terminal starts faster without it.
+        from surface_consistency.engine.design import ReportSettings
+        from surface_consistency.engine.report import report_runs
+
+        by = settings.by or self.by
+        folder = self.to_folder(split_labels(self.frame, by, settings.separator), out, by)
+        report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
+        return report_runs([folder.path], out, settings=report).page
+
+    def to_folder(
+        self, frame: pd.DataFrame, out: str | os.PathLike[str], by: Sequence[str]
+    ) -> "RunFolder":
+        """Make a scored run folder of the verdicts, for `report_runs`.
+
+        Args:
+            frame: The frame, its cells of labels split.
+            out: Folder of the run.
+            by: Columns that make groups.
+
+        Returns:
+            The run folder.
+        """
+        from surface_consistency.engine.compare.verdicts import import_verdicts
+
+        first, second = self.conditions
+        return import_verdicts(frame, out, origin=self.origin, first=first, second=second, by=by)
 
 
 def compare_verdicts(
@@ -130,17 +218,14 @@ def compare_verdicts(
     for key in keys:
         if key in _OWN:
             raise ValueError(f"by column {key!r} has the name of a key of the result; rename it")
-        if key not in frame.columns:
-            raise ColumnNotFoundError(
-                f"by={key!r} is not among the columns, which are {list(frame.columns)}"
-            )
+    split = split_labels(frame, keys, settings.separator)
     if settings.test in _CLUSTERED and frame["fact_id"].is_unique:
         raise ValueError(
             f"test={settings.test!r} is for pairs that share clusters, but every pair is a cluster "
             "of its own; name the column of clusters, or take a test for independent pairs"
         )
     rows = paired_by(
-        split_labels(frame, keys, settings.separator),
+        split,
         by=keys,
         pair_id="pair_id",
         rates={name: PAIRED_RATES[name] for name in rates},
@@ -152,8 +237,8 @@ def compare_verdicts(
             rng=settings.seed,
         ),
     )
-    rows = with_adjusted_p_values(rows)
-    return [_as_object(row, keys, rates) for row in rows.to_dict(orient="records")]
+    records = with_adjusted_p_values(rows).to_dict(orient="records")
+    return [_as_object(row, keys, rates) for row in records]
 
 
 def comparison_text(
@@ -202,9 +287,16 @@ def split_labels(
 
     Returns:
         The frame with lists of labels, or None for empty cells without a separator.
+
+    Raises:
+        ColumnNotFoundError: If a column is not there; the message lists those seen.
     """
     result = frame.copy(deep=False)
     for column in columns:
+        if column not in frame.columns:
+            raise ColumnNotFoundError(
+                f"by={column!r} is not among the columns, which are {list(frame.columns)}"
+            )
         labels = [_labels(value, separator) for value in frame[column].array]
         result[column] = pd.Series(labels, index=frame.index, dtype=object)
     return result
@@ -221,19 +313,17 @@ def _labels(value: object, separator: str | None) -> object:
 
 def _as_object(row: Mapping[Any, Any], keys: list[str], rates: Sequence[str]) -> dict[str, Any]:
     """Return one group as JSON has it."""
-    found = {key: _plain(row[key]) for key in keys}
-    found |= {name: int(row[name]) for name in _COUNTS}
-    found |= {name: _plain(row[name]) for name in rates}
-    found["mcnemar"] = {
-        "statistic": _plain(row["mcnemar_statistic"]),
-        "p_value": _plain(row["mcnemar_p_value"]),
-        "method": row["mcnemar_method"],
-        "p_value_holm": _plain(row["mcnemar_p_value_holm"]),
+    test = ("statistic", "p_value", "method", "p_value_holm")
+    return {
+        **{key: _plain(row[key]) for key in keys},
+        **{name: int(row[name]) for name in _COUNTS},
+        **{name: _plain(row[name]) for name in rates},
+        "mcnemar": {name: _plain(row[f"mcnemar_{name}"]) for name in test},
+        "interval": {
+            name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in rates
+        },
+        **{name: int(row[name]) for name in ("n_missing", "n_clusters")},
     }
-    found["interval"] = {
-        name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in rates
-    }
-    return found | {name: int(row[name]) for name in ("n_missing", "n_clusters")}
 
 
 def _plain(value: object) -> object:
@@ -245,30 +335,23 @@ def _plain(value: object) -> object:
 
 def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
     """Return the cells of one line by column."""
-    found = {key: one_line(str(value)) for key, value in row.items() if key not in _OWN}
-    names = ("both", f"{first} only", f"{second} only", "neither")
-    found["n"] = str(row["n"])
-    found["clusters"] = str(row["n_clusters"])
-    found |= {name: str(row[key]) for name, key in zip(names, _COUNTS[:4], strict=True)}
+    counts = ("n", "n_clusters", *_COUNTS[:4])
+    titles = ("n", "clusters", "both", f"{first} only", f"{second} only", "neither")
+    line = {key: one_line(str(value)) for key, value in row.items() if key not in _OWN}
+    line |= {title: str(row[key]) for title, key in zip(titles, counts, strict=True)}
     for name, (low, high) in row["interval"].items():
-        bounds = f"[{_number(low)}, {_number(high)}]"
         title = _TITLES.get(name, name.replace("_", " "))
         if name == "accuracy_difference":
             title = f"{second} - {first}"
-        found[title] = f"{_number(row[name])} {bounds}"
+        line[title] = f"{_number(row[name])} [{_number(low)}, {_number(high)}]"
     test = row["mcnemar"]
-    found["McNemar p"] = _p_text(test["p_value"])
-    found["Holm"] = _p_text(test["p_value_holm"])
-    found["test"] = "-" if test["p_value"] is None else test["method"]
-    found["missing"] = str(row["n_missing"])
-    return found
+    line["McNemar p"] = _number(test["p_value"], ".3g")
+    line["Holm"] = _number(test["p_value_holm"], ".3g")
+    line["test"] = "-" if test["p_value"] is None else test["method"]
+    line["missing"] = str(row["n_missing"])
+    return line
 
 
-def _p_text(value: float | None) -> str:
-    """Set a p-value."""
-    return "-" if value is None else f"{value:.3g}"
-
-
-def _number(value: float | None) -> str:
-    """Set a rate with three decimals."""
-    return "-" if value is None else f"{value:.3f}"
+def _number(value: float | None, form: str = ".3f") -> str:
+    """Set a rate, or a p-value."""
+    return "-" if value is None else format(value, form)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.report.numbers import interval_value
@@ -59,22 +58,16 @@ class RunsReport(PairedReport):
         frame = self.frame
         known = frame["first_correct"].notna() & frame["second_correct"].notna()
         flips = frame[known & (frame["first_correct"] != frame["second_correct"])]
-        change = np.where(flips["first_correct"].astype(bool), "lost", "gained")
         groups = [column for columns in self.design.groupings.values() for column in columns]
-        rows = pd.DataFrame(
-            {
-                "change": change,
-                "pair_id": flips["pair_id"],
-                "fact_id": flips["fact_id"],
-                "question": flips["question"],
-                "first_prediction": flips["first_prediction"],
-                "second_prediction": flips["second_prediction"],
-                **{name: flips[name].map("; ".join) for name in groups},
-            }
-        ).sort_values(["change", "fact_id", "pair_id"], ascending=[False, True, True])
         titles = dict(
             zip(("first_prediction", "second_prediction"), self.design.conditions, strict=True)
         )
+        rows = flips[["pair_id", "fact_id", "question", *titles]].assign(
+            **{name: flips[name].map("; ".join) for name in groups}
+        )
+        change = np.where(flips["first_correct"].astype(bool), "lost", "gained")
+        rows.insert(0, "change", change)
+        rows = rows.sort_values(["change", "fact_id", "pair_id"], ascending=[False, True, True])
         changed = Table(
             frame=rows.reset_index(drop=True),
             caption="Questions whose verdict changed",
@@ -127,9 +120,9 @@ class RunsReport(PairedReport):
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
         """Tell how often either model flips by itself, beside how often they differ."""
-        held = tables["noise_of_runs"].frame if "noise_of_runs" in tables else None
+        noise = tables["noise_of_runs"].frame if "noise_of_runs" in tables else None
         for label in self.design.conditions:
-            rows = None if held is None else held[held["run"] == label]
+            rows = None if noise is None else noise[noise["run"] == label]
             if rows is None or rows.empty:
                 yield Check(
                     level="look here",
@@ -158,15 +151,13 @@ def _with_directions(table: Table) -> Table:
     """Add what was lost of what was known, and gained of what was not."""
     frame = table.frame
     added = {}
-    for name, kept in (
+    for name, complement in (
         ("lost_of_known", "consistency_given_first_correct"),
         ("gained_of_unknown", "consistency_given_first_incorrect"),
     ):
-        added[name] = 1 - frame[kept]
-        added[f"{name}_low"], added[f"{name}_high"] = (
-            1 - frame[f"{kept}_high"],
-            1 - frame[f"{kept}_low"],
-        )
+        ends = {"": "", "_low": "_high", "_high": "_low"}
+        for end, other in ends.items():
+            added[f"{name}{end}"] = 1 - frame[f"{complement}{other}"]
     columns = list(table.columns)
     place = next(n for n, column in enumerate(columns) if column.key == "flip_rate")
     columns[place : place + 1] = [

@@ -5,8 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.compare import TableSettings, compare_verdicts, comparison_text
-from surface_consistency.engine.verdict_files import read_verdicts
+from surface_consistency.engine.compare.files import read_verdicts
+from surface_consistency.engine.compare.table import (
+    TableSettings,
+    VerdictColumns,
+    compare_verdicts,
+    comparison_text,
+)
 from surface_consistency.errors import (
     ColumnNotFoundError,
     SurfaceConsistencyWarning,
@@ -42,7 +47,7 @@ def compare(source, *, by=(), **options):
         name: options.pop(name) for name in ("separator", "test", "confidence") if name in options
     }
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
-    return compare_verdicts(read_verdicts(source, within=None, **options), settings)
+    return compare_verdicts(read_verdicts(source, VerdictColumns(**options), within=None), settings)
 
 
 @pytest.fixture(scope="module")
@@ -205,7 +210,7 @@ def test_repeated_measures_are_told_to_name_their_cluster():
     options = {"first": "short", "second": "long", "condition": "condition"}
 
     with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
-        compare(repeated_measures(), fact="item", **options)
+        compare(repeated_measures(), fact=("item",), **options)
 
 
 def test_repeated_measures_show_how_many_clusters_there_are():
@@ -217,8 +222,8 @@ def test_repeated_measures_show_how_many_clusters_there_are():
         SurfaceConsistencyWarning,
         match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*--cluster item",
     ):
-        alone = compare(rows, fact=["item", "seed"], **options)[0]
-    items = compare(rows, fact=["item", "seed"], cluster="item", **options)[0]
+        alone = compare(rows, fact=("item", "seed"), **options)[0]
+    items = compare(rows, fact=("item", "seed"), cluster="item", **options)[0]
 
     assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
     assert (alone["mcnemar"]["method"], items["mcnemar"]["method"]) == ("corrected", "obuchowski")
@@ -240,10 +245,10 @@ def test_facts_that_one_column_tells_apart_are_not_repeated_measures():
     rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
     options = {"first": "short", "second": "long", "condition": "condition"}
 
-    assert compare(rows, fact=["item", "id"], **options)[0]["n_clusters"] == 150
+    assert compare(rows, fact=("item", "id"), **options)[0]["n_clusters"] == 150
 
 
-@pytest.mark.parametrize("named", [{"fact": "item"}, {"correct": "right"}])
+@pytest.mark.parametrize("named", [{"fact": ("item",)}, {"correct": "right"}])
 def test_names_for_rows_of_one_condition_are_not_passed_over(named):
     """One row a pair: whoever names the item as the fact would get each row as a cluster."""
     rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
@@ -254,7 +259,7 @@ def test_names_for_rows_of_one_condition_are_not_passed_over(named):
 
 def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
-    frame = read_verdicts(rows, first="a", second="b")
+    frame = read_verdicts(rows, VerdictColumns(first="a", second="b"))
 
     found = [
         compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))[0][

@@ -3,7 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.verdict_files import read_verdicts
+from surface_consistency.engine.compare.files import read_verdicts
+from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -51,7 +52,7 @@ def file(request, tmp_path):
 
 def test_files_of_every_format_hold_the_same_pairs(file):
     """Labels "NA" and "null" stay text, and an empty verdict is missing."""
-    frame = read_verdicts(file, **WIDE)
+    frame = read_verdicts(file, VerdictColumns(**WIDE))
 
     assert frame["name"].tolist() == ["NA", "null", "ППК"]
     assert frame["first_correct"].tolist() == [True, True, False]
@@ -65,16 +66,20 @@ def test_data_set_of_datasets_is_read():
         [row | {"canonical": 1, "redirect": index % 2} for index, row in enumerate(ROWS)]
     )
 
-    frame = read_verdicts(data, **WIDE)
+    frame = read_verdicts(data, VerdictColumns(**WIDE))
 
     assert frame["second_correct"].tolist() == [False, True, False]
     with pytest.raises(DataError, match=r"several splits, test: give one"):
-        read_verdicts(datasets.DatasetDict({"test": data}), **WIDE)
+        read_verdicts(datasets.DatasetDict({"test": data}), VerdictColumns(**WIDE))
 
 
 def test_frames_and_rows_are_read():
     for source in (pd.DataFrame(ROWS), ROWS, iter(ROWS)):
-        assert read_verdicts(source, **WIDE)["first_correct"].tolist() == [True, True, False]
+        assert read_verdicts(source, VerdictColumns(**WIDE))["first_correct"].tolist() == [
+            True,
+            True,
+            False,
+        ]
 
 
 def test_one_row_a_condition_is_paired(tmp_path):
@@ -88,9 +93,7 @@ def test_one_row_a_condition_is_paired(tmp_path):
 
     frame = read_verdicts(
         write_csv(tmp_path / "long.csv", rows),
-        first="canonical",
-        second="redirect",
-        condition="form",
+        VerdictColumns(first="canonical", second="redirect", condition="form"),
     )
 
     assert frame["first_correct"].tolist() == [True, True, False]
@@ -101,7 +104,9 @@ def test_two_files_are_one_condition_each(tmp_path):
     short = write_csv(tmp_path / "a.csv", [{"q": "1", "ok": "1"}, {"q": "2", "ok": "0"}])
     long = write_jsonl(tmp_path / "b.jsonl", [{"q": 2, "ok": True}, {"q": 1, "ok": False}])
 
-    frame = read_verdicts([short, long], first="short", second="long", fact="q", correct="ok")
+    frame = read_verdicts(
+        [short, long], VerdictColumns(first="short", second="long", fact=("q",), correct="ok")
+    )
 
     assert frame["first_condition"].tolist() == ["short", "short"]
     assert dict(zip(frame["fact_id"], frame["first_correct"], strict=True)) == {
@@ -153,7 +158,10 @@ def samples(tmp_path):
 def test_samples_of_the_harness_are_read(samples):
     """Fields of the document go by their own names, and the one metric is the verdict."""
     frame = read_verdicts(
-        samples, first="canonical", second="redirect", condition="form", fact="triplet_id"
+        samples,
+        VerdictColumns(
+            first="canonical", second="redirect", condition="form", fact=("triplet_id",)
+        ),
     )
 
     assert frame["fact_id"].tolist() == ["T1", "T2"]
@@ -171,7 +179,7 @@ def test_samples_of_two_tasks_are_paired_by_document(tmp_path):
         ]
         files.append(write_jsonl(tmp_path / f"samples_{task}.jsonl", rows))
 
-    frame = read_verdicts(files, first="short", second="long", fact="doc_id")
+    frame = read_verdicts(files, VerdictColumns(first="short", second="long", fact=("doc_id",)))
 
     assert frame["first_correct"].tolist() == [True, False]
     assert frame["second_correct"].tolist() == [True, True]
@@ -189,16 +197,16 @@ def test_one_of_several_filters_is_chosen(tmp_path):
         "first": "canonical",
         "second": "redirect",
         "condition": "form",
-        "fact": "triplet_id",
+        "fact": ("triplet_id",),
     }
 
-    frame = read_verdicts(path, sample_filter="flexible-extract", **options)
+    frame = read_verdicts(path, VerdictColumns(sample_filter="flexible-extract", **options))
 
     assert frame["second_correct"].tolist() == [True]
     with pytest.raises(DataError, match="several filters, flexible-extract, strict-match"):
-        read_verdicts(path, **options)
+        read_verdicts(path, VerdictColumns(**options))
     with pytest.raises(DataError, match="no sample is scored under the filter 'none'"):
-        read_verdicts(path, sample_filter="none", **options)
+        read_verdicts(path, VerdictColumns(sample_filter="none", **options))
 
 
 def test_one_of_several_metrics_is_chosen(tmp_path):
@@ -211,40 +219,42 @@ def test_one_of_several_metrics_is_chosen(tmp_path):
         "first": "canonical",
         "second": "redirect",
         "condition": "form",
-        "fact": "triplet_id",
+        "fact": ("triplet_id",),
     }
 
-    assert read_verdicts(path, correct="exact_match", **options)["first_correct"].tolist() == [True]
+    assert read_verdicts(path, VerdictColumns(correct="exact_match", **options))[
+        "first_correct"
+    ].tolist() == [True]
     with pytest.raises(DataError, match=r"several metrics: choose one through `correct` .*f1"):
-        read_verdicts(path, **options)
+        read_verdicts(path, VerdictColumns(**options))
     with pytest.raises(RecordError, match=r"samples.jsonl:1: column 'f1': 0.5 is no verdict"):
-        read_verdicts(path, correct="f1", **options)
+        read_verdicts(path, VerdictColumns(correct="f1", **options))
 
 
 def test_samples_need_a_condition(samples):
     with pytest.raises(DataError, match=r"one condition a row: give two files.*seen: .*triplet_id"):
-        read_verdicts(samples, first="canonical", second="redirect")
+        read_verdicts(samples, VerdictColumns(first="canonical", second="redirect"))
 
 
 def test_bad_cell_is_named_with_its_line(tmp_path):
     path = write_csv(tmp_path / "v.csv", [*ROWS, ROWS[0] | {"redirect": "NA"}])
 
     with pytest.raises(RecordError, match=r"v\.csv:5: column 'redirect': 'NA' is no verdict"):
-        read_verdicts(path, **WIDE)
+        read_verdicts(path, VerdictColumns(**WIDE))
 
 
 def test_missing_column_is_named_with_those_seen(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
     with pytest.raises(ColumnNotFoundError, match=r"second='alias' .*\['triplet_id', 'name'"):
-        read_verdicts(path, first="canonical", second="alias")
+        read_verdicts(path, VerdictColumns(first="canonical", second="alias"))
 
 
 def test_duplicate_pair_ids_are_refused(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
     with pytest.raises(ValueError, match="pair id '7' stands more than once"):
-        read_verdicts(path, pair_id="triplet_id", **WIDE)
+        read_verdicts(path, VerdictColumns(pair_id="triplet_id", **WIDE))
 
 
 @pytest.mark.parametrize(
@@ -260,7 +270,7 @@ def test_duplicate_pair_ids_are_refused(tmp_path):
 )
 def test_read_verdicts_rejects_bad_sources(source, options, error, message):
     with pytest.raises(error, match=message):
-        read_verdicts(source, **WIDE, **options)
+        read_verdicts(source, VerdictColumns(**WIDE, **options))
 
 
 def test_column_named_condition_survives_two_files(tmp_path):
@@ -270,7 +280,9 @@ def test_column_named_condition_survives_two_files(tmp_path):
         for name in ("a", "b")
     ]
 
-    frame = read_verdicts(files, first="short", second="long", fact="q", correct="ok")
+    frame = read_verdicts(
+        files, VerdictColumns(first="short", second="long", fact=("q",), correct="ok")
+    )
 
     assert frame["condition"].tolist() == ["b"]
 
@@ -283,9 +295,9 @@ def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     """Case and white space do not matter where nothing else bears the name."""
     path = tmp_path / "v.csv"
     path.write_text(f"{header}\n{label},q1, 1 \nredirect,q1,0\n")
-    names = {"first": "canonical", "second": "redirect", "condition": "form", "fact": "fact_id"}
+    names = {"first": "canonical", "second": "redirect", "condition": "form", "fact": ("fact_id",)}
 
-    frame = read_verdicts(path, **names)
+    frame = read_verdicts(path, VerdictColumns(**names))
 
     assert frame[["first_correct", "second_correct"]].values.tolist() == [[True, False]]
 
@@ -295,12 +307,12 @@ def test_two_writings_of_a_column_are_refused(tmp_path):
     path.write_text("Canonical,CANONICAL,redirect\n1,0,1\n")
 
     with pytest.raises(ColumnNotFoundError, match="'Canonical' and 'CANONICAL' are both writings"):
-        read_verdicts(path, first="canonical", second="redirect")
+        read_verdicts(path, VerdictColumns(first="canonical", second="redirect"))
 
 
 def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
-    assert read_verdicts(path, **WIDE)["second_correct"].isna().sum() == 1
-    wrong = read_verdicts(path, blank="wrong", **WIDE)
+    assert read_verdicts(path, VerdictColumns(**WIDE))["second_correct"].isna().sum() == 1
+    wrong = read_verdicts(path, VerdictColumns(blank="wrong", **WIDE))
     assert wrong["second_correct"].tolist() == [False, True, False]

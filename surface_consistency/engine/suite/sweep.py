@@ -8,17 +8,24 @@ that are the same are asked once.
 import gc
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import Reported, cluster_of, report_runs
 from surface_consistency.engine.revisions import RevisionsAnalysis, RevisionsSettings
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import Analysis, Study
+from surface_consistency.engine.study import (
+    Analysis,
+    Answerer,
+    DataT,
+    ScoringT,
+    SettingsT,
+    Study,
+)
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.models.revisions import Revision
 from surface_consistency.runs.files import output_folder, write_json
@@ -40,16 +47,16 @@ class Swept:
 
 
 def run_variants(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
-    runner: Any,  # noqa: ANN401 - a runner, what the study makes one of, or what loads one
+    study: Study[Any, SettingsT, DataT, ScoringT],
+    data: DataT,
+    runner: Answerer | Callable[[Revision], Answerer],
     out: str | os.PathLike[str],
     *,
     model: str,
     revisions: Sequence[Revision] = (),
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    settings: SettingsT | None = None,
     source: Settings | None = None,
-    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    scoring: ScoringT | None = None,
     report: ReportSettings | None = None,
     progress: ProgressOption = True,
 ) -> Swept:
@@ -85,17 +92,19 @@ def run_variants(
     report = report or ReportSettings()
     cluster_of(study, report)
     home = Path(out)
-    asked = [one for one in revisions if one.same_as is None]
+    distinct = [one for one in revisions if one.same_as is None]
     if revisions:
         _refuse_single_run(home)
         rows = [
             {"revision": one.name, "commit": one.source.revision, "same_weights_as": one.same_as}
             for one in revisions
         ]
-        write_json(home / SWEEP_FILE, {"runs": [_folder(one) for one in asked], "revisions": rows})
+        write_json(
+            home / SWEEP_FILE, {"runs": [_folder(one) for one in distinct], "revisions": rows}
+        )
     folders: list[RunFolder] = []
-    for revision in asked or (None,):
-        answering = runner if revision is None else runner(revision)
+    for revision in distinct or (None,):
+        answering: Any = runner if revision is None else cast(Any, runner)(revision)
         folders += ask_variants(
             study,
             data,
@@ -112,7 +121,7 @@ def run_variants(
             del answering
             gc.collect()
     analyses: dict[Analysis, Any] = {}
-    if revisions and len(folders) == len(asked):
+    if revisions and len(folders) == len(distinct):
         twins = {one.name: one.same_as for one in revisions if one.same_as is not None}
         analyses[RevisionsAnalysis()] = RevisionsSettings(same_weights=twins)
     reported = report_runs(
@@ -122,15 +131,15 @@ def run_variants(
 
 
 def ask_variants(
-    study: Study,
-    data: Any,  # noqa: ANN401 - each study has its own data
-    runner: Any,  # noqa: ANN401 - a runner, or what the study makes one of
+    study: Study[Any, SettingsT, DataT, ScoringT],
+    data: DataT,
+    runner: Answerer,
     out: str | os.PathLike[str],
     *,
     model: str,
-    settings: Any = None,  # noqa: ANN401 - the study's settings record
+    settings: SettingsT | None = None,
     source: Settings | None = None,
-    scoring: Any = None,  # noqa: ANN401 - the study's scoring record
+    scoring: ScoringT | None = None,
     progress: ProgressOption = True,
     shard: Shard = WHOLE,
 ) -> list[RunFolder]:

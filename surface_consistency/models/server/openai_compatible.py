@@ -11,8 +11,12 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
-from surface_consistency.models._prompt_scores import PromptScores, read_prompt_scores, scoring_body
-from surface_consistency.models._replies import is_filtered, read_reply, served_model
+from surface_consistency.models.server._prompt_scores import (
+    PromptScores,
+    read_prompt_scores,
+    scoring_body,
+)
+from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
 from surface_consistency.models.thoughts import separate_thought
 from surface_consistency.runs.redaction import Redactor
 from surface_consistency.runs.web import Reply, Request, WebClient
@@ -279,7 +283,7 @@ class OpenAICompatibleRunner:
 def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
     """Make the record of a prompt that was refused or lost."""
     error = reply.refusal or ""
-    is_filter = is_filtered(reply.said)
+    is_filter = is_filtered(reply.refusal_body)
     return Generation(
         prompt_id=prompt.id,
         text=None,
