@@ -179,10 +179,10 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """
     names = ["n_lookups", "n_abstained", "n_fallback", "n_blank", "n_malformed"]
     counts = verdicts[names].astype("Float64").fillna(0).astype(int)
-    found = targets[["database", "state"]].assign(
+    counted = targets[["database", "state"]].assign(
         n_answers=1, n_without_lookup=(counts["n_lookups"] == 0).astype(int), **counts
     )
-    judged = found[verdicts["is_correct"].notna()]
+    judged = counted[verdicts["is_correct"].notna()]
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
 
 
@@ -257,10 +257,10 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
             retrieval_mediated=row["retrieval_mediated"],
             interference=row["interference"],
         )
-    found: dict[str, Any] = {"identity_residual": residual}
+    columns: dict[str, Any] = {"identity_residual": residual}
     if "artifacts" in row:
-        found["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
-    return found
+        columns["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
+    return columns
 
 
 def _known(rows: pd.DataFrame) -> dict[str, Any]:
@@ -277,17 +277,17 @@ def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
 
     A state that has no answer in the whole run was not asked.
     """
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for state, prefix in STATE_COLUMNS.items():
         judged = rows.loc[rows[f"{prefix}_correct"].notna(), f"{prefix}_f1"].astype(float)
-        found[f"n_{_RATE_NAMES[state]}"] = len(judged)
-        found[f"{_RATE_NAMES[state]}_f1"] = float(judged.mean()) if len(judged) else np.nan
+        columns[f"n_{_RATE_NAMES[state]}"] = len(judged)
+        columns[f"{_RATE_NAMES[state]}_f1"] = float(judged.mean()) if len(judged) else np.nan
     missed = [
         _MISSED[state]
         for state, prefix in STATE_COLUMNS.items()
         if whole[f"{prefix}_correct"].isna().all()
     ]
-    return found | {"states_note": "; ".join(missed)}
+    return columns | {"states_note": "; ".join(missed)}
 
 
 def _closure(rows: pd.DataFrame) -> dict[str, Any]:
@@ -320,14 +320,14 @@ def _fill_accuracies(
     scores = _states(frame, columns, n_resamples, seed) if len(empty) else pd.DataFrame()
     if scores.empty:
         return
-    found = scores.set_index([*keys, "state"])
+    by_state = scores.set_index([*keys, "state"])
     for state in ("FULL", "DEL-ON"):
         rate = f"{_RATE_NAMES[state]}_accuracy"
         for place in empty if rate in table else ():
             key = (*table.loc[place, keys], state)
-            if key in found.index:
+            if key in by_state.index:
                 for end in ("", "_low", "_high"):
-                    table.loc[place, f"{rate}{end}"] = found.loc[key][f"exact_match{end}"]
+                    table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
 
 
 def _attribution(
@@ -408,7 +408,7 @@ def _bounds(
     if n_facts < 2:
         undefined = np.full(sums.shape[1] - 1, np.nan)
         return n_facts, undefined, undefined
-    found = group_values(
+    means = group_values(
         sums,
         {
             str(place): CountRatio(
@@ -421,6 +421,6 @@ def _bounds(
     ).values()
     return (
         n_facts,
-        np.array([value.interval.low for value in found]),
-        np.array([value.interval.high for value in found]),
+        np.array([value.interval.low for value in means]),
+        np.array([value.interval.high for value in means]),
     )

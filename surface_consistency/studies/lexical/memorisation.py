@@ -97,7 +97,7 @@ def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     Raises:
         DataError: If the run was asked without it.
     """
-    told = _told(folder)
+    scores = _told(folder)
     targets, pairs = folder.read_plan()
     first = targets[targets["target_id"].isin(set(pairs["first_target"]))]
     rows: list[dict[str, Any]] = []
@@ -106,16 +106,16 @@ def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     ):
         for number in range(len(texts)):
             prefix = f"{MEMORISATION}/{fact}/{number}"
-            whole = told.get(f"{prefix}/text", ())
+            whole = scores.get(f"{prefix}/text", ())
             if not whole:
                 continue
-            half = told.get(f"{prefix}/half", ())
+            half = scores.get(f"{prefix}/half", ())
             rows.append(
                 {
                     "fact_id": fact,
                     "option": number,
                     "is_right": number == int(correct),
-                    **_of_text(whole[0], half, told.get(f"{prefix}/neighbours", ()), k),
+                    **_of_text(whole[0], half, scores.get(f"{prefix}/neighbours", ()), k),
                 }
             )
     if not rows:

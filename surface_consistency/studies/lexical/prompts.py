@@ -98,12 +98,12 @@ def meaning_prompt(prompt_id: str, first: str, second: str) -> Prompt:
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, appendix A.3, word for word.
     """
-    asked = _MEANING.format(first=first, second=second)
+    request = _MEANING.format(first=first, second=second)
     return Prompt(
         id=prompt_id,
         messages=(
             Message(role="system", content=_MEANING_SYSTEM),
-            Message(role="user", content=asked),
+            Message(role="user", content=request),
         ),
     )
 
@@ -122,8 +122,8 @@ def parse_meaning(reply: str) -> bool | None:
         >>> parse_meaning("Same."), parse_meaning("different"), parse_meaning("the same, I think")
         (True, False, None)
     """
-    found = _MEANING_REPLY.fullmatch(reply.strip())
-    return None if found is None else found[1].lower() == "same"
+    match = _MEANING_REPLY.fullmatch(reply.strip())
+    return None if match is None else match[1].lower() == "same"
 
 
 def memorisation_prompts(
@@ -170,7 +170,7 @@ def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
         SourceNotFoundError: If there is no such file.
         RecordError: If a line lacks a field or has one of another kind.
     """
-    found: dict[str, tuple[str, ...]] = {}
+    neighbours: dict[str, tuple[str, ...]] = {}
     for number, row in json_objects(existing_file(path, "neighbours of texts", "*.jsonl")):
         text, others = row.get("text"), row.get("neighbours")
         if (
@@ -182,5 +182,5 @@ def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
                 f"{path}:{number}: a line has text and neighbours, a list of texts, got the "
                 f"fields {', '.join(map(str, row)) or 'none'}"
             )
-        found[text] = tuple(others)
-    return found
+        neighbours[text] = tuple(others)
+    return neighbours

@@ -123,18 +123,18 @@ class LexicalJudge:
         """Judge one answer."""
         if scores is None:
             return None, None, "no log-probabilities of the options", None
-        told = scores[correct].log_probability
+        log_probability = scores[correct].log_probability
         if len(options) == 1:
             is_greedy = scores[0].is_greedy
             reason = (
                 None if is_greedy is not None else "not known whether the word is the likeliest"
             )
-            return (options[0] if is_greedy else None), is_greedy, reason, told
+            return (options[0] if is_greedy else None), is_greedy, reason, log_probability
         values = option_scores(options, scores, self._option_score)
         if any(map(math.isnan, values)):
             return None, None, "no log-probability of an option", None
         chosen = values.index(max(values))
-        return options[chosen], chosen == correct, None, told
+        return options[chosen], chosen == correct, None, log_probability
 
 
 class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalScoring]):

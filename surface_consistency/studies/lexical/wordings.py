@@ -211,11 +211,11 @@ def neighbour_texts(
         )
         for number, text in enumerate(texts)
     ]
-    found: dict[str, dict[str, None]] = {text: {} for text in texts}
+    neighbours: dict[str, dict[str, None]] = {text: {} for text in texts}
     draws = range(settings.neighbours)
     # Short texts, of whose few words none was drawn, have all of them replaced.
     for share in (_NEIGHBOUR_SHARE, 1.0) if settings.neighbours else ():
-        lacking = [item for item in whole if not found[item.context]]
+        lacking = [item for item in whole if not neighbours[item.context]]
         reworded = perturb_all(
             lacking,
             lexicon=lexicon,
@@ -229,8 +229,8 @@ def neighbour_texts(
         for item in reworded:
             text = texts[int(item.instance.id)]
             if item.instance.context != text:
-                found[text][item.instance.context] = None
-    return {text: tuple(others) for text, others in found.items()}
+                neighbours[text][item.instance.context] = None
+    return {text: tuple(others) for text, others in neighbours.items()}
 
 
 def _fact(instance: BenchmarkInstance) -> str:
@@ -248,11 +248,11 @@ def _pair(
     fact = _fact(original)
     control: dict[str, object] = {"n_control_edits": None}
     both = [arms.get(arm, {}).get((fact, perturbed.draw)) for arm in _ARMS]
-    told = [item for item in both if item is not None]
+    controls = [item for item in both if item is not None]
     # A word may lack the form that one of the two synonyms would need.
-    is_whole = len(told) == len(both) and len({_places(item) for item in told}) == 1
+    is_whole = len(controls) == len(both) and len({_places(item) for item in controls}) == 1
     if arms:
-        control["n_control_edits"] = len(told[0].edits) if is_whole else 0
+        control["n_control_edits"] = len(controls[0].edits) if is_whole else 0
     for arm, item in zip(_ARMS, both, strict=True):
         is_there = is_whole and item is not None
         control[f"{arm}_target"] = f"{fact}/{perturbed.draw}/{arm}" if is_there else None
@@ -295,10 +295,10 @@ def _words(
     perturbed: Iterable[PerturbedInstance], lexicon: WordNet, *, multi_word: bool
 ) -> dict[str, list[str]]:
     """List by instance the words that were replaced, and all that could take their places."""
-    found: dict[str, dict[str, None]] = {}
+    words_of: dict[str, dict[str, None]] = {}
     known: dict[tuple[str, str], list[str]] = {}
     for item in perturbed:
-        words = found.setdefault(_fact(item.instance), {})
+        words = words_of.setdefault(_fact(item.instance), {})
         for edit in item.edits:
             key = (edit.lemma, edit.synset)
             if key not in known:
@@ -309,4 +309,4 @@ def _words(
                 )
                 known[key] = candidate_synonyms(sense, edit.pos, multi_word=multi_word)
             words |= dict.fromkeys([edit.lemma, *known[key]])
-    return {fact: list(words) for fact, words in found.items()}
+    return {fact: list(words) for fact, words in words_of.items()}

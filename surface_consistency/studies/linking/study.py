@@ -211,11 +211,11 @@ class LinkingJudge:
         if not isinstance(text, str):
             return None, None, "no answer", None, None
         if scores is None:
-            found = _FIRST_WORD.search(text)
-            said = found[0].casefold() if found else ""
-            if said not in ("yes", "no"):
+            first_word = _FIRST_WORD.search(text)
+            word = first_word[0].casefold() if first_word else ""
+            if word not in ("yes", "no"):
                 return text, None, "neither yes nor no", None, None
-            return said, (said == "yes") == (kind == "positive"), None, None, None
+            return word, (word == "yes") == (kind == "positive"), None, None, None
         odds = log_odds(scores)
         if math.isnan(odds):
             return text, None, "no log-odds: neither yes nor no has a probability", None, None
@@ -580,14 +580,14 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         check_scores_of_options(
             answers["prompt_id"], repeat(_WORDS, len(answers)), answers["scores"]
         )
-        told = {
+        by_key = {
             key: odds
             for key, scores in zip(answers["prompt_key"], answers["scores"], strict=True)
             if scores is not None and math.isfinite(odds := log_odds(scores))
         }
         # Wordings that read alike without names are one prompt, whose answer is all of theirs.
-        asked = read_jsonl(folder.prompts, Prompt) if told else ()
-        baselines = {prompt.id: told[prompt.key] for prompt in asked if prompt.key in told}
+        prompts = read_jsonl(folder.prompts, Prompt) if by_key else ()
+        baselines = {prompt.id: by_key[prompt.key] for prompt in prompts if prompt.key in by_key}
         return LinkingJudge(baselines, is_calibrated=scoring.calibrated)
 
     @staticmethod

@@ -83,8 +83,8 @@ class RedirectQA:
         Their own words and letters tell it where they leave no doubt (`text.guess_language`), else
         the card of the source.
         """
-        asked = self.table.questions["question"].slice(0, _LOOKED_AT)
-        return guess_language(python_values(asked)) or self.card_language
+        questions = self.table.questions["question"].slice(0, _LOOKED_AT)
+        return guess_language(python_values(questions)) or self.card_language
 
     def __repr__(self) -> str:
         """Say what it holds, not all of it."""
@@ -187,8 +187,8 @@ class RedirectQA:
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            kept = spread(((relation, fact) for _, relation, fact in chosen), limit)
-            chosen = [item for item in chosen if item[2] in kept]
+            chosen_facts = spread(((relation, fact) for _, relation, fact in chosen), limit)
+            chosen = [item for item in chosen if item[2] in chosen_facts]
         rows = np.array([row for row, _, _ in chosen], dtype=np.int64)
         return RedirectQA.from_table(
             self.table.take(rows),
@@ -256,7 +256,7 @@ def load_redirectqa(
             )
         return load_sample()
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(
+    fields = resolve_columns(
         opened.columns,
         REDIRECTQA_COLUMNS,
         overrides=columns,
@@ -265,7 +265,7 @@ def load_redirectqa(
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    rows = RedirectQARows(found, ask_by_template=ask_by_template)
+    rows = RedirectQARows(fields, ask_by_template=ask_by_template)
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows.extend(late)

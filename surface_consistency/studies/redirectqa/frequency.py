@@ -208,23 +208,23 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         )
         for side in ("first", "second")
     ]
-    asked = pd.concat(sides, ignore_index=True)
-    named = zip(asked["fact_id"], asked.pop("surface"), strict=True)
-    asked["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
-    asked = asked.drop_duplicates(["surface_id", "template"])
-    known = asked["surface_id"].isin(counts["surface_id"])
+    names = pd.concat(sides, ignore_index=True)
+    named = zip(names["fact_id"], names.pop("surface"), strict=True)
+    names["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
+    names = names.drop_duplicates(["surface_id", "template"])
+    known = names["surface_id"].isin(counts["surface_id"])
     if not known.any():
         raise DataError(
-            f"the counts hold none of the {asked['surface_id'].nunique()} names of {run.label}, "
-            f"such as {asked['surface_id'].iloc[0]!r}; count the names of the same questions "
+            f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
+            f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
             "(`count surfaces --data`)"
         )
-    _check_version(run, asked, counts)
-    kept = [column for column in shared if column != "template"]
+    _check_version(run, names, counts)
+    shared_columns = [column for column in shared if column != "template"]
     scored = surface_accuracy(
-        asked, instance="surface_id", correct="is_right", keep=kept, missing="drop"
+        names, instance="surface_id", correct="is_right", keep=shared_columns, missing="drop"
     )
-    columns = [column for column in counts.columns if column not in {*kept, "measure"}]
+    columns = [column for column in counts.columns if column not in {*shared_columns, "measure"}]
     joined = scored.merge(counts[columns], on="surface_id", how="left")
     titles = {
         surface_id(*pair)
@@ -233,13 +233,13 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     return joined.assign(model=run.label, is_canonical=joined["surface_id"].isin(titles))
 
 
-def _check_version(run: Run, asked: pd.DataFrame, counts: pd.DataFrame) -> None:
+def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
     """Refuse counts in which a fact is about another entity, and tell of names without a count."""
-    names = asked.drop_duplicates("surface_id").set_index("surface_id")
-    lacking = names.index[~names.index.isin(counts["surface_id"])]
+    by_id = names.drop_duplicates("surface_id").set_index("surface_id")
+    lacking = by_id.index[~by_id.index.isin(counts["surface_id"])]
     if len(lacking):
         warnings.warn(
-            f"{run.label}: {len(lacking)} of {len(names)} asked names have no count, such as "
+            f"{run.label}: {len(lacking)} of {len(by_id)} asked names have no count, such as "
             f"{lacking[0]!r}; they are left out. The counts may be of another version of the "
             "questions: count those of this run",
             SurfaceConsistencyWarning,

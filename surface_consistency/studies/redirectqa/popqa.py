@@ -90,12 +90,12 @@ def load_popqa(
         UnscoredWarning: If facts have no accepted answer; they are kept.
     """
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
+    fields = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
     questions: dict[str, QuestionRealization] = {}
     rows = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
     for place, row in rows:
         try:
-            question = _question(RowCells(found, place, row))
+            question = _question(RowCells(fields, place, row))
         except ValidationError as error:
             raise RecordError(f"{place}: {describe_validation_error(error)}") from error
         if question.triple.id in questions:

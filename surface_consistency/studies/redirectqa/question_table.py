@@ -182,8 +182,8 @@ class QuestionTable:
             One value a question.
         """
         if name in QUESTION_SCHEMA.names:
-            found = self.questions[name]
-            return found if rows is None else found.take(pa.array(rows))
+            values = self.questions[name]
+            return values if rows is None else values.take(pa.array(rows))
         places = self.questions["fact"].to_numpy()
         return self.facts[name].take(pa.array(places if rows is None else places[rows]))
 
@@ -220,8 +220,8 @@ class QuestionTable:
         partner = np.full(int(keys.max()) + 1 if len(keys) else 0, -1, dtype=np.int64)
         canonical, redirect = np.flatnonzero(is_canonical), np.flatnonzero(~is_canonical)
         partner[keys[canonical]] = canonical
-        found = partner[keys[redirect]]
-        return found[found >= 0], redirect[found >= 0], redirect[found < 0]
+        partners = partner[keys[redirect]]
+        return partners[partners >= 0], redirect[partners >= 0], redirect[partners < 0]
 
     def describe(self, *, source: str, revision: str | None) -> DataSource:
         """Sum up which questions are in use, as `questions.describe_data` does for records.

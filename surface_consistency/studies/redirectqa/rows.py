@@ -157,7 +157,7 @@ class RedirectQARows:
                 column and value.
             DataError: If two rows contradict each other.
         """
-        told_of = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+        fact_cells = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
         read_columns = {*self.columns.values(), *self._unread}
@@ -174,19 +174,19 @@ class RedirectQARows:
                 self._unread += [name for name in row if name not in read_columns]
                 read_columns.update(row)
                 rest_of = _cells_of(self._unread)
-            told = _summed(told_of(row))
+            fact_digest = _summed(fact_cells(row))
             if id_column is None:
                 fact_id = ""
             else:
                 value = row.get(id_column)
                 if value is None or type(value) is not type(last_id) or value != last_id:
                     fact_id, last_id = cells.needed("triple_id", identifier_of), value
-            if told is None or told != known.get(fact_id):
+            if fact_digest is None or fact_digest != known.get(fact_id):
                 fact = _Fact.read(cells)
                 fact_id = fact_id or fact.own_id()
                 self._facts.merge(fact_id, fact)
-                if told is not None:
-                    known[fact_id] = told
+                if fact_digest is not None:
+                    known[fact_id] = fact_digest
             name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
@@ -201,7 +201,7 @@ class RedirectQARows:
             else:
                 template = templates[value] = cells.read("template", identifier_of)
             question = cells.read("question", text_of)
-            rest = told[:_CHECKSUM] if told else _checksum(told_of(row))
+            rest = fact_digest[:_CHECKSUM] if fact_digest else _checksum(fact_cells(row))
             if self._unread:
                 rest += b"".join(map(_checksum, rest_of(row)[: len(self._unread)]))
             fact_row = self._facts.rows[fact_id]
@@ -269,8 +269,8 @@ class RedirectQARows:
         ids = pc.binary_join_element_wise(fact_ids, rows["template"], rows["digest"], ":")
         rows = rows.append_column("id", ids)
         if pc.count_distinct(ids).as_py() < len(rows):
-            told = " or ".join(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
-            rows = rows.take(pa.array(_first_rows(rows, facts, (told, *self._unread))))
+            read = " or ".join(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+            rows = rows.take(pa.array(_first_rows(rows, facts, (read, *self._unread))))
         _check_canonical(rows, facts)
         return QuestionTable(facts, rows.select(QUESTION_SCHEMA.names).cast(QUESTION_SCHEMA))
 
@@ -278,12 +278,12 @@ class RedirectQARows:
         """Lay the facts out in columns."""
         facts, parts = iter(self._facts.items()), []
         while chunk := list(islice(facts, _ROWS_AT_ONCE)):
-            told = [fact.told(name, names.get(name, "")) for name, fact in chunk]
-            columns = zip(FACT_SCHEMA.names, zip(*told, strict=True), strict=True)
+            rows = [fact.told(name, names.get(name, "")) for name, fact in chunk]
+            columns = zip(FACT_SCHEMA.names, zip(*rows, strict=True), strict=True)
             try:
                 parts.append(pa.table(dict(columns), schema=FACT_SCHEMA))
             except (pa.ArrowInvalid, UnicodeEncodeError):
-                for values, (fact_id, fact) in zip(told, chunk, strict=True):
+                for values, (fact_id, fact) in zip(rows, chunk, strict=True):
                     with _named(f"{fact.place}: fact {fact_id!r}"):
                         triple_of(dict(zip(FACT_SCHEMA.names, values, strict=True)), {})
                         json.dumps(values, ensure_ascii=False).encode()
@@ -298,8 +298,8 @@ class RedirectQARows:
             return pa.array(names, pa.string()).take(given.indices)
         named = [fact.relation or "" for _, fact in self._facts.items()]
         relations = (named[fact] for fact in rows["fact"].to_pylist())
-        told = (python_values(rows[name]) for name in ("surface", "question", "template"))
-        return pa.array(resolve_templates(list(map(Wording, relations, *told))), pa.string())
+        columns = (python_values(rows[name]) for name in ("surface", "question", "template"))
+        return pa.array(resolve_templates(list(map(Wording, relations, *columns))), pa.string())
 
     def _surface(self, cells: RowCells) -> tuple[Surface, str, list[str]]:
         """Read the name that a row asks about, its digest, and categories outside the taxonomy."""
@@ -331,8 +331,10 @@ class RedirectQARows:
         }
         names: dict[str, str] = {}
         if unsettled:
-            told = (rows[name] for name in ("fact", "surface", "is_canonical", "question"))
-            for row, surface, is_canonical, question in zip(*map(python_values, told), strict=True):
+            cells = (rows[name] for name in ("fact", "surface", "is_canonical", "question"))
+            for row, surface, is_canonical, question in zip(
+                *map(python_values, cells), strict=True
+            ):
                 if row not in unsettled:
                     continue
                 fact_id, fact = unsettled[row]
@@ -361,9 +363,9 @@ class RedirectQARows:
             )
         relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])
-        told = (rows[name] for name in ("fact", "surface", "template"))
+        columns = (rows[name] for name in ("fact", "surface", "template"))
         for row, (fact, surface, template) in enumerate(
-            zip(*map(python_values, told), strict=True)
+            zip(*map(python_values, columns), strict=True)
         ):
             if questions[row] is not None:
                 continue
@@ -412,8 +414,8 @@ def _pack(fact: "_Fact") -> bytes:
 def _unpack(data: bytes) -> "_Fact":
     """Read what `_pack` wrote."""
     source, number, *values = marshal.loads(data)
-    told = dict(zip(_Fact.__slots__[1:], values, strict=True))
-    return _Fact(place=Place(source, number), **told)
+    fields = dict(zip(_Fact.__slots__[1:], values, strict=True))
+    return _Fact(place=Place(source, number), **fields)
 
 
 def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
@@ -481,14 +483,14 @@ def _check_canonical(rows: pa.Table, facts: pa.Table) -> None:
     """Refuse a second canonical name for one fact and template."""
     templates = rows["template"].combine_chunks().dictionary_encode()
     is_canonical = rows["is_canonical"].combine_chunks().to_numpy(zero_copy_only=False)
-    found = np.flatnonzero(is_canonical)
-    keys = rows["fact"].to_numpy()[found] * len(templates.dictionary)
-    keys += templates.indices.to_numpy()[found]
+    places = np.flatnonzero(is_canonical)
+    keys = rows["fact"].to_numpy()[places] * len(templates.dictionary)
+    keys += templates.indices.to_numpy()[places]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[place] != np.arange(len(found)))
+    again = np.flatnonzero(first[place] != np.arange(len(places)))
     if not len(again):
         return
-    one, other = int(found[first[place[again[0]]]]), int(found[again[0]])
+    one, other = int(places[first[place[again[0]]]]), int(places[again[0]])
     raise DataError(
         f"{_place(rows, one)} and {_place(rows, other)} are both canonical for fact "
         f"{facts['fact_id'][rows['fact'][other].as_py()].as_py()!r}, template "

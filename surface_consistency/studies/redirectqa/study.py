@@ -174,8 +174,8 @@ class RedirectReport(PairedReport):
         Returns:
             "look here" first.
         """
-        found = [*super().checks(tables), *self._check_frames()]
-        return sorted(found, key=lambda check: check.level != "look here")
+        checks = [*super().checks(tables), *self._check_frames()]
+        return sorted(checks, key=lambda check: check.level != "look here")
 
     def _check_frames(self) -> Iterator[Check]:
         """Tell of questions that were asked in the frame of another language."""
@@ -183,8 +183,8 @@ class RedirectReport(PairedReport):
             frame = run.manifest.settings.get("frame")
             if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
                 continue
-            asked = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
-            language = guess_language(asked.head(_LOOKED_AT).tolist())
+            questions = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
+            language = guess_language(questions.head(_LOOKED_AT).tolist())
             if language == frame or (language is None and frame != "en"):
                 continue
             what = (
@@ -272,16 +272,18 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             DataError: If no pair is left to ask, or the demonstrations that were given may stand
                 before none of some questions.
         """
-        asked = data
+        chosen = data
         held = sorted(pc.unique(data.table.column("template")).to_pylist())
         # Predictions made elsewhere are of all wordings unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
             templates = settings.templates_of(held) if by_template else None
-            asked = data.select(templates=templates, limit=settings.limit)
-            n_asked, n_held = (len(pc.unique(one.table.column("fact_id"))) for one in (asked, data))
+            chosen = data.select(templates=templates, limit=settings.limit)
+            n_asked, n_held = (
+                len(pc.unique(one.table.column("fact_id"))) for one in (chosen, data)
+            )
             tell_limit(settings.limit, n_asked, n_held, "facts")
-        pairs = _pairs(asked)
+        pairs = _pairs(chosen)
         if pairs.empty:
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
@@ -293,19 +295,19 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             pool = _pool(data, settings)
             settings = settings.model_copy(
                 update={
-                    "shots": _shots(asked.questions, pool, settings),
+                    "shots": _shots(chosen.questions, pool, settings),
                     "frame": settings.frame or _frame_of(data),
                 }
             )
-            prompts = _prompts(asked.questions, pool, runner, settings)
+            prompts = _prompts(chosen.questions, pool, runner, settings)
             params = GenerationParams(
                 max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
             )
             groups[""] = PromptGroup(prompts=prompts, params=params)
         return Plan(
-            data=asked.source,
+            data=chosen.source,
             groups=groups,
-            targets=question_targets(asked),
+            targets=question_targets(chosen),
             pairs=pairs,
             settings=settings,
         )

@@ -147,17 +147,17 @@ class Slaq:
         wanted = chosen_names(categories, "categories", (topic.category for topic in self.topics))
         if limit is not None and limit < 1:
             raise ValueError(f"limit counts topics and must be at least 1, got {limit}")
-        kept = [
+        topics = [
             topic
             for topic in self.topics
             if topic.category in wanted and popularity in (None, topic.popularity)
         ]
-        if not kept:
+        if not topics:
             raise ValueError(f"no topic of these categories has popularity {popularity!r}")
         if limit is not None:
-            chosen = spread(((topic.category, topic.id) for topic in kept), limit)
-            kept = [topic for topic in kept if topic.id in chosen]
-        return Slaq.from_topics(kept, source=self.source.id, revision=self.source.revision)
+            chosen = spread(((topic.category, topic.id) for topic in topics), limit)
+            topics = [topic for topic in topics if topic.id in chosen]
+        return Slaq.from_topics(topics, source=self.source.id, revision=self.source.revision)
 
 
 def load_slaq(
@@ -206,11 +206,13 @@ def load_slaq(
     if bad_rows not in ("raise", "skip"):
         raise ValueError(f"bad_rows must be one of raise, skip; got {bad_rows!r}")
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED)
+    fields = resolve_columns(
+        opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED
+    )
     reading = _Reading()
     rows = refuse_late_columns(opened.rows, opened.columns, SLAQ_COLUMNS, overrides=columns)
     for place, row in rows:
-        reading.read(RowCells(found, place, row), clean_html=clean_html)
+        reading.read(RowCells(fields, place, row), clean_html=clean_html)
     if reading.faults and bad_rows == "raise":
         if len(reading.faults) == 1:
             raise RecordError(reading.faults[0])

@@ -80,10 +80,10 @@ def judge_checks(
         part = both[both["form"] == form]
         for verdict in ("is_correct", "is_recalled") if form == "free" else ("is_correct",):
             sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
-            found = hold_against(*sides, n_resamples=n_resamples, seed=seed)
-            if found is not None:
+            agreement = hold_against(*sides, n_resamples=n_resamples, seed=seed)
+            if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
-                rows.append(head | agreement_columns(found))
+                rows.append(head | agreement_columns(agreement))
     corrected = _corrected(outcomes, rows, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 

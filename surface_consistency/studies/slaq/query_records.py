@@ -128,13 +128,13 @@ def parse_long_query(text: str, *, n: int = 5) -> LongQuery | None:
     """
     plain = _unquoted(" ".join(text.split()))
     for template, labels, pattern in _STYLES:
-        found = list(pattern.finditer(plain))
-        if [match[1].lower() for match in found] != list(labels[:n]):
+        hits = list(pattern.finditer(plain))
+        if [match[1].lower() for match in hits] != list(labels[:n]):
             continue
-        ends = [match.start() for match in found[1:]] + [len(plain)]
-        pieces = [plain[match.end() : end].strip() for match, end in zip(found, ends, strict=True)]
+        ends = [match.start() for match in hits[1:]] + [len(plain)]
+        pieces = [plain[match.end() : end].strip() for match, end in zip(hits, ends, strict=True)]
         marks = tuple(template.format(label) for label in labels[:n])
-        return _assembled(plain[: found[0].start()].strip(), pieces, marks)
+        return _assembled(plain[: hits[0].start()].strip(), pieces, marks)
     return None
 
 
@@ -166,18 +166,18 @@ def _assembled(lead: str, pieces: list[str], labels: tuple[str, ...]) -> LongQue
 
 def _without_conjunction(piece: str) -> tuple[str, str]:
     """Split the piece before the last into its clause and the conjunction after it."""
-    found = _CONJUNCTION.search(piece)
-    if found is None:
+    match = _CONJUNCTION.search(piece)
+    if match is None:
         return piece, ""
-    return piece[: found.start()], found[1]
+    return piece[: match.start()], match[1]
 
 
 def _without_tail(piece: str) -> tuple[str, str]:
     """Split the last piece into its clause and the sentences after it."""
-    found = _SENTENCE_END.search(piece)
-    if found is None:
+    match = _SENTENCE_END.search(piece)
+    if match is None:
         return piece, ""
-    return piece[: found.start()], " " + piece[found.end() :]
+    return piece[: match.start()], " " + piece[match.end() :]
 
 
 def _unquoted(text: str) -> str:

@@ -292,29 +292,29 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
             SurfaceConsistencyWarning: If the long query of a topic had to be built from its short
                 questions.
         """
-        asked = data if settings.limit is None else data.select(limit=settings.limit)
-        tell_limit(settings.limit, len(asked.topics), len(data.topics), "topics")
-        prompts = topic_prompts(asked, settings)
+        chosen = data if settings.limit is None else data.select(limit=settings.limit)
+        tell_limit(settings.limit, len(chosen.topics), len(data.topics), "topics")
+        prompts = topic_prompts(chosen, settings)
         if prompts.rebuilt:
             warnings.warn(
-                f"the long query of {len(prompts.rebuilt)} of {len(asked.topics)} topics was built "
-                "from its short questions, because its own cannot be put into other orders, such "
-                f"as that of {prompts.rebuilt[0]!r}",
+                f"the long query of {len(prompts.rebuilt)} of {len(chosen.topics)} topics was "
+                "built from its short questions, because its own cannot be put into other orders, "
+                f"such as that of {prompts.rebuilt[0]!r}",
                 SurfaceConsistencyWarning,
                 stacklevel=3,
             )
         by_form = {form: [] for form in settings.forms}  # type: ignore[var-annotated]
         for prompt, detail in zip(prompts.prompts, prompts.details, strict=True):
             by_form[detail.form].append(prompt)
-        targets = _targets(asked.topics, prompts)
+        targets = _targets(chosen.topics, prompts)
         return Plan(
-            data=asked.source,
+            data=chosen.source,
             groups={
                 form: PromptGroup(prompts=part, params=settings.params(form))
                 for form, part in by_form.items()
             },
             targets=targets,
-            pairs=_pairs(asked.topics, targets),
+            pairs=_pairs(chosen.topics, targets),
         )
 
     def train_organism(
@@ -346,10 +346,10 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
 
         options = {"device": "cpu", "dtype": "float32", **options}
         check_runner_options("transformers", options)
-        asked = data if settings.limit is None else data.select(limit=settings.limit)
+        chosen = data if settings.limit is None else data.select(limit=settings.limit)
         model = train_slaq_organism(
-            asked.topics,
-            topic_prompts(asked, settings),
+            chosen.topics,
+            topic_prompts(chosen, settings),
             out,
             steps=organism.organism_steps,
             seed=organism.organism_seed,
@@ -383,8 +383,8 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
             One row a pair, columns of `SlaqOutcome`; is_recalled is that of the long answer.
         """
         recalled = verdicts.set_index("target_id")["is_recalled"].astype("boolean")
-        told = recalled.reindex(pairs["second_target"]).array
-        return super().outcomes(pairs.assign(is_recalled=told), verdicts, model=model)
+        is_recalled = recalled.reindex(pairs["second_target"]).array
+        return super().outcomes(pairs.assign(is_recalled=is_recalled), verdicts, model=model)
 
     def further_numbers(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
         """Compute the accuracy by slot of the long query, momentum, and the effect of orders.
@@ -410,8 +410,8 @@ def _prompts_of(folder: RunFolder) -> str:
     """Name the preset that a run was asked in, without the digest, which is of other texts."""
     if not folder.manifest.is_file():
         return OWN_WORDS
-    asked = folder.read_manifest().settings.get("prompts")
-    return asked.partition("@")[0] if isinstance(asked, str) else OWN_WORDS
+    prompts = folder.read_manifest().settings.get("prompts")
+    return prompts.partition("@")[0] if isinstance(prompts, str) else OWN_WORDS
 
 
 def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
@@ -435,12 +435,12 @@ def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
     )
 
 
-def _targets(topics: tuple[SlaqTopic, ...], asked: SlaqPrompts) -> pd.DataFrame:
+def _targets(topics: tuple[SlaqTopic, ...], prompts: SlaqPrompts) -> pd.DataFrame:
     """List what is judged: each fact of each prompt, in the order of the source."""
 
     def rows() -> Iterator[tuple[object, ...]]:
         known = {topic.id: topic for topic in topics}
-        for detail in asked.details:
+        for detail in prompts.details:
             for question in known[detail.topic_id].questions:
                 if detail.form == "short" and question.id != detail.question_id:
                     continue

@@ -148,10 +148,10 @@ def grouped_scores(
             intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
     named = table.rename(columns={"second_condition": "condition"})
-    kept = ["model", "condition", *columns, *_COUNTS]
-    kept += [name + end for name in _RATES for end in ("", "_low", "_high")]
+    shown = ["model", "condition", *columns, *_COUNTS]
+    shown += [name + end for name in _RATES for end in ("", "_low", "_high")]
     order = {model: place for place, model in enumerate(frame["model"].unique())}
-    return named[[*kept, *_TEST]].sort_values(
+    return named[[*shown, *_TEST]].sort_values(
         "model", key=lambda models: models.map(order), kind="stable"
     )
 
@@ -222,25 +222,25 @@ def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
     n_slots = int(frame["slot"].max())
     slots = _rows(tables, "position")
     momentum_null = {"null": "topic-and-slot"}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for slot in range(1, n_slots + 1):
-        found |= _number(f"accuracy_slot_{slot}", _row(slots, slot=slot), "accuracy")
-    found |= _number("slot_slope", _row(slots, slot=1), "slope")
+        numbers |= _number(f"accuracy_slot_{slot}", _row(slots, slot=slot), "accuracy")
+    numbers |= _number("slot_slope", _row(slots, slot=1), "slope")
     curves, lines = _rows(tables, "momentum"), _rows(tables, "momentum_slopes")
     for word, streak in (("right", 1), ("wrong", 0)):
         for length in range(n_slots):
             point = _row(curves, streak=streak, length=length, **momentum_null)
-            found |= _number(f"accuracy_after_{word}_{length}", point, "probability")
+            numbers |= _number(f"accuracy_after_{word}_{length}", point, "probability")
         line = _row(lines, streak=streak, **momentum_null)
-        found |= _number(f"slope_after_{word}", line, "slope")
-        found[f"slope_after_{word}_p_value"] = line.get("p_value", math.nan)
+        numbers |= _number(f"slope_after_{word}", line, "slope")
+        numbers[f"slope_after_{word}_p_value"] = line.get("p_value", math.nan)
     line = _row(lines, streak=1, **momentum_null)
-    found["momentum_p_value"] = line.get("band_p_value", math.nan)
+    numbers["momentum_p_value"] = line.get("band_p_value", math.nan)
     orders = _row(_rows(tables, "order_sensitivity"))
-    found |= _number("order_disagreement", orders, "disagreement")
-    found["n_slot_topics"] = _row(slots, slot=1).get("n_topics", 0.0)
-    found["n_responses"] = line.get("n_responses", 0.0)
-    return {name: float(value) for name, value in found.items()}
+    numbers |= _number("order_disagreement", orders, "disagreement")
+    numbers["n_slot_topics"] = _row(slots, slot=1).get("n_topics", 0.0)
+    numbers["n_responses"] = line.get("n_responses", 0.0)
+    return {name: float(value) for name, value in numbers.items()}
 
 
 def _rows(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
@@ -387,7 +387,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     orders = np.maximum(judged, 2)
     differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
     by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
-    found = group_values(
+    disagreement = group_values(
         by_topic,
         {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
         Intervals(n_resamples=n_resamples, rng=seed),
@@ -399,9 +399,9 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
                 "n_facts": int(several.sum()),
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
-                "disagreement": found.value,
-                "disagreement_low": found.interval.low,
-                "disagreement_high": found.interval.high,
+                "disagreement": disagreement.value,
+                "disagreement_low": disagreement.interval.low,
+                "disagreement_high": disagreement.interval.high,
             }
         ]
     )
