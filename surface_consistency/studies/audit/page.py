@@ -10,6 +10,7 @@ import pandas as pd
 from surface_consistency.engine.paired import PairedReport
 from surface_consistency.engine.paired_tables import COUNTS, detectable_note, with_detectable
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (
     Answer,
@@ -26,7 +27,7 @@ from surface_consistency.report.page import (
     Squares,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
@@ -74,13 +75,6 @@ _COLOURS: Final = dict(
 )
 
 
-def _rate(key: str, title: str, unit: str = "%") -> Column:
-    """Describe a rate with its interval."""
-    return Column(
-        key=key, title=title, kind="rate", unit=unit, low=f"{key}_low", high=f"{key}_high"
-    )
-
-
 def _count(key: str, title: str) -> Column:
     """Describe a count."""
     return Column(key=key, title=title, kind="count")
@@ -94,13 +88,13 @@ _SIZES: Final = (
 )
 _RATES: Final = (
     Column(key="square", title="Square", kind="square", cells=COUNTS),
-    _rate("leakage", "Leakage", "L, %"),
-    _rate("retrieval_mediated", "Mediated", "R, %"),
-    _rate("interference", "Interference", "I, %"),
-    _rate("del_on_accuracy", "DEL-ON", "right, %"),
-    _rate("artifact_rate", "Artifacts", "A, %"),
-    _rate("full_accuracy", "FULL", "right, %"),
-    _rate("survival_given_full", "DEL-ON given FULL", "right, %"),
+    interval_column("leakage", "Leakage", unit="L, %"),
+    interval_column("retrieval_mediated", "Mediated", unit="R, %"),
+    interval_column("interference", "Interference", unit="I, %"),
+    interval_column("del_on_accuracy", "DEL-ON", unit="right, %"),
+    interval_column("artifact_rate", "Artifacts", unit="A, %"),
+    interval_column("full_accuracy", "FULL", unit="right, %"),
+    interval_column("survival_given_full", "DEL-ON given FULL", unit="right, %"),
     _INCOMPLETE,
 )
 _ASKED: Final = tuple(
@@ -124,18 +118,18 @@ _ORIGINS: Final = (
     Column(key="attribution", title="Origin", labels={str(k): v for k, v in KIND_TITLES.items()}),
     _count("count", "Answers"),
     Column(key="share", title="Share", kind="rate", unit="of right answers, %"),
-    _rate("rate", "Rate", "of all prompts, %"),
+    interval_column("rate", "Rate", unit="of all prompts, %"),
     _count("n_also_right_without_retrieval", "Right under DEL-OFF too"),
     _count("n_del_on_correct", "Right under DEL-ON"),
     _count("n", "Prompts"),
     _INCOMPLETE,
 )
 _AGREEMENT: Final = (
-    Column(key="judge", title="Judge"),
-    Column(key="state", title="State"),
+    COLUMNS["judge"],
+    COLUMNS["state"],
     _count("n", "Answers"),
-    _rate("accuracy", "Agreement", "%"),
-    Column(key="kappa", title="Kappa", kind="number", low="kappa_low", high="kappa_high"),
+    interval_column("accuracy", "Agreement", unit="%"),
+    COLUMNS["kappa"],
     _count("true_positives", "Right by both"),
     _count("false_negatives", "Wrong by the judge only"),
     _count("false_positives", "Right by the judge only"),
@@ -205,11 +199,11 @@ class AuditReport(PairedReport):
     def _scores(self) -> list[Column]:
         """Describe the columns of scores by state."""
         return [
-            Column(key="state", title="State"),
+            COLUMNS["state"],
             _count("n", "Prompts"),
             _count("n_facts", "Facts"),
-            _rate("exact_match", self._right),
-            _rate("f1", "Token F1"),
+            interval_column("exact_match", self._right, unit="%"),
+            interval_column("f1", "Token F1", unit="%"),
             _INCOMPLETE,
         ]
 

@@ -31,8 +31,11 @@ from surface_consistency.runs.columns import (
 )
 from surface_consistency.runs.readers import python_values
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
-from surface_consistency.studies.redirectqa.question_table import QuestionTable, pair_records
-from surface_consistency.studies.redirectqa.questions import unanswerable
+from surface_consistency.studies.redirectqa.question_table import (
+    QuestionTable,
+    pair_records,
+    unanswerable,
+)
 from surface_consistency.studies.redirectqa.release import check_category_types
 from surface_consistency.studies.redirectqa.rows import RedirectQARows
 from surface_consistency.text import guess_language

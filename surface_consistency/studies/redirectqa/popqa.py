@@ -27,8 +27,8 @@ from surface_consistency.schemas import (
     SurfaceForm,
 )
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency.studies.redirectqa.questions import (
-    describe_data,
+from surface_consistency.studies.redirectqa.question_table import (
+    QuestionTable,
     question_id,
     unanswerable,
 )
@@ -106,8 +106,9 @@ def load_popqa(
     loaded = tuple(questions.values())
     if note := unanswerable(opened.id, [q.triple.id for q in loaded if not q.triple.answers]):
         warnings.warn(note, UnscoredWarning, stacklevel=2)
-    source_of_all = describe_data(loaded, source=opened.id, revision=opened.revision)
-    return PopQA(questions=loaded, source=source_of_all)
+    table = QuestionTable.from_records(loaded)
+    described = table.describe(source=opened.id, revision=opened.revision)
+    return PopQA(questions=loaded, source=described)
 
 
 def _question(cells: RowCells) -> QuestionRealization:

@@ -41,9 +41,9 @@ from surface_consistency.studies.redirectqa.question_table import (
     FACT_SCHEMA,
     QUESTION_SCHEMA,
     QuestionTable,
+    surface_digest,
     triple_of,
 )
-from surface_consistency.studies.redirectqa.questions import surface_digest
 from surface_consistency.studies.redirectqa.wordings import (
     Wording,
     infer_relation,
@@ -632,10 +632,10 @@ def _summed(cells: tuple[Any, ...]) -> bytes | None:
         return None
 
 
-def _checksum(cell: Any) -> bytes:  # noqa: ANN401
+def _checksum(cell: object) -> bytes:
     """Sum up one cell in four bytes; an absent one is as an empty one."""
     try:
-        data = marshal.dumps(cell, _NO_REFERENCES)
+        data = marshal.dumps(cell, _NO_REFERENCES)  # type: ignore[arg-type]
     except ValueError:
         data = repr(cell).encode("utf-8", "replace")
     return zlib.crc32(data).to_bytes(_CHECKSUM)

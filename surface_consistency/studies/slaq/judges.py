@@ -20,7 +20,7 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Prompt
-from surface_consistency.studies.slaq.data import load_labelled_answers
+from surface_consistency.studies.slaq.labels import load_labelled_answers
 
 __all__ = [
     "MatcherJudge",

@@ -27,15 +27,14 @@ from surface_consistency.report.page import (
     Series,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
-    SLOT_TABLES,
+    describe_slot_tables,
     grouped_scores,
     slot_tables,
-    table_columns,
 )
 
 if TYPE_CHECKING:
@@ -89,11 +88,7 @@ class SlaqReport(PairedReport):
             n_null=self.n_null,
             seed=settings.bootstrap_seed,
         )
-        tables = super().tables()
-        for name, frame in frames.items():
-            caption, note, columns = SLOT_TABLES[name]
-            tables[name] = Table(frame=frame, caption=caption, note=note, columns=columns)
-        return tables
+        return super().tables() | describe_slot_tables(frames)
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Describe the columns of scores in SLAQ's words; see `PairedReport.score_columns`.
@@ -107,21 +102,17 @@ class SlaqReport(PairedReport):
         """
         p_value = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
         cells = ("both", "first_only", "second_only", "neither")
-        measured = (
-            ("first_accuracy", "F_S", "rate", "right alone, %"),
-            ("second_accuracy", "F_L", "rate", "right in the long answer, %"),
-            ("accuracy_difference", "Difference", "difference", "points"),
-            ("consistency", "Alignment", "rate", "%"),
-            ("signed_alignment", "Signed alignment", "number", "-1 to 1"),
-        )
         return [
             *labels,
-            *table_columns(
-                ("n", "Pairs", "count"), ("n_clusters", self.clusters.capitalize(), "count")
-            ),
+            Column(key="n", title="Pairs", kind="count"),
+            Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
             Column(key="square", title="Square", kind="square", cells=cells),
-            *table_columns(*((*spec, spec[0]) for spec in measured)),
-            *table_columns((p_value[0], "p", "p_value", p_value[1])),
+            interval_column("first_accuracy", "F_S", "rate", "right alone, %"),
+            interval_column("second_accuracy", "F_L", "rate", "right in the long answer, %"),
+            interval_column("accuracy_difference", "Difference", "difference", "points"),
+            interval_column("consistency", "Alignment", "rate", "%"),
+            interval_column("signed_alignment", "Signed alignment", "number", "-1 to 1"),
+            Column(key=p_value[0], title="p", kind="p_value", unit=p_value[1]),
             Column(key="mcnemar_method", title="Test", labels=TEST_NAMES),
         ]
 

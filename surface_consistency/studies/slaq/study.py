@@ -127,7 +127,7 @@ class SlaqSettings(OptionSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _in_words_of_paper(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+    def _in_words_of_paper(cls, given: object) -> object:
         """Put the paper's instructions in place of the own; refuse others beside them."""
         if not isinstance(given, Mapping) or given.get("prompts", OWN_WORDS) == OWN_WORDS:
             return given
