@@ -124,10 +124,12 @@ def audit_tables(
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
-        by, options = ["model", *columns], {"n_resamples": n_resamples, "seed": seed}
-        tables[f"attribution{suffix}"] = tabulate(frame, by, partial(_origins, **options))
+        by = ["model", *columns]
+        origins = partial(_origins, n_resamples=n_resamples, seed=seed)
+        tables[f"attribution{suffix}"] = tabulate(frame, by, origins)
         if name in ("overall", "by_topology", "by_style"):
-            tables[f"states{suffix}"] = tabulate(frame, by, partial(_scores, **options))
+            scores = partial(_scores, n_resamples=n_resamples, seed=seed)
+            tables[f"states{suffix}"] = tabulate(frame, by, scores)
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -379,7 +381,9 @@ def _bounds(
     """Count the facts and bound the mean of each column, which lies in [0, 1]."""
     _, codes = np.unique(facts.astype(str), return_inverse=True)
     columns = [*values.T.astype(float), np.ones(len(values))]
-    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1)
+    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1).astype(
+        float
+    )
     n_values = sums.shape[1] - 1
     if len(sums) < 2:
         undefined = np.full(n_values, np.nan)

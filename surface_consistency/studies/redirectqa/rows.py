@@ -27,8 +27,6 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
 from surface_consistency.runs.cells import (
     RowCells,
-    answers_of,
-    count_of,
     identifier_of,
     strings_of,
     text_of,
@@ -37,6 +35,7 @@ from surface_consistency.runs.readers import Place, Row, python_values
 from surface_consistency.schemas import Record, SurfaceForm
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.studies.redirectqa.facts import FactStore, StatedFact
 from surface_consistency.studies.redirectqa.question_table import (
     FACT_SCHEMA,
     QUESTION_SCHEMA,
@@ -47,7 +46,6 @@ from surface_consistency.studies.redirectqa.question_table import (
 from surface_consistency.studies.redirectqa.wordings import (
     Wording,
     infer_relation,
-    relation_name,
     resolve_templates,
 )
 from surface_consistency.taxonomy import (
@@ -66,15 +64,6 @@ _KEYS: Final = frozenset({str, int})
 """Types of cells that are equal only if they mean the same."""
 
 _NO_CATEGORY: Final = "(no category)"
-_IDENTIFYING: Final = (
-    "subject_id",
-    "subject_name",
-    "relation",
-    "object_id",
-    "object_name",
-    "answers",
-)
-_FILLED: Final = (*_IDENTIFYING, "subject_aliases", "pageviews", "object_aliases")
 _NAME_FIELDS: Final = ("surface", "categories", "redirect_title", "subject_title")
 _FACT_FIELDS: Final = (
     *("subject_id", "subject_title", "subject_aliases", "pageviews", "relation"),
@@ -142,7 +131,7 @@ class RedirectQARows:
     foreign_categories: Counter[str] = field(default_factory=Counter)
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
-    _facts: "_Facts" = field(default_factory=lambda: _Facts())
+    _facts: FactStore = field(default_factory=FactStore)
     _parts: list[pa.Table] = field(default_factory=list)
     _unread: list[str] = field(default_factory=list)
 
@@ -182,7 +171,7 @@ class RedirectQARows:
                 if value is None or type(value) is not type(last_id) or value != last_id:
                     fact_id, last_id = cells.needed("triple_id", identifier_of), value
             if fact_digest is None or fact_digest != known.get(fact_id):
-                fact = _Fact.read(cells)
+                fact = StatedFact.read(cells)
                 fact_id = fact_id or fact.own_id()
                 self._facts.merge(fact_id, fact)
                 if fact_digest is not None:
@@ -278,7 +267,7 @@ class RedirectQARows:
         """Lay the facts out in columns."""
         facts, parts = iter(self._facts.items()), []
         while chunk := list(islice(facts, _ROWS_AT_ONCE)):
-            rows = [fact.told(name, names.get(name, "")) for name, fact in chunk]
+            rows = [fact.values(name, names.get(name, "")) for name, fact in chunk]
             columns = zip(FACT_SCHEMA.names, zip(*rows, strict=True), strict=True)
             try:
                 parts.append(pa.table(dict(columns), schema=FACT_SCHEMA))
@@ -380,44 +369,6 @@ class RedirectQARows:
         return pa.array(questions, pa.string())
 
 
-class _Facts:
-    """Facts by their ids, packed, since objects of so many short texts take five times the room."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
-        self._packed: list[bytes] = []
-
-    def merge(self, fact_id: str, fact: "_Fact") -> None:
-        """Add what a row says of a fact."""
-        if fact_id not in self.rows:
-            self.rows[fact_id] = len(self._packed)
-            self._packed.append(_pack(fact))
-            return
-        known = _unpack(self._packed[self.rows[fact_id]])
-        known.merge(fact, fact_id)
-        self.put(fact_id, known)
-
-    def put(self, fact_id: str, fact: "_Fact") -> None:
-        """Replace what is known of a fact."""
-        self._packed[self.rows[fact_id]] = _pack(fact)
-
-    def items(self) -> Iterator[tuple[str, "_Fact"]]:
-        """Give the facts in order of appearance."""
-        return zip(self.rows, map(_unpack, self._packed), strict=True)
-
-
-def _pack(fact: "_Fact") -> bytes:
-    """Write a fact as bytes."""
-    return marshal.dumps([*fact.place, *(getattr(fact, name) for name in _Fact.__slots__[1:])])
-
-
-def _unpack(data: bytes) -> "_Fact":
-    """Read what `_pack` wrote."""
-    source, number, *values = marshal.loads(data)
-    fields = dict(zip(_Fact.__slots__[1:], values, strict=True))
-    return _Fact(place=Place(source, number), **fields)
-
-
 def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
     """Put other values into a column."""
     return rows.set_column(rows.schema.get_field_index(name), name, values)
@@ -499,91 +450,6 @@ def _check_canonical(rows: pa.Table, facts: pa.Table) -> None:
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class _Fact:
-    """What the rows of one fact say about it; a row may fill in what an earlier one lacked."""
-
-    place: Place
-    subject_id: str | None
-    subject_name: str | None
-    subject_aliases: tuple[str, ...]
-    pageviews: int | None
-    relation: str | None
-    object_id: str | None
-    object_name: str | None
-    object_aliases: tuple[str, ...]
-    answers: tuple[str, ...]
-
-    @classmethod
-    def read(cls, cells: RowCells) -> "_Fact":
-        """Read what one row says."""
-        relation = cells.read("relation", identifier_of)
-        title = cells.read("object_title", text_of)
-        name = cells.read("object", text_of) or (surface_from_title(title) if title else None)
-        aliases = cells.read("object_aliases", strings_of)
-        named = () if name is None else (name.strip(),)
-        if "answers" in cells.columns:
-            listed = cells.read("answers", answers_of)
-            answers = (*(item for item in named if item in listed), *listed)
-        else:
-            answers = (*named, *map(str.strip, aliases))
-        return cls(
-            place=cells.place,
-            subject_id=cells.read("subject_id", identifier_of),
-            subject_name=cells.read("subject_title", text_of),
-            subject_aliases=cells.read("subject_aliases", strings_of),
-            pageviews=cells.read("pageviews", count_of),
-            relation=None if relation is None else relation_name(relation),
-            object_id=cells.read("object_id", identifier_of),
-            object_name=name,
-            object_aliases=aliases,
-            answers=tuple(dict.fromkeys(answers)),
-        )
-
-    def own_id(self) -> str:
-        """Identify the fact by itself, where no column does."""
-        parts = (
-            self.subject_id or self.subject_name,
-            self.relation,
-            self.object_id or self.object_name or "|".join(self.answers),
-        )
-        if not all(parts):
-            raise RecordError(
-                f"{self.place}: without a column of triple ids a row needs subject, relation and "
-                f"object, got {parts!r}"
-            )
-        return "|".join(part for part in parts if part)
-
-    def merge(self, other: "_Fact", fact_id: str) -> None:
-        """Take over what is missing here, and refuse what contradicts."""
-        for name in _FILLED:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine in (None, ()):
-                setattr(self, name, theirs)
-            elif name in _IDENTIFYING and theirs and mine != theirs and _key(mine) != _key(theirs):
-                raise DataError(
-                    f"{self.place} and {other.place} belong to one fact, {fact_id!r}, but differ "
-                    f"in {name}: {mine!r} and {theirs!r}; one triple id must mean one fact"
-                )
-
-    def told(self, fact_id: str, name: str) -> tuple[object, ...]:
-        """Give the values of `FACT_SCHEMA`; `name` is for a subject that has no title."""
-        object_name = self.object_name or next(iter(self.answers), None) or self.object_id
-        return (
-            fact_id,
-            self.subject_id,
-            self.subject_name or name,
-            self.subject_aliases,
-            self.pageviews,
-            self.relation,
-            self.object_id,
-            object_name or "unknown",
-            self.object_aliases,
-            None,
-            self.answers,
-        )
-
-
 @contextmanager
 def _named(place: str) -> Iterator[None]:
     """Say where a text stands that is refused."""
@@ -652,8 +518,3 @@ def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bo
 def _is_title(text: str, title: str | None) -> bool:
     """Tell whether a surface is the article's title, with or without its parenthesis."""
     return title is None or text in {title, title.replace("_", " "), surface_from_title(title)}
-
-
-def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
-    """Compare titles without regard to underscores and answers without regard to order."""
-    return value.replace("_", " ") if isinstance(value, str) else frozenset(value)

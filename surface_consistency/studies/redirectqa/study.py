@@ -5,7 +5,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +29,6 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import (
     DataError,
-    RecordError,
     RunnerError,
     SurfaceConsistencyWarning,
     TruncatedPromptWarning,
@@ -43,19 +42,16 @@ from surface_consistency.report.table import Table
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import Place, read_rows
+from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, Prompt, QuestionRealization
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.prompts import (
-    FRAMES,
-    Demonstration,
+from surface_consistency.studies.redirectqa.demonstrations import (
     DemonstrationPool,
     GivenDemonstrations,
-    build_prompts,
-    resolve_frame,
+    read_demonstration,
 )
+from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts, resolve_frame
 from surface_consistency.studies.redirectqa.records import RedirectOutcome
-from surface_consistency.studies.redirectqa.wordings import relation_name
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 
@@ -415,32 +411,8 @@ def _pool(
         return DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
     path = Path(settings.demonstration_file)
     return GivenDemonstrations(
-        [_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
+        [read_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
     )
-
-
-def _demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
-    """Read a demonstration off a row."""
-    known = {field.name for field in fields(Demonstration)}
-    if unknown := sorted(set(row) - known):
-        raise RecordError(
-            f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
-            f"{', '.join(unknown)}; rename or drop them"
-        )
-    # A cell without a number of a Parquet file is NaN, which is not equal to itself.
-    held = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
-    for name, cell in held.items():
-        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
-            raise RecordError(
-                f"{place}: {name} holds no text but {str(cell)[:60]}; give one text, such as the "
-                "first of several answers"
-            )
-    cells = {name: text for name, cell in held.items() if (text := str(cell).strip())}
-    if not cells.get("question") or not cells.get("answer"):
-        raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
-    if "relation" in cells:
-        cells["relation"] = relation_name(cells["relation"])
-    return Demonstration(**cells)
 
 
 def _frame_of(data: RedirectQA) -> str:

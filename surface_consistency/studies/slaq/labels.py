@@ -1,4 +1,4 @@
-"""What labels of people say of SLAQ's judge, and labelled answers of a real model that come along."""
+"""What labels of people say of the judge of SLAQ, and labels of answers that come along."""
 
 import json
 from collections.abc import Mapping, Sequence
