@@ -64,8 +64,8 @@ def test_sample_has_a_name_of_its_own():
 def test_load_sample_needs_no_heavy_library():
     """The sample loads without datasets, torch or the hub's client; Arrow imports pandas itself."""
     code = (
-        "import sys; from surface_consistency.data import load_sample; load_sample(); "
-        "print([name for name in ('datasets', 'torch', 'huggingface_hub') "
+        "import sys; from surface_consistency.studies.redirectqa import load_sample; "
+        "load_sample(); print([name for name in ('datasets', 'torch', 'huggingface_hub') "
         "if name in sys.modules])"
     )
 
