@@ -400,7 +400,7 @@ def test_planted_answers_follow_the_slots(data):
 
 
 def test_nothing_to_learn_is_rejected(data, tmp_path):
-    with pytest.raises(ValueError, match="asked holds no prompt"):
+    with pytest.raises(ValueError, match="prompts holds no prompt"):
         train_slaq_organism(data.topics, SlaqPrompts(prompts=(), details=()), tmp_path)
     with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
         train_slaq_organism(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)

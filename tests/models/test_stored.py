@@ -7,7 +7,8 @@ import pytest
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.prompts import DemonstrationPool, build_prompts
+from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
+from surface_consistency.studies.redirectqa.prompts import build_prompts
 
 PROMPTS = [
     Prompt(id="q1", text="Q: one? A:"),

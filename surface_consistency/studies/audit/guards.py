@@ -40,12 +40,12 @@ def guard_facts(run: Run) -> dict[str, Any]:
 
 def _databases(run: Run) -> Iterator[dict[Any, Any]]:
     """Yield the databases: which are the same, and which were searched in another one."""
-    told: set[frozenset[str]] = set()
+    warned: set[frozenset[str]] = set()
     for row in _rows(run, "databases"):
         same, built = row.get("same_content_as"), row.get("retriever_content")
         group = frozenset([row["database"], *(same.split("; ") if isinstance(same, str) else ())])
-        is_new = len(group - {""}) > 1 and group not in told
-        told.add(group)
+        is_new = len(group - {""}) > 1 and group not in warned
+        warned.add(group)
         yield row | {
             "same": ", ".join(sorted(group)) if is_new else "",
             "is_foreign": isinstance(built, str) and built != row["content"],

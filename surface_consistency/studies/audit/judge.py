@@ -130,15 +130,15 @@ class AuditJudge:
             The fields of `AuditVerdict` but target_id and judged_by.
         """
         rows = list(target_rows(targets, "state", "text", "lookups", "surviving"))
-        found = [self._judged(row) for row in rows]
+        ruled_rows = [self._judged(row) for row in rows]
         if self._by is not None:
-            answers = pd.Series([row.get("prediction") for row in found], dtype=object)
+            answers = pd.Series([row.get("prediction") for row in ruled_rows], dtype=object)
             shown = targets.reset_index(drop=True).assign(text=answers)
-            said = self._by.judge(shown).astype(object)
-            words = said.where(said.notna(), None).to_dict("records")
-            found = [
+            judged = self._by.judge(shown).astype(object)
+            words = judged.where(judged.notna(), None).to_dict("records")
+            ruled_rows = [
                 self._decided(row, ruled, word)
-                for row, ruled, word in zip(rows, found, words, strict=True)
+                for row, ruled, word in zip(rows, ruled_rows, words, strict=True)
             ]
         own = [
             name
@@ -146,7 +146,7 @@ class AuditJudge:
             if name not in ("target_id", "judged_by", "matched_answer", "score")
         ]
         return pd.DataFrame(
-            {name: pd.Series([row.get(name) for row in found], dtype=object) for name in own}
+            {name: pd.Series([row.get(name) for row in ruled_rows], dtype=object) for name in own}
         ).astype({"precision": "float64", "recall": "float64", "f1": "float64"})
 
     def _judged(self, row: dict[Any, Any], verdict: bool | None = None) -> dict[str, Any]:
@@ -165,15 +165,15 @@ class AuditJudge:
         )
 
     def _decided(
-        self, row: dict[Any, Any], ruled: dict[str, Any], said: dict[Any, Any]
+        self, row: dict[Any, Any], ruled: dict[str, Any], word: dict[Any, Any]
     ) -> dict[str, Any]:
         """Put the word of another judge in the place of the rules'."""
-        is_correct = said["is_correct"]
-        told = ruled if is_correct is None else self._judged(row, bool(is_correct))
-        judged = {name: said.get(name) for name in ("is_correct", "reason", "raw")}
+        is_correct = word["is_correct"]
+        scored = ruled if is_correct is None else self._judged(row, bool(is_correct))
+        judged = {name: word.get(name) for name in ("is_correct", "reason", "raw")}
         if is_correct is None:
             judged |= {"attribution": None, "attributed_to": None}
-        return told | judged | {"rule_correct": ruled.get("is_correct")}
+        return scored | judged | {"rule_correct": ruled.get("is_correct")}
 
 
 def score_generation(
@@ -206,7 +206,7 @@ def score_generation(
     """
     rules: dict[str, Any] = {"cleaner": cleaner, "equivalence": equivalence}
     judged = judge_answer(text, prompt, lookups=lookups, **rules)
-    told: dict[str, Any] = {
+    scored: dict[str, Any] = {
         "prediction": judged.answer,
         **{
             name: getattr(judged, name)
@@ -214,14 +214,14 @@ def score_generation(
         },
     }
     if verdict is not None:
-        told["is_correct"] = verdict
-    told["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
+        scored["is_correct"] = verdict
+    scored["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
     if lookups is None:
-        return told
+        return scored
     # With retrieval off the model may write lookups, but nobody answers them.
     made = () if state == "DEL-OFF" else tuple(lookups)
     traces = [lookup.trace for lookup in made if lookup.trace is not None]
-    told |= {
+    scored |= {
         "n_lookups": len(made),
         "n_abstained": sum(lookup.value is None for lookup in made),
         "n_fallback": sum(trace.is_fallback for trace in traces),
@@ -232,8 +232,8 @@ def score_generation(
             for candidate in trace.retained_candidates
         ),
     }
-    if state == "DEL-ON" and told["is_correct"]:
-        found = attribute(
+    if state == "DEL-ON" and scored["is_correct"]:
+        origin = attribute(
             prompt,
             judged.answer,
             traces,
@@ -241,9 +241,9 @@ def score_generation(
             equivalence=equivalence,
             shown=shown,
         )
-        entry = None if found.entry is None else " | ".join(found.entry)
-        told |= {"attribution": found.kind, "attributed_to": entry}
-    return told
+        entry = None if origin.entry is None else " | ".join(origin.entry)
+        scored |= {"attribution": origin.kind, "attributed_to": entry}
+    return scored
 
 
 def _is_blank(lookup: Lookup) -> bool:

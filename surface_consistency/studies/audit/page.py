@@ -10,6 +10,7 @@ import pandas as pd
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.paired.tables import COUNTS, detectable_note, with_detectable
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (
     Answer,
@@ -26,7 +27,7 @@ from surface_consistency.report.page import (
     Squares,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
@@ -74,13 +75,6 @@ _COLOURS: Final = dict(
 )
 
 
-def _rate(key: str, title: str, unit: str = "%") -> Column:
-    """Describe a rate with its interval."""
-    return Column(
-        key=key, title=title, kind="rate", unit=unit, low=f"{key}_low", high=f"{key}_high"
-    )
-
-
 def _count(key: str, title: str) -> Column:
     """Describe a count."""
     return Column(key=key, title=title, kind="count")
@@ -94,13 +88,13 @@ _SIZES: Final = (
 )
 _RATES: Final = (
     Column(key="square", title="Square", kind="square", cells=COUNTS),
-    _rate("leakage", "Leakage", "L, %"),
-    _rate("retrieval_mediated", "Mediated", "R, %"),
-    _rate("interference", "Interference", "I, %"),
-    _rate("del_on_accuracy", "DEL-ON", "right, %"),
-    _rate("artifact_rate", "Artifacts", "A, %"),
-    _rate("full_accuracy", "FULL", "right, %"),
-    _rate("survival_given_full", "DEL-ON given FULL", "right, %"),
+    interval_column("leakage", "Leakage", unit="L, %"),
+    interval_column("retrieval_mediated", "Mediated", unit="R, %"),
+    interval_column("interference", "Interference", unit="I, %"),
+    interval_column("del_on_accuracy", "DEL-ON", unit="right, %"),
+    interval_column("artifact_rate", "Artifacts", unit="A, %"),
+    interval_column("full_accuracy", "FULL", unit="right, %"),
+    interval_column("survival_given_full", "DEL-ON given FULL", unit="right, %"),
     _INCOMPLETE,
 )
 _ASKED: Final = tuple(
@@ -124,18 +118,18 @@ _ORIGINS: Final = (
     Column(key="attribution", title="Origin", labels={str(k): v for k, v in KIND_TITLES.items()}),
     _count("count", "Answers"),
     Column(key="share", title="Share", kind="rate", unit="of right answers, %"),
-    _rate("rate", "Rate", "of all prompts, %"),
+    interval_column("rate", "Rate", unit="of all prompts, %"),
     _count("n_also_right_without_retrieval", "Right under DEL-OFF too"),
     _count("n_del_on_correct", "Right under DEL-ON"),
     _count("n", "Prompts"),
     _INCOMPLETE,
 )
 _AGREEMENT: Final = (
-    Column(key="judge", title="Judge"),
-    Column(key="state", title="State"),
+    COLUMNS["judge"],
+    COLUMNS["state"],
     _count("n", "Answers"),
-    _rate("accuracy", "Agreement", "%"),
-    Column(key="kappa", title="Kappa", kind="number", low="kappa_low", high="kappa_high"),
+    interval_column("accuracy", "Agreement", unit="%"),
+    COLUMNS["kappa"],
     _count("true_positives", "Right by both"),
     _count("false_negatives", "Wrong by the judge only"),
     _count("false_positives", "Right by the judge only"),
@@ -190,8 +184,8 @@ class AuditReport(PairedReport):
         elif kind in _CAPTIONS:
             shown = list(_ORIGINS if kind == "attribution" else self._scores())
         else:
-            asked = _ASKED if _has_notes(frame) else ()
-            shown = [*_SIZES, *asked, *_RATES]
+            state_sizes = _ASKED if _has_notes(frame) else ()
+            shown = [*_SIZES, *state_sizes, *_RATES]
         caption = "Answers that survived" if kind == "survivors" else self._caption(kind, grouping)
         return self._described(frame, [*labels, *shown], caption)
 
@@ -205,11 +199,11 @@ class AuditReport(PairedReport):
     def _scores(self) -> list[Column]:
         """Describe the columns of scores by state."""
         return [
-            Column(key="state", title="State"),
+            COLUMNS["state"],
             _count("n", "Prompts"),
             _count("n_facts", "Facts"),
-            _rate("exact_match", self._right),
-            _rate("f1", "Token F1"),
+            interval_column("exact_match", self._right, unit="%"),
+            interval_column("f1", "Token F1", unit="%"),
             _INCOMPLETE,
         ]
 
@@ -256,10 +250,10 @@ class AuditReport(PairedReport):
         rows = []
         for run, part in zip(self.report.runs, parts, strict=True):
             settings: Any = run.manifest.settings
-            told = {name: _setting(settings.get(name)) for name in ("retriever", "threshold")}
+            options = {name: _setting(settings.get(name)) for name in ("retriever", "threshold")}
             whole = part["overall"].assign(topology="all")
             for table in (whole, part["by_topology"]):
-                rows.append(table.assign(**told, model=run.manifest.model))
+                rows.append(table.assign(**options, model=run.manifest.model))
         frame = pd.concat(rows, ignore_index=True)
         first = ["model", "retriever", "threshold", "topology"]
         frame = frame[[*first, *(column for column in frame if column not in first)]]
@@ -332,10 +326,10 @@ class AuditReport(PairedReport):
         caption = table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF")
         described = self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
         flips = (frame["first_only"] + frame["second_only"]) / frame["n"].clip(lower=1)
-        found = detectable_note(with_detectable(frame.assign(flip_rate=flips, design_effect=1.0)))
-        if found:
-            found = f"For the published test, which takes prompts for independent: {found}"
-        return replace(described, note=f"{described.note} {found}".strip())
+        power = detectable_note(with_detectable(frame.assign(flip_rate=flips, design_effect=1.0)))
+        if power:
+            power = f"For the published test, which takes prompts for independent: {power}"
+        return replace(described, note=f"{described.note} {power}".strip())
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
@@ -346,14 +340,14 @@ class AuditReport(PairedReport):
     def finding(self, tables: Mapping[str, Table]) -> Finding:
         """Say what survives deletion, with retrieval on and off, and where it comes from."""
         noise = tables["noise_floor"].frame if "noise_floor" in tables else None
-        said = {
+        facts = {
             "rows": self._rows(tables),
             "origins": {run.label: _origins(run) for run in self.report.runs},
             "noise": {} if noise is None else dict(_by_model(noise)),
         }
         return Finding(
-            sentence=_WORDING.sentence("finding", **said),
-            standfirst=_WORDING.sentence("standfirst", **said),
+            sentence=_WORDING.sentence("finding", **facts),
+            standfirst=_WORDING.sentence("standfirst", **facts),
             warning=self.warning(),
             chips=self.chips(),
         )
@@ -362,16 +356,16 @@ class AuditReport(PairedReport):
         """Gather the facts under the finding, retrieval and closure among them."""
         settings = [run.manifest.settings for run in self.report.runs]
         n_styles = max(run.outcomes["style"].nunique() for run in self.report.runs)
-        told = [("styles", str(n_styles))]
+        chips = [("styles", str(n_styles))]
         for name, title in (("retriever", "retriever"), ("threshold", "threshold")):
             values = dict.fromkeys(_setting(one.get(name)) for one in settings if name in one)
-            told += [(title, ", ".join(values))] if values else []
+            chips += [(title, ", ".join(values))] if values else []
         names = dict.fromkeys(_NAMES[str(one["closure"])] for one in settings if "closure" in one)
-        told += [("deleted by", ", ".join(names))] if names else []
+        chips += [("deleted by", ", ".join(names))] if names else []
         if any(one.get("as_published") for one in settings):
-            told.append(("asked", "as published"))
+            chips.append(("asked", "as published"))
         data, pairs, *rest = super().chips()
-        return [data, pairs, *told, *rest]
+        return [data, pairs, *chips, *rest]
 
     def _states_section(self, tables: Mapping[str, Table]) -> Section:
         """Show how verdicts go from state to state."""
@@ -416,13 +410,13 @@ class AuditReport(PairedReport):
             lead=_WORDING.sentence("squares"),
             blocks=[
                 Squares(
-                    squares=found,
+                    squares=shown,
                     conditions=self.design.conditions,
                     cells=self.design.cells,
-                    size="small" if len(found) > 4 else "figure",
+                    size="small" if len(shown) > 4 else "figure",
                 )
-                for found in (squares, given)
-                if found
+                for shown in (squares, given)
+                if shown
             ],
         )
 
@@ -496,7 +490,7 @@ class AuditReport(PairedReport):
             for name, table in tables.items()
             if name.startswith("attribution") and not table.frame.empty
         ]
-        meanings = "; ".join(f"{KIND_TITLES[kind]}: {said}" for kind, said in KIND_MEANINGS.items())
+        meanings = "; ".join(f"{KIND_TITLES[kind]}: {text}" for kind, text in KIND_MEANINGS.items())
         return Section(
             anchor="origins",
             title="Where the survivors came from",
@@ -525,9 +519,9 @@ class AuditReport(PairedReport):
         """Stack the origins of the answers of each model, where answers are attributed."""
         rows = []
         for label in self.labels:
-            found = kinds[kinds["model"] == label].set_index("attribution")["count"]
-            if found.sum():
-                rows.append((label, self.index[label], [int(found[kind]) for kind in KINDS]))
+            counts = kinds[kinds["model"] == label].set_index("attribution")["count"]
+            if counts.sum():
+                rows.append((label, self.index[label], [int(counts[kind]) for kind in KINDS]))
         if rows:
             yield Bars(
                 name="origins",
@@ -546,7 +540,7 @@ class AuditReport(PairedReport):
             rows: list[tuple[str, int, Sequence[Dot]]] = []
             for label, part in frame.groupby(by, sort=False) if len(frame) else ():
                 rows.append((_words(label), 0, []))
-                for state, found in part.groupby("state", sort=False):
+                for state, of_state in part.groupby("state", sort=False):
                     dots = [
                         Dot(
                             model=self.index[str(row["model"])],
@@ -554,7 +548,7 @@ class AuditReport(PairedReport):
                             n=int(row["n"]),
                             n_clusters=int(row["n_facts"]),
                         )
-                        for row in found.to_dict("records")
+                        for row in of_state.to_dict("records")
                     ]
                     rows.append((str(state), 1, dots))
             if rows:
@@ -591,19 +585,19 @@ class AuditReport(PairedReport):
 
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
         """Say what speaks against the numbers, gravest first."""
-        found: list[Check] = []
+        listed: list[Check] = []
         for run in self.report.runs:
             facts = guard_facts(run)
             warned = _WORDING.checks("guards", **facts)
-            found += warned or _WORDING.checks("nothing_found", **facts)
-        found += [*self._check_replies(), *self._check_judges()]
-        found += _WORDING.checks(
+            listed += warned or _WORDING.checks("nothing_found", **facts)
+        listed += [*self._check_replies(), *self._check_judges()]
+        listed += _WORDING.checks(
             "limits",
             rows=self._rows(tables),
             otherwise_judged=[run for run in self.report.runs if _is_judged_otherwise(run)],
             noise=[(run.label, self._against_noise(run)) for run in self.report.runs],
         )
-        return sorted(found, key=lambda check: check.level != "look here")
+        return sorted(listed, key=lambda check: check.level != "look here")
 
     def _against_noise(self, run: Run) -> Mapping[str, Any] | None:
         """Hold what survives against the noise floor; None without one."""

@@ -135,7 +135,7 @@ def _result_line(row: Mapping[Any, Any]) -> str:
             threshold=None,
         )
     )
-    told = {
+    result = {
         "fact_id": prompt.fact_id,
         "subject": prompt.subject,
         "subject_aliases": prompt.subject_aliases,
@@ -149,7 +149,7 @@ def _result_line(row: Mapping[Any, Any]) -> str:
         "retrieval_trace": trace.model_dump(mode="json", exclude={"is_fallback"}),
         "raw_output": row["text"],
     }
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    return json.dumps(result, ensure_ascii=False) + "\n"
 
 
 def _means(answers: pd.DataFrame) -> dict[str, Any]:
@@ -164,15 +164,15 @@ def _paired_rates(outcomes: pd.DataFrame) -> dict[str, Any]:
     if paired.empty:
         return {"paired_count": 0}
     right, leaked = (paired[f"{name}_correct"].astype(bool) for name in ("first", "second"))
-    found = {
+    rates = {
         "paired_count": len(paired),
         "parametric_leakage": leaked.mean(),
         "retrieval_mediated_correctness": (right & ~leaked).mean(),
     }
     if paired["has_gold"].notna().all():
         rate = (right & ~paired["has_gold"].astype(bool)).mean()
-        found["retrieval_artifact_rate"] = rate
-    return found
+        rates["retrieval_artifact_rate"] = rate
+    return rates
 
 
 def score_published_results(
@@ -215,15 +215,15 @@ def score_published_results(
                 f"{file}: fact {where['fact_id']} stands twice in {where['state']}; score the "
                 "results of one run"
             )
-        found = _paired_results(rows, keys).assign(database=database or label, style=style or label)
-        found["pair_id"] = [
-            f"{label}/{fact}/{place}" for place, fact in enumerate(found["fact_id"])
+        pairs = _paired_results(rows, keys).assign(database=database or label, style=style or label)
+        pairs["pair_id"] = [
+            f"{label}/{fact}/{place}" for place, fact in enumerate(pairs["fact_id"])
         ]
-        found["fact_id"] = [f"{database or label}/{fact}" for fact in found["fact_id"]]
-        outcomes.append(found)
+        pairs["fact_id"] = [f"{database or label}/{fact}" for fact in pairs["fact_id"]]
+        outcomes.append(pairs)
         head = {"prompt_file": label, "database_path": database or label}
         per_state += _state_means(rows, head)
-        cross_state.append(head | _means(rows) | _paired_rates(found))
+        cross_state.append(head | _means(rows) | _paired_rates(pairs))
     return {
         "per_state": pd.DataFrame(per_state, columns=list(PER_STATE_COLUMNS)),
         "cross_state": pd.DataFrame(cross_state, columns=list(CROSS_STATE_COLUMNS)),
@@ -268,16 +268,16 @@ def _as_it_stands(text: str, prompt: AuditPrompt, lookups: Sequence[Lookup]) -> 
 def _paired_results(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Put the states of each fact side by side."""
     names = {"FULL": "full_correct", "DEL-ON": "first_correct", "DEL-OFF": "second_correct"}
-    told = [*keys, "subject", "relation", "gold_object"]
-    asked = rows[rows["state"] != "FULL"].drop_duplicates(keys)[told]
+    described = [*keys, "subject", "relation", "gold_object"]
+    prompts = rows[rows["state"] != "FULL"].drop_duplicates(keys)[described]
     for state, name in names.items():
         part = rows[rows["state"] == state]
         columns = part[keys].assign(**{name: part["is_correct"].astype(bool)})
         if state == "DEL-ON":
             columns["has_gold"] = part["has_gold"]
-        asked = asked.merge(columns, on=keys, how="left")
-        asked[name] = asked[name].astype("boolean")
-    return asked.astype({"has_gold": "boolean"}).reset_index(drop=True)
+        prompts = prompts.merge(columns, on=keys, how="left")
+        prompts[name] = prompts[name].astype("boolean")
+    return prompts.astype({"has_gold": "boolean"}).reset_index(drop=True)
 
 
 def _state_means(rows: pd.DataFrame, head: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -330,8 +330,11 @@ def published_tables(
     states = per_state.merge(labels, on="prompt_file", validate="many_to_one")
     headline, by_state = [], []
     for name, columns in _SLICES.items():
-        for subset, kept in (("published", cells), ("clean", cells[~cells["is_contaminated"]])):
-            for label, part in _parts(kept, columns):
+        for subset, of_subset in (
+            ("published", cells),
+            ("clean", cells[~cells["is_contaminated"]]),
+        ):
+            for label, part in _parts(of_subset, columns):
                 place = {"slice": name, "label": label, "subset": subset}
                 headline.append(place | _headline(part))
                 chosen = states[states["prompt_file"].isin(part["prompt_file"])]

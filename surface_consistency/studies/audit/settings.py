@@ -181,7 +181,7 @@ class AuditSettings(OptionSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _set_as_published(cls, given: Any) -> Any:  # noqa: ANN401 - not yet checked
+    def _set_as_published(cls, given: object) -> object:
         """Set what the paper has, where nothing else is given."""
         if isinstance(given, Mapping) and given.get("as_published") is True:
             return {**PUBLISHED_SETTINGS, **given}

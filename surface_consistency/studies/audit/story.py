@@ -112,9 +112,9 @@ class FactStory:
         if self.attribution is None:
             return ""
         meanings = {str(kind): meaning for kind, meaning in KIND_MEANINGS.items()}
-        said = f"{self.attribution}: {meanings.get(self.attribution, self.attribution)}"
+        label = f"{self.attribution}: {meanings.get(self.attribution, self.attribution)}"
         behind = self.attributed_to
-        return said if behind is None else f"{said} ({_quoted(behind)})"
+        return label if behind is None else f"{label} ({_quoted(behind)})"
 
     def to_text(self) -> str:
         """Write the story for a terminal.
@@ -216,9 +216,9 @@ def load_stories(run: Run, pair_ids: Sequence[str]) -> list[FactStory]:
     """
     targets, _ = run.folder.read_plan()
     names = [f"{pair_id}/{state}" for pair_id in pair_ids for state in STATE_COLUMNS]
-    asked = targets[targets["target_id"].isin(names)]
-    answers = _answers(run, asked)
-    by_id: dict[Any, dict[Any, Any]] = {row["target_id"]: row for row in asked.to_dict("records")}
+    chosen = targets[targets["target_id"].isin(names)]
+    answers = _answers(run, chosen)
+    by_id: dict[Any, dict[Any, Any]] = {row["target_id"]: row for row in chosen.to_dict("records")}
     outcomes = run.outcomes[run.outcomes["pair_id"].isin(set(pair_ids))]
     plain = outcomes.astype(object).where(outcomes.notna(), None)
     rows: dict[Any, dict[Any, Any]] = {row["pair_id"]: row for row in plain.to_dict("records")}
@@ -253,10 +253,10 @@ def surviving_facts(run: Run, limit: int) -> list[str]:
     return [str(pair_id) for pair_id in picked["pair_id"].head(limit)]
 
 
-def _answers(run: Run, asked: pd.DataFrame) -> dict[str, Generation]:
+def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
     """Find the answers to some targets in the run logs; prompts that ask the same share one."""
-    found = {}
-    for group, part in asked.groupby("group"):
+    answers = {}
+    for group, part in targets.groupby("group"):
         log = run.folder.log(str(group))
         if not log.is_file():
             raise SourceNotFoundError(
@@ -268,8 +268,8 @@ def _answers(run: Run, asked: pd.DataFrame) -> dict[str, Generation]:
             names.setdefault(key, []).append(name)
         for generation in read_generations(log):
             for name in names.get(generation.prompt_key or "", ()):
-                found[name] = generation
-    return found
+                answers[name] = generation
+    return answers
 
 
 def _story(
@@ -310,8 +310,8 @@ def _state_lines(state: StateStory) -> Iterator[str]:
         yield f"    answer  {_quoted(state.answer)}"
     for lookup in state.lookups:
         given = "nothing" if lookup.value is None else _quoted(lookup.value)
-        asked = f"{_quoted(lookup.query.entity)} | {_quoted(lookup.query.relation)}"
-        yield f"    lookup  {asked} gave {given}"
+        query = f"{_quoted(lookup.query.entity)} | {_quoted(lookup.query.relation)}"
+        yield f"    lookup  {query} gave {given}"
         if lookup.trace is not None:
             yield f"            {_policy(lookup.trace)}"
             for item in _seen(lookup.trace):
@@ -351,14 +351,14 @@ def _policy(trace: RetrievalTrace) -> str:
 def _marks(candidate: Candidate, trace: RetrievalTrace) -> str:
     """Say what a candidate shares with the fact and what became of it."""
     shared = [role for role in _ROLES if getattr(candidate, f"matches_{role}")]
-    said = [f"same {', '.join(shared)}"] if shared else []
+    marks = [f"same {', '.join(shared)}"] if shared else []
     if candidate in trace.deleted_candidates:
-        said.append("deleted")
+        marks.append("deleted")
     elif candidate in trace.retained_candidates:
-        said.append("retained")
+        marks.append("retained")
     if candidate == trace.selected_candidate:
-        said.append("SELECTED")
-    return "; ".join(said)
+        marks.append("SELECTED")
+    return "; ".join(marks)
 
 
 def _seen(trace: RetrievalTrace) -> list[Candidate]:

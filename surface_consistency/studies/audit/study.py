@@ -107,7 +107,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         """Find the databases and their prompts, building those of the sample."""
         chosen: dict[str, Any] = source.model_dump(exclude={"databases"})
         if source.databases != "sample":
-            found = find_conditions(source.databases, **chosen)
+            conditions = find_conditions(source.databases, **chosen)
         else:
             chosen["domains"] = source.domains or _SAMPLE_DOMAINS
             chosen["topologies"] = source.topologies or _SAMPLE_TOPOLOGIES
@@ -119,8 +119,8 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
                     topologies=chosen["topologies"],
                     styles=style_writers(source.styles or AUDIT_STYLES),
                 )
-                found = find_conditions(folder, **chosen)
-        return AuditData(id=source.databases, conditions=found)
+                conditions = find_conditions(folder, **chosen)
+        return AuditData(id=source.databases, conditions=conditions)
 
     def plan(
         self, data: AuditData, settings: AuditSettings, *, runner: Runner | None = None
@@ -172,8 +172,8 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
             RunnerError: If the runner does not take the options; before anything is trained.
         """
         model = LookupModel(out, **options)
-        asked = [one.limited(settings.limit) for one in data.conditions]
-        prompts = [prompt for one in asked for prompt in one.prompts]
+        chosen = [one.limited(settings.limit) for one in data.conditions]
+        prompts = [prompt for one in chosen for prompt in one.prompts]
         facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
         if organism.leaked > len(facts):
             raise ValueError(f"leaked must be 0 to {len(facts)}, got {organism.leaked}")
@@ -224,10 +224,10 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what was deleted, found and answered, in each style; see `fact_story`."""
         run = load_runs([folder], outcome=AuditOutcome)[0]
-        asked = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
-        if asked.empty:
+        pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
+        if pairs.empty:
             return super().story(folder, fact_id)
-        return "\n\n".join(story.to_text() for story in load_stories(run, asked.tolist()))
+        return "\n\n".join(story.to_text() for story in load_stories(run, pairs.tolist()))
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""

@@ -1,7 +1,8 @@
 """The numbers of an audit, from outcomes frames: what survives, by which way, and from where."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from surface_consistency.metrics import (
     with_adjusted_p_values,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.report.tabulation import tabulate
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
 
@@ -122,9 +124,12 @@ def audit_tables(
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
-        tables[f"attribution{suffix}"] = _attribution(frame, columns, n_resamples, seed)
+        by = ["model", *columns]
+        origins = partial(_origins, n_resamples=n_resamples, seed=seed)
+        tables[f"attribution{suffix}"] = tabulate(frame, by, origins)
         if name in ("overall", "by_topology", "by_style"):
-            tables[f"states{suffix}"] = _states(frame, columns, n_resamples, seed)
+            scores = partial(_scores, n_resamples=n_resamples, seed=seed)
+            tables[f"states{suffix}"] = tabulate(frame, by, scores)
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -179,10 +184,10 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """
     names = ["n_lookups", "n_abstained", "n_fallback", "n_blank", "n_malformed"]
     counts = verdicts[names].astype("Float64").fillna(0).astype(int)
-    found = targets[["database", "state"]].assign(
+    counted = targets[["database", "state"]].assign(
         n_answers=1, n_without_lookup=(counts["n_lookups"] == 0).astype(int), **counts
     )
-    judged = found[verdicts["is_correct"].notna()]
+    judged = counted[verdicts["is_correct"].notna()]
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
 
 
@@ -228,7 +233,7 @@ def _rates(
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="clustered_mcnemar_p_value", within="model")
-    _fill_accuracies(table, frame, columns, n_resamples, seed)
+    _fill_accuracies(table, frame, keys, n_resamples, seed)
     return table
 
 
@@ -257,10 +262,10 @@ def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
             retrieval_mediated=row["retrieval_mediated"],
             interference=row["interference"],
         )
-    found: dict[str, Any] = {"identity_residual": residual}
+    columns: dict[str, Any] = {"identity_residual": residual}
     if "artifacts" in row:
-        found["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
-    return found
+        columns["artifacts_equal_del_on"] = row["artifacts"] == row["both"] + row["first_only"]
+    return columns
 
 
 def _known(rows: pd.DataFrame) -> dict[str, Any]:
@@ -277,17 +282,17 @@ def _state_columns(rows: pd.DataFrame, whole: pd.DataFrame) -> dict[str, Any]:
 
     A state that has no answer in the whole run was not asked.
     """
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for state, prefix in STATE_COLUMNS.items():
         judged = rows.loc[rows[f"{prefix}_correct"].notna(), f"{prefix}_f1"].astype(float)
-        found[f"n_{_RATE_NAMES[state]}"] = len(judged)
-        found[f"{_RATE_NAMES[state]}_f1"] = float(judged.mean()) if len(judged) else np.nan
+        columns[f"n_{_RATE_NAMES[state]}"] = len(judged)
+        columns[f"{_RATE_NAMES[state]}_f1"] = float(judged.mean()) if len(judged) else np.nan
     missed = [
         _MISSED[state]
         for state, prefix in STATE_COLUMNS.items()
         if whole[f"{prefix}_correct"].isna().all()
     ]
-    return found | {"states_note": "; ".join(missed)}
+    return columns | {"states_note": "; ".join(missed)}
 
 
 def _closure(rows: pd.DataFrame) -> dict[str, Any]:
@@ -308,91 +313,66 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _fill_accuracies(
-    table: pd.DataFrame,
-    frame: pd.DataFrame,
-    columns: tuple[str, ...],
-    n_resamples: int,
-    seed: int,
+    table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], n_resamples: int, seed: int
 ) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
-    keys = ["model", *columns]
     empty = table.index[table["n"] == 0]
-    scores = _states(frame, columns, n_resamples, seed) if len(empty) else pd.DataFrame()
+    if empty.empty:
+        return
+    scores = tabulate(frame, keys, partial(_scores, n_resamples=n_resamples, seed=seed))
     if scores.empty:
         return
-    found = scores.set_index([*keys, "state"])
+    by_state = scores.set_index([*keys, "state"])
     for state in ("FULL", "DEL-ON"):
         rate = f"{_RATE_NAMES[state]}_accuracy"
         for place in empty if rate in table else ():
             key = (*table.loc[place, keys], state)
-            if key in found.index:
+            if key in by_state.index:
                 for end in ("", "_low", "_high"):
-                    table.loc[place, f"{rate}{end}"] = found.loc[key][f"exact_match{end}"]
+                    table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
 
 
-def _attribution(
-    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """Count where right answers after deletion came from, by model and these columns."""
-    keys = ["model", *columns]
-    rows: list[dict[str, Any]] = []
-    for key, part in _groups(frame, keys).items():
-        judged = part[part["first_correct"].notna()]
+def _origins(part: pd.DataFrame, n_resamples: int, seed: int) -> Iterator[dict[str, object]]:
+    """Count where a group's right answers after deletion came from."""
+    judged = part[part["first_correct"].notna()]
+    if judged.empty:
+        return
+    kinds = np.stack([judged["attribution"] == kind for kind in KINDS], axis=1)
+    n_facts, lows, highs = _bounds(kinds, judged["fact_id"], n_resamples, seed)
+    n_right = int(judged["first_correct"].astype(bool).sum())
+    off = judged["second_correct"]
+    also = off.fillna(False).to_numpy(dtype=bool)
+    for place, kind in enumerate(KINDS):
+        count = int(kinds[:, place].sum())
+        n_also = int((kinds[:, place] & also).sum())
+        yield {
+            "attribution": kind,
+            "count": count,
+            "n_also_right_without_retrieval": n_also if off.notna().any() else np.nan,
+            "n_del_on_correct": n_right,
+            "share": count / n_right if n_right else np.nan,
+            "n": len(judged),
+            "n_facts": n_facts,
+            "rate": count / len(judged),
+            "rate_low": lows[place],
+            "rate_high": highs[place],
+            **_closure(part),
+        }
+
+
+def _scores(part: pd.DataFrame, n_resamples: int, seed: int) -> Iterator[dict[str, object]]:
+    """Average a group's exact match and token F1 by state."""
+    for state, prefix in STATE_COLUMNS.items():
+        judged = part[part[f"{prefix}_correct"].notna()]
         if judged.empty:
             continue
-        kinds = np.stack([judged["attribution"] == kind for kind in KINDS], axis=1)
-        n_facts, lows, highs = _bounds(kinds, judged["fact_id"], n_resamples, seed)
-        n_right = int(judged["first_correct"].astype(bool).sum())
-        off = judged["second_correct"]
-        also = off.fillna(False).to_numpy(dtype=bool)
-        for place, kind in enumerate(KINDS):
-            count = int(kinds[:, place].sum())
-            rows.append(
-                dict(zip(keys, key, strict=True))
-                | {
-                    "attribution": kind,
-                    "count": count,
-                    "n_also_right_without_retrieval": int((kinds[:, place] & also).sum())
-                    if off.notna().any()
-                    else np.nan,
-                    "n_del_on_correct": n_right,
-                    "share": count / n_right if n_right else np.nan,
-                    "n": len(judged),
-                    "n_facts": n_facts,
-                    "rate": count / len(judged),
-                    "rate_low": lows[place],
-                    "rate_high": highs[place],
-                }
-                | _closure(part)
-            )
-    return pd.DataFrame(rows)
-
-
-def _states(
-    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
-) -> pd.DataFrame:
-    """Average exact match and token F1 by state, model and these columns."""
-    keys = ["model", *columns]
-    rows: list[dict[str, Any]] = []
-    for key, part in _groups(frame, keys).items():
-        for state, prefix in STATE_COLUMNS.items():
-            judged = part[part[f"{prefix}_correct"].notna()]
-            if judged.empty:
-                continue
-            values = np.column_stack(
-                [judged[f"{prefix}_{name}"].astype(float) for name in ("correct", "f1")]
-            )
-            n_facts, lows, highs = _bounds(values, judged["fact_id"], n_resamples, seed)
-            row = dict(zip(keys, key, strict=True))
-            row |= {"state": state, "n": len(judged), "n_facts": n_facts}
-            for place, name in enumerate(("exact_match", "f1")):
-                row |= {
-                    name: float(values[:, place].mean()),
-                    f"{name}_low": lows[place],
-                    f"{name}_high": highs[place],
-                }
-            rows.append(row | _closure(part))
-    return pd.DataFrame(rows)
+        values = judged[[f"{prefix}_correct", f"{prefix}_f1"]].astype(float).to_numpy()
+        n_facts, lows, highs = _bounds(values, judged["fact_id"], n_resamples, seed)
+        row: dict[str, object] = {"state": state, "n": len(judged), "n_facts": n_facts}
+        for place, name in enumerate(("exact_match", "f1")):
+            row[name] = float(values[:, place].mean())
+            row |= {f"{name}_low": lows[place], f"{name}_high": highs[place]}
+        yield row | _closure(part)
 
 
 def _bounds(
@@ -402,25 +382,20 @@ def _bounds(
     _, codes = np.unique(facts.astype(str), return_inverse=True)
     columns = [*values.T.astype(float), np.ones(len(values))]
     sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1).astype(
-        np.float64
+        float
     )
-    n_facts = len(sums)
-    if n_facts < 2:
-        undefined = np.full(sums.shape[1] - 1, np.nan)
-        return n_facts, undefined, undefined
-    found = group_values(
+    n_values = sums.shape[1] - 1
+    if len(sums) < 2:
+        undefined = np.full(n_values, np.nan)
+        return len(sums), undefined, undefined
+    units = np.eye(n_values + 1, dtype=int).tolist()
+    means = group_values(
         sums,
         {
-            str(place): CountRatio(
-                numerator=tuple(int(column == place) for column in range(sums.shape[1])),
-                denominator=(*[0] * (sums.shape[1] - 1), 1),
-            )
-            for place in range(sums.shape[1] - 1)
+            str(place): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))
+            for place, unit in enumerate(units[:-1])
         },
         Intervals(n_resamples=n_resamples, rng=seed),
     ).values()
-    return (
-        n_facts,
-        np.array([value.interval.low for value in found]),
-        np.array([value.interval.high for value in found]),
-    )
+    bounds = np.array([(mean.interval.low, mean.interval.high) for mean in means])
+    return len(sums), bounds[:, 0], bounds[:, 1]

@@ -153,9 +153,9 @@ def load_benchmark(
         names = {field: (field,) for field in layout.columns}
         if task in BLIMP_PARADIGMS and group is None:
             names["UID"] = ("UID",)
-        found = resolve_columns(opened.columns, names, overrides=columns, required=tuple(names))
+        fields = resolve_columns(opened.columns, names, overrides=columns, required=tuple(names))
         for number, (place, row) in enumerate(opened.rows):
-            cells = RowCells(found, place, row)
+            cells = RowCells(fields, place, row)
             try:
                 instance = layout.instance(cells, str(number), group)
             except ValidationError as error:
@@ -245,10 +245,11 @@ def _piqa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
 
 def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
     """Take a premise and two causes or effects."""
-    asked = cells.needed("question", text_of)
-    if asked not in ("cause", "effect"):
+    relation = cells.needed("question", text_of)
+    if relation not in ("cause", "effect"):
         raise RecordError(
-            f"{cells.place}: column {cells.columns['question']!r} is cause or effect, got {asked!r}"
+            f"{cells.place}: column {cells.columns['question']!r} is cause or effect, got "
+            f"{relation!r}"
         )
     return BenchmarkInstance(
         id=number,
@@ -257,7 +258,7 @@ def _copa(cells: RowCells, number: str, group: str | None) -> BenchmarkInstance:
         context=cells.needed("premise", text_of),
         options=(cells.needed("choice1", text_of), cells.needed("choice2", text_of)),
         correct=_label(cells, "label"),
-        group=asked,
+        group=relation,
     )
 
 

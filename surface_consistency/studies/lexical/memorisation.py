@@ -7,7 +7,6 @@ neighbours; Min-K % and Min-K++, which it does not have, besides.
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,7 @@ import pandas as pd
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.tables import model_dots
 from surface_consistency.engine.study import Analysis
-from surface_consistency.errors import DataError, RecordError
+from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
     SplitAccuracyResult,
     correctness_regression,
@@ -30,7 +29,6 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
-from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, Dots
 from surface_consistency.report.table import Column, Table, interval_column
@@ -39,20 +37,14 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
-from surface_consistency.studies.lexical.records import BenchmarkInstance
 
 __all__ = [
-    "MEMORISATION",
     "MemorisationAnalysis",
     "MemorisationSettings",
-    "memorisation_prompts",
     "memorisation_scores",
-    "read_neighbours",
 ]
-
-MEMORISATION: Final = "memorisation"
-"""Name of the group of prompts, and of the analysis."""
 
 _SCORES: Final = {
     "extracted": "TDE accuracy",
@@ -88,66 +80,6 @@ _COLUMNS: Final = COLUMNS | catalogue(
 )
 
 
-def memorisation_prompts(
-    name: str, instance: BenchmarkInstance, neighbours: Mapping[str, Sequence[str]]
-) -> Iterator[Prompt]:
-    """Ask for the log-probabilities of an instance's texts, whole, from half on, and of neighbours.
-
-    Args:
-        name: Name of the instance, unique in the run.
-        instance: The instance.
-        neighbours: By text versions of it with some words replaced; none for texts left out.
-
-    Yields:
-        For each option the prompts `NAME/OPTION/text`, `NAME/OPTION/half`, where the text has two
-        words, and `NAME/OPTION/neighbours`, where it has any. Half are the first words, rounded
-        down: the paper does not say what it halves.
-    """
-    for number, text in enumerate(instance.texts):
-        prefix = f"{MEMORISATION}/{name}/{number}"
-        yield Prompt(id=f"{prefix}/text", text="", options=(text,), vocabulary_moments=True)
-        words = text.split(" ")
-        if len(words) > 1:
-            half = len(words) // 2
-            yield Prompt(
-                id=f"{prefix}/half",
-                text=" ".join(words[:half]),
-                options=(" " + " ".join(words[half:]),),
-            )
-        others = tuple(dict.fromkeys(other for other in neighbours.get(text, ()) if other != text))
-        if others:
-            yield Prompt(id=f"{prefix}/neighbours", text="", options=others)
-
-
-def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
-    """Read neighbours that were made elsewhere, such as by a masked language model.
-
-    Args:
-        path: JSONL with `text` and `neighbours`, a list of texts.
-
-    Returns:
-        Neighbours by text.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        RecordError: If a line lacks a field or has one of another kind.
-    """
-    found: dict[str, tuple[str, ...]] = {}
-    for number, row in json_objects(existing_file(path, "neighbours of texts", "*.jsonl")):
-        text, others = row.get("text"), row.get("neighbours")
-        if (
-            not isinstance(text, str)
-            or not isinstance(others, list)
-            or not all(isinstance(other, str) and other for other in others)
-        ):
-            raise RecordError(
-                f"{path}:{number}: a line has text and neighbours, a list of texts, got the "
-                f"fields {', '.join(map(str, row)) or 'none'}"
-            )
-        found[text] = tuple(others)
-    return found
-
-
 def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     """Compute the memorisation scores of a run.
 
@@ -165,7 +97,7 @@ def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     Raises:
         DataError: If the run was asked without it.
     """
-    told = _told(folder)
+    scores = _told(folder)
     targets, pairs = folder.read_plan()
     first = targets[targets["target_id"].isin(set(pairs["first_target"]))]
     rows: list[dict[str, Any]] = []
@@ -174,16 +106,16 @@ def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
     ):
         for number in range(len(texts)):
             prefix = f"{MEMORISATION}/{fact}/{number}"
-            whole = told.get(f"{prefix}/text", ())
+            whole = scores.get(f"{prefix}/text", ())
             if not whole:
                 continue
-            half = told.get(f"{prefix}/half", ())
+            half = scores.get(f"{prefix}/half", ())
             rows.append(
                 {
                     "fact_id": fact,
                     "option": number,
                     "is_right": number == int(correct),
-                    **_of_text(whole[0], half, told.get(f"{prefix}/neighbours", ()), k),
+                    **_of_text(whole[0], half, scores.get(f"{prefix}/neighbours", ()), k),
                 }
             )
     if not rows:

@@ -38,8 +38,9 @@ from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.quality import points_of
+from surface_consistency.studies.lexical.records import text_id
 
-__all__ = ["PopularityAnalysis", "PopularitySettings", "text_id"]
+__all__ = ["PopularityAnalysis", "PopularitySettings"]
 
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _TASKS: Final = ["model", "task"]
@@ -70,19 +71,6 @@ _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="popularity", title="Popularity", kind="number"),
     Column(key="share", title="Instances up to it", kind="rate", unit="%"),
 )
-
-
-def text_id(target_id: str, option: int) -> str:
-    """Name a text of a run, as `texts.jsonl` and the counts of its n-grams do.
-
-    Args:
-        target_id: The instance in one wording.
-        option: Place of the option that stands in the text.
-
-    Returns:
-        "TARGET/OPTION".
-    """
-    return f"{target_id}/{option}"
 
 
 class PopularitySettings(Settings):

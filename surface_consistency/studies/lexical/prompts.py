@@ -1,14 +1,30 @@
 """Prompts of benchmark instances, zero-shot, word for word those of lm-evaluation-harness.
 
-And the question whether an instance in other words means the same.
+And the question whether an instance in other words means the same, and the whole texts whose
+memorisation is measured.
 """
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
+from surface_consistency.errors import RecordError
+from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.schemas.prompts import Message, Prompt
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 
-__all__ = ["benchmark_prompt", "meaning_prompt", "parse_meaning"]
+__all__ = [
+    "MEMORISATION",
+    "benchmark_prompt",
+    "meaning_prompt",
+    "memorisation_prompts",
+    "parse_meaning",
+    "read_neighbours",
+]
+
+MEMORISATION: Final = "memorisation"
+"""Name of the group of prompts of whole texts, and of the analysis."""
 
 _MEANING_SYSTEM = (
     "You are a strict semantic evaluator. Your only task is to determine whether two sentences "
@@ -82,12 +98,12 @@ def meaning_prompt(prompt_id: str, first: str, second: str) -> Prompt:
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, appendix A.3, word for word.
     """
-    asked = _MEANING.format(first=first, second=second)
+    request = _MEANING.format(first=first, second=second)
     return Prompt(
         id=prompt_id,
         messages=(
             Message(role="system", content=_MEANING_SYSTEM),
-            Message(role="user", content=asked),
+            Message(role="user", content=request),
         ),
     )
 
@@ -106,5 +122,65 @@ def parse_meaning(reply: str) -> bool | None:
         >>> parse_meaning("Same."), parse_meaning("different"), parse_meaning("the same, I think")
         (True, False, None)
     """
-    found = _MEANING_REPLY.fullmatch(reply.strip())
-    return None if found is None else found[1].lower() == "same"
+    match = _MEANING_REPLY.fullmatch(reply.strip())
+    return None if match is None else match[1].lower() == "same"
+
+
+def memorisation_prompts(
+    name: str, instance: BenchmarkInstance, neighbours: Mapping[str, Sequence[str]]
+) -> Iterator[Prompt]:
+    """Ask for the log-probabilities of an instance's texts, whole, from half on, and of neighbours.
+
+    Args:
+        name: Name of the instance, unique in the run.
+        instance: The instance.
+        neighbours: By text versions of it with some words replaced; none for texts left out.
+
+    Yields:
+        For each option the prompts `NAME/OPTION/text`, `NAME/OPTION/half`, where the text has two
+        words, and `NAME/OPTION/neighbours`, where it has any. Half are the first words, rounded
+        down: the paper does not say what it halves.
+    """
+    for number, text in enumerate(instance.texts):
+        prefix = f"{MEMORISATION}/{name}/{number}"
+        yield Prompt(id=f"{prefix}/text", text="", options=(text,), vocabulary_moments=True)
+        words = text.split(" ")
+        if len(words) > 1:
+            half = len(words) // 2
+            yield Prompt(
+                id=f"{prefix}/half",
+                text=" ".join(words[:half]),
+                options=(" " + " ".join(words[half:]),),
+            )
+        others = tuple(dict.fromkeys(other for other in neighbours.get(text, ()) if other != text))
+        if others:
+            yield Prompt(id=f"{prefix}/neighbours", text="", options=others)
+
+
+def read_neighbours(path: Path) -> dict[str, tuple[str, ...]]:
+    """Read neighbours that were made elsewhere, such as by a masked language model.
+
+    Args:
+        path: JSONL with `text` and `neighbours`, a list of texts.
+
+    Returns:
+        Neighbours by text.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        RecordError: If a line lacks a field or has one of another kind.
+    """
+    neighbours: dict[str, tuple[str, ...]] = {}
+    for number, row in json_objects(existing_file(path, "neighbours of texts", "*.jsonl")):
+        text, others = row.get("text"), row.get("neighbours")
+        if (
+            not isinstance(text, str)
+            or not isinstance(others, list)
+            or not all(isinstance(other, str) and other for other in others)
+        ):
+            raise RecordError(
+                f"{path}:{number}: a line has text and neighbours, a list of texts, got the "
+                f"fields {', '.join(map(str, row)) or 'none'}"
+            )
+        neighbours[text] = tuple(others)
+    return neighbours

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,7 @@ from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
-
-if TYPE_CHECKING:
-    from surface_consistency.studies.lexical.study import LexicalScoring
+from surface_consistency.studies.lexical.settings import LexicalScoring
 
 __all__ = [
     "MeaningJudge",

@@ -15,6 +15,7 @@ __all__ = [
     "LexicalVerdict",
     "PartOfSpeech",
     "PerturbedInstance",
+    "text_id",
 ]
 
 PartOfSpeech = Literal["noun", "verb", "adjective", "adverb"]
@@ -186,3 +187,16 @@ class LexicalOutcome(PairedOutcome):
 
     rarer_correct: bool | None = None
     """Verdict with rarer synonyms."""
+
+
+def text_id(target_id: str, option: int) -> str:
+    """Name a text of a run, as `texts.jsonl` and the counts of its n-grams do.
+
+    Args:
+        target_id: The instance in one wording.
+        option: Place of the option that stands in the text.
+
+    Returns:
+        "TARGET/OPTION".
+    """
+    return f"{target_id}/{option}"

@@ -108,7 +108,7 @@ def linking_examples(
 
 def _pairs(data: RedirectQA) -> list[_Pair]:
     """Collect the distinct pairs of names, each with its first fact."""
-    found: dict[tuple[str, str, str], _Pair] = {}
+    pairs: dict[tuple[str, str, str], _Pair] = {}
     for pair in data.pairs:
         subject, surface = pair.redirect.triple.subject, pair.redirect.surface
         canonical = pair.canonical.surface.text
@@ -116,7 +116,7 @@ def _pairs(data: RedirectQA) -> list[_Pair]:
         if _folded(canonical, case=False) == _folded(surface.text, case=False):
             continue
         key = (entity, canonical, surface.text)
-        found.setdefault(
+        pairs.setdefault(
             key,
             _Pair(
                 id=hashlib.sha256("\0".join(key).encode()).hexdigest()[:12],
@@ -128,7 +128,7 @@ def _pairs(data: RedirectQA) -> list[_Pair]:
                 categories=tuple(surface.categories),
             ),
         )
-    return list(found.values())
+    return list(pairs.values())
 
 
 def _known_names(data: RedirectQA) -> Mapping[str, frozenset[str]]:
@@ -204,10 +204,10 @@ def _replaced(
 
 def _by_shape(pairs: Iterable[_Pair]) -> dict[str, list[_Pair]]:
     """Sort pairs by the shape of their redirects."""
-    found: dict[str, list[_Pair]] = {}
+    by_shape: dict[str, list[_Pair]] = {}
     for pair in pairs:
-        found.setdefault(_shape(pair.redirect), []).append(pair)
-    return found
+        by_shape.setdefault(_shape(pair.redirect), []).append(pair)
+    return by_shape
 
 
 def _shape(name: str) -> str:
@@ -267,7 +267,7 @@ def _nearest(
     squares = np.einsum("ij,ij->i", vectors, vectors)
     row_of = {name: row for row, name in enumerate(names)}
     n_nearest = min(_NEAREST, len(names) - 1)
-    found: dict[str, list[str]] = {}
+    nearest: dict[str, list[str]] = {}
     for start in range(0, len(wanted), _BLOCK):
         part = wanted[start : start + _BLOCK]
         rows = np.array([row_of[name] for name in part])
@@ -277,11 +277,11 @@ def _nearest(
         near = np.argpartition(distances, n_nearest - 1, axis=1)[:, :n_nearest]
         for name, of_name, row in zip(part, near, distances, strict=True):
             # Ties by name, so that the order of the data does not matter.
-            found[name] = sorted(
+            nearest[name] = sorted(
                 (names[column] for column in of_name),
                 key=lambda other, row=row: (row[row_of[other]], other),  # type: ignore[misc]
             )
-    return found
+    return nearest
 
 
 def ngram_vectors(names: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -338,9 +338,9 @@ def word_vectors(path: str | os.PathLike[str]) -> NameEncoder:
         made = np.zeros((len(names), size), dtype=np.float32)
         for row, name in enumerate(words):
             known = [vectors.get(word, vectors.get(word.lower())) for word in name]
-            kept = [vector for vector in known if vector is not None]
-            if kept:
-                made[row] = np.mean(kept, axis=0)
+            word_vectors = [vector for vector in known if vector is not None]
+            if word_vectors:
+                made[row] = np.mean(word_vectors, axis=0)
         return made
 
     return encode

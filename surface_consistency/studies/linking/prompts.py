@@ -224,20 +224,20 @@ def linking_prompt(
     Returns:
         The prompt.
     """
-    shown = [(f"Q: {asked} A:", " yes" if answer else " no") for asked, answer in demonstrations]
+    shown = [(f"Q: {solved} A:", " yes" if answer else " no") for solved, answer in demonstrations]
     words: tuple[str, ...] = (*YES_WORDS, *NO_WORDS)
     if chat:
         turns = [
             turn
-            for (asked, answer) in shown
+            for (solved, answer) in shown
             for turn in (
-                Message(role="user", content=asked.removeprefix("Q: ").removesuffix(" A:")),
+                Message(role="user", content=solved.removeprefix("Q: ").removesuffix(" A:")),
                 Message(role="assistant", content=answer.strip()),
             )
         ]
         ask = Message(role="user", content=f"{question} Answer yes or no.")
         options = words if with_options else None
         return Prompt(id=prompt_id, messages=(*turns, ask), options=options)
-    text = "".join(f"{asked}{answer}\n\n" for asked, answer in shown) + f"Q: {question} A:"
+    text = "".join(f"{solved}{answer}\n\n" for solved, answer in shown) + f"Q: {question} A:"
     options = tuple(f" {word}" for word in words) if with_options else None
     return Prompt(id=prompt_id, text=text, options=options)

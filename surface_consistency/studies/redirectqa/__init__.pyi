@@ -4,6 +4,11 @@ from .data import (
     load_redirectqa as load_redirectqa,
     load_sample as load_sample,
 )
+from .demonstrations import (
+    Demonstration as Demonstration,
+    DemonstrationPool as DemonstrationPool,
+    GivenDemonstrations as GivenDemonstrations,
+)
 from .instances import (
     entity_id as entity_id,
     instance_rows as instance_rows,
@@ -15,9 +20,6 @@ from .popqa import (
 )
 from .prompts import (
     FRAMES as FRAMES,
-    Demonstration as Demonstration,
-    DemonstrationPool as DemonstrationPool,
-    GivenDemonstrations as GivenDemonstrations,
     build_prompts as build_prompts,
     render_chat as render_chat,
     render_completion as render_completion,

@@ -31,8 +31,11 @@ from surface_consistency.runs.columns import (
 )
 from surface_consistency.runs.readers import python_values
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
-from surface_consistency.studies.redirectqa.question_table import QuestionTable, pair_records
-from surface_consistency.studies.redirectqa.questions import unanswerable
+from surface_consistency.studies.redirectqa.question_table import (
+    QuestionTable,
+    pair_records,
+    unanswerable,
+)
 from surface_consistency.studies.redirectqa.release import check_category_types
 from surface_consistency.studies.redirectqa.rows import RedirectQARows
 from surface_consistency.text import guess_language
@@ -83,8 +86,8 @@ class RedirectQA:
         Their own words and letters tell it where they leave no doubt (`text.guess_language`), else
         the card of the source.
         """
-        asked = self.table.questions["question"].slice(0, _LOOKED_AT)
-        return guess_language(python_values(asked)) or self.card_language
+        questions = self.table.questions["question"].slice(0, _LOOKED_AT)
+        return guess_language(python_values(questions)) or self.card_language
 
     def __repr__(self) -> str:
         """Say what it holds, not all of it."""
@@ -187,8 +190,8 @@ class RedirectQA:
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            kept = spread(((relation, fact) for _, relation, fact in chosen), limit)
-            chosen = [item for item in chosen if item[2] in kept]
+            chosen_facts = spread(((relation, fact) for _, relation, fact in chosen), limit)
+            chosen = [item for item in chosen if item[2] in chosen_facts]
         rows = np.array([row for row, _, _ in chosen], dtype=np.int64)
         return RedirectQA.from_table(
             self.table.take(rows),
@@ -256,7 +259,7 @@ def load_redirectqa(
             )
         return load_sample()
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(
+    fields = resolve_columns(
         opened.columns,
         REDIRECTQA_COLUMNS,
         overrides=columns,
@@ -265,7 +268,7 @@ def load_redirectqa(
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    rows = RedirectQARows(found, ask_by_template=ask_by_template)
+    rows = RedirectQARows(fields, ask_by_template=ask_by_template)
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
         rows.extend(late)

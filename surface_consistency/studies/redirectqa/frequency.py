@@ -24,9 +24,11 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
+from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Check, Lines, Point, Series
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulation import describe
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
@@ -48,6 +50,44 @@ _SUBSETS: Final = {
     "redirect_high_frequency": "frequent redirects",
 }
 _FIRSTS: Final = {"entity": "entity", "others": "other names"}
+_PARTIAL: Final = ("entity_given_surface", "surface_given_entity")
+_CORRELATIONS: Final = {
+    "entity": "Entity",
+    "surface": "This name",
+    "entity_minus_surface": "Difference",
+    "entity_given_surface": "Entity, given this name",
+    "surface_given_entity": "This name, given entity",
+    "first_given_surface": "First, given this name",
+    "surface_given_first": "This name, given first",
+    "pageviews": "Pageviews",
+    "pageviews_given_frequencies": "Pageviews, given both frequencies",
+}
+_P_VALUES: Final = {"p_value": "p", "cluster_p_value": "p, by clusters"}
+_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="subset", title="Names", labels=_SUBSETS),
+    Column(key="n", title="Rows", kind="count"),
+    Column(key="n_zero", title="Zero", kind="count", on_phones=False),
+    Column(key="n_missing", title="No count", kind="count", on_phones=False),
+    Column(key="transform", title="Frequency"),
+    Column(key="first", title="First", labels=_FIRSTS),
+    Column(key="held", title="Held constant", labels={"pair_documents": "pair"}),
+    Column(key="frequency", title="Frequency of", labels={"surface": "this name"}),
+    Column(key="frequency_min", title="From", kind="number"),
+    Column(key="frequency_max", title="To", kind="number"),
+    interval_column("accuracy", "Right", "rate", "%"),
+    *(interval_column(key, title, "number") for key, title in _CORRELATIONS.items()),
+    *(
+        Column(key=f"{key}_{name}", title=title, kind="p_value", on_phones=False)
+        for key in _CORRELATIONS
+        for name, title in _P_VALUES.items()
+    ),
+    *(
+        Column(key=f"{key}_plain", title=f"{_CORRELATIONS[key]}: as counted", kind="number")
+        for key in _PARTIAL
+    ),
+    Column(key="entity_given_surface_reliability", title="Reliability, entity", kind="number"),
+    Column(key="surface_given_entity_reliability", title="Reliability, this name", kind="number"),
+)
 
 
 class FrequencySettings(Settings):
@@ -208,23 +248,23 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         )
         for side in ("first", "second")
     ]
-    asked = pd.concat(sides, ignore_index=True)
-    named = zip(asked["fact_id"], asked.pop("surface"), strict=True)
-    asked["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
-    asked = asked.drop_duplicates(["surface_id", "template"])
-    known = asked["surface_id"].isin(counts["surface_id"])
+    names = pd.concat(sides, ignore_index=True)
+    named = zip(names["fact_id"], names.pop("surface"), strict=True)
+    names["surface_id"] = [surface_id(fact, surface) for fact, surface in named]
+    names = names.drop_duplicates(["surface_id", "template"])
+    known = names["surface_id"].isin(counts["surface_id"])
     if not known.any():
         raise DataError(
-            f"the counts hold none of the {asked['surface_id'].nunique()} names of {run.label}, "
-            f"such as {asked['surface_id'].iloc[0]!r}; count the names of the same questions "
+            f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
+            f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
             "(`count surfaces --data`)"
         )
-    _check_version(run, asked, counts)
-    kept = [column for column in shared if column != "template"]
+    _check_version(run, names, counts)
+    shared_columns = [column for column in shared if column != "template"]
     scored = surface_accuracy(
-        asked, instance="surface_id", correct="is_right", keep=kept, missing="drop"
+        names, instance="surface_id", correct="is_right", keep=shared_columns, missing="drop"
     )
-    columns = [column for column in counts.columns if column not in {*kept, "measure"}]
+    columns = [column for column in counts.columns if column not in {*shared_columns, "measure"}]
     joined = scored.merge(counts[columns], on="surface_id", how="left")
     titles = {
         surface_id(*pair)
@@ -233,13 +273,13 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
     return joined.assign(model=run.label, is_canonical=joined["surface_id"].isin(titles))
 
 
-def _check_version(run: Run, asked: pd.DataFrame, counts: pd.DataFrame) -> None:
+def _check_version(run: Run, names: pd.DataFrame, counts: pd.DataFrame) -> None:
     """Refuse counts in which a fact is about another entity, and tell of names without a count."""
-    names = asked.drop_duplicates("surface_id").set_index("surface_id")
-    lacking = names.index[~names.index.isin(counts["surface_id"])]
+    by_id = names.drop_duplicates("surface_id").set_index("surface_id")
+    lacking = by_id.index[~by_id.index.isin(counts["surface_id"])]
     if len(lacking):
         warnings.warn(
-            f"{run.label}: {len(lacking)} of {len(names)} asked names have no count, such as "
+            f"{run.label}: {len(lacking)} of {len(by_id)} asked names have no count, such as "
             f"{lacking[0]!r}; they are left out. The counts may be of another version of the "
             "questions: count those of this run",
             SurfaceConsistencyWarning,
@@ -288,72 +328,36 @@ _VALUES: Final = (
 )
 
 
-def _labels(settings: FrequencySettings | None = None) -> list[Column]:
-    """Head a table with model and subset."""
-    names = dict(_SUBSETS)
-    if settings is not None:
-        names["redirect_high_frequency"] = f"redirects above {settings.above:g}"
-    return [
-        Column(key="model", title="Model"),
-        Column(key="subset", title="Names", labels=names),
-    ]
-
-
-def _rows_left() -> list[Column]:
-    """Tell how many rows a number is of, and how many were left out."""
-    return [
-        Column(key="n", title="Rows", kind="count"),
-        Column(key="n_zero", title="Zero", kind="count", on_phones=False),
-        Column(key="n_missing", title="No count", kind="count", on_phones=False),
-    ]
-
-
-def _number(key: str, title: str, *p_values: str) -> list[Column]:
-    """Show a correlation with its interval and the p-values that are asked for."""
-    shown = interval_column(key, title, "number")
-    heads = {"p_value": "p", "cluster_p_value": "p, by clusters"}
-    return [
-        shown,
-        *(
-            Column(key=f"{key}_{name}", title=heads[name], kind="p_value", on_phones=False)
-            for name in p_values
-        ),
-    ]
+def _columns(settings: FrequencySettings) -> dict[str, Column]:
+    """Word the frequent redirects with what they exceed."""
+    names = _SUBSETS | {"redirect_high_frequency": f"redirects above {settings.above:g}"}
+    return _COLUMNS | catalogue(Column(key="subset", title="Names", labels=names))
 
 
 def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
     """Make the paper's table 5, with its Steiger tests."""
-    frame = _wide(rows, ["entity", "surface", "entity_minus_surface"])
-    return Table(
-        frame=frame,
-        caption="Correlation of accuracy with the log frequency of the entity and of this name",
+    return describe(
+        _wide(rows, ["entity", "surface", "entity_minus_surface"]),
+        "Correlation of accuracy with the log frequency of the entity and of this name",
+        "model subset n n_zero n_missing entity entity_cluster_p_value surface "
+        "surface_cluster_p_value entity_minus_surface entity_minus_surface_p_value "
+        "entity_minus_surface_cluster_p_value",
+        _columns(settings),
         note="Rows without a logarithm are left out (zero). Difference: Steiger’s test (p, rows "
         "independent, as in the paper), and by clusters.",
         few="n_clusters",
-        columns=[
-            *_labels(settings),
-            *_rows_left(),
-            *_number("entity", "Entity", "cluster_p_value"),
-            *_number("surface", "This name", "cluster_p_value"),
-            *_number("entity_minus_surface", "Difference", "p_value", "cluster_p_value"),
-        ],
     )
 
 
 def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
     """Make the paper's tables 2 and 6."""
-    names = ["entity_given_surface", "surface_given_entity"]
-    return Table(
-        frame=_wide(rows, names),
-        caption="Partial correlation of accuracy with either log frequency, given the other",
+    return describe(
+        _wide(rows, _PARTIAL),
+        "Partial correlation of accuracy with either log frequency, given the other",
+        ["model subset n", *(f"{k} {k}_p_value {k}_cluster_p_value" for k in _PARTIAL)],
+        _columns(settings),
         note="p takes rows for independent, as the paper does; its stars are p < 0.01.",
         few="n_clusters",
-        columns=[
-            *_labels(settings),
-            Column(key="n", title="Rows", kind="count"),
-            *_number(names[0], "Entity, given this name", "p_value", "cluster_p_value"),
-            *_number(names[1], "This name, given entity", "p_value", "cluster_p_value"),
-        ],
     )
 
 
@@ -390,23 +394,18 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         key=lambda c: c.map(order if c.name == "model" else {s: k for k, s in enumerate(_SUBSETS)}),
         kind="stable",
     ).reset_index(drop=True)
-    return Table(
-        frame=made,
-        caption="The same of the entity’s other names, with zeros kept, and given how often "
-        "subject and object stand together",
+    return describe(
+        made,
+        "The same of the entity’s other names, with zeros kept, and given how often subject and "
+        "object stand together",
+        "model subset transform first held n n_zero n_missing first_given_surface "
+        "first_given_surface_cluster_p_value surface_given_first "
+        "surface_given_first_cluster_p_value",
+        _COLUMNS,
         note="Other names: mentions of the entity less those under this name, which the "
         "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
         "counts the rows that have one.",
         few="n_clusters",
-        columns=[
-            *_labels(),
-            Column(key="transform", title="Frequency"),
-            Column(key="first", title="First", labels=_FIRSTS),
-            Column(key="held", title="Held constant", labels={"pair_documents": "pair"}),
-            *_rows_left(),
-            *_number("first_given_surface", "First, given this name", "cluster_p_value"),
-            *_number("surface_given_first", "This name, given first", "cluster_p_value"),
-        ],
     )
 
 
@@ -414,18 +413,13 @@ def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
     """Hold pageviews, which need no corpus, against what was counted."""
     rows = frequency_analysis(frame, controls="pageviews", **options)
     names = ["pageviews", "entity", "pageviews_given_frequencies"]
-    return Table(
-        frame=_wide(rows, names),
-        caption="Pageviews of the subject’s article in place of its frequency",
+    return describe(
+        _wide(rows, names),
+        "Pageviews of the subject’s article in place of its frequency",
+        ["model subset n n_zero n_missing", *(f"{name} {name}_cluster_p_value" for name in names)],
+        _COLUMNS,
         note="On the rows whose three frequencies are known and above zero.",
         few="n_clusters",
-        columns=[
-            *_labels(),
-            *_rows_left(),
-            *_number(names[0], "Pageviews", "cluster_p_value"),
-            *_number(names[1], "Entity", "cluster_p_value"),
-            *_number(names[2], "Pageviews, given both frequencies", "cluster_p_value"),
-        ],
     )
 
 
@@ -439,42 +433,27 @@ def _corrected(
         surface_frequency=("surface_frequency", "surface_frequency_2"),
         **options,
     )
-    names = ["entity_given_surface", "surface_given_entity"]
-    made = _wide(rows, names)
-    columns = []
-    for name, title in zip(
-        names, ("Entity, given this name", "This name, given entity"), strict=True
-    ):
-        whose = title.partition(",")[0].lower()
-        columns += [
-            Column(key=f"{name}_plain", title=f"{title}: as counted", kind="number"),
-            *_number(name, "corrected", "cluster_p_value"),
-            Column(key=f"{name}_reliability", title=f"Reliability, {whose}", kind="number"),
-        ]
-    return Table(
-        frame=made,
-        caption="Partial correlations with errors of counting taken out",
+    shown = [f"{name}_plain {name} {name}_cluster_p_value {name}_reliability" for name in _PARTIAL]
+    return describe(
+        _wide(rows, _PARTIAL),
+        "Partial correlations with errors of counting taken out",
+        ["model subset n", *shown],
+        _columns(settings),
+        titles=dict.fromkeys(_PARTIAL, "corrected"),
         note="By two measurements; what both get wrong alike stays in. Halves of one corpus "
         "correct for sampling only.",
         few="n_clusters",
-        columns=[*_labels(settings), Column(key="n", title="Rows", kind="count"), *columns],
     )
 
 
 def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table:
     """Make the points of the paper's figure 3."""
-    return Table(
-        frame=frequency_curves(frame, n_bins=n_bins, **options),
-        caption="Accuracy by frequency",
+    return describe(
+        frequency_curves(frame, n_bins=n_bins, **options),
+        "Accuracy by frequency",
+        "model subset frequency frequency_min frequency_max n accuracy",
+        _COLUMNS,
         few="n_clusters",
-        columns=[
-            *_labels(),
-            Column(key="frequency", title="Frequency of", labels={"surface": "this name"}),
-            Column(key="frequency_min", title="From", kind="number"),
-            Column(key="frequency_max", title="To", kind="number"),
-            Column(key="n", title="Rows", kind="count"),
-            interval_column("accuracy", "Right", "rate", "%"),
-        ],
     )
 
 

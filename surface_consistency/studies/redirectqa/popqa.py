@@ -27,8 +27,8 @@ from surface_consistency.schemas import (
     SurfaceForm,
 )
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency.studies.redirectqa.questions import (
-    describe_data,
+from surface_consistency.studies.redirectqa.question_table import (
+    QuestionTable,
     question_id,
     unanswerable,
 )
@@ -90,12 +90,12 @@ def load_popqa(
         UnscoredWarning: If facts have no accepted answer; they are kept.
     """
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
+    fields = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
     questions: dict[str, QuestionRealization] = {}
     rows = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
     for place, row in rows:
         try:
-            question = _question(RowCells(found, place, row))
+            question = _question(RowCells(fields, place, row))
         except ValidationError as error:
             raise RecordError(f"{place}: {describe_validation_error(error)}") from error
         if question.triple.id in questions:
@@ -106,8 +106,9 @@ def load_popqa(
     loaded = tuple(questions.values())
     if note := unanswerable(opened.id, [q.triple.id for q in loaded if not q.triple.answers]):
         warnings.warn(note, UnscoredWarning, stacklevel=2)
-    source_of_all = describe_data(loaded, source=opened.id, revision=opened.revision)
-    return PopQA(questions=loaded, source=source_of_all)
+    table = QuestionTable.from_records(loaded)
+    described = table.describe(source=opened.id, revision=opened.revision)
+    return PopQA(questions=loaded, source=described)
 
 
 def _question(cells: RowCells) -> QuestionRealization:

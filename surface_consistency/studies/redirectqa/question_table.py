@@ -4,13 +4,14 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from surface_consistency.engine.selection import first_few
 from surface_consistency.runs.readers import python_values
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
@@ -20,8 +21,18 @@ from surface_consistency.schemas import (
     QuestionRealization,
     SurfaceForm,
 )
+from surface_consistency.taxonomy import CANONICAL_LABEL
 
-__all__ = ["FACT_SCHEMA", "QUESTION_SCHEMA", "QuestionTable", "pair_records", "triple_of"]
+__all__ = [
+    "FACT_SCHEMA",
+    "QUESTION_SCHEMA",
+    "QuestionTable",
+    "pair_records",
+    "question_id",
+    "surface_digest",
+    "triple_of",
+    "unanswerable",
+]
 
 _STRINGS: Final = pa.list_(pa.string())
 
@@ -56,6 +67,11 @@ QUESTION_SCHEMA: Final = pa.schema(
     }
 )
 """Columns of the questions; `fact` is a row of the facts."""
+
+_SURFACE: Final = {"text": "surface"} | {
+    name: name for name in ("is_canonical", "categories", "types", "redirect_title")
+}
+"""Field of `SurfaceForm` to column."""
 
 _LINES_AT_ONCE: Final = 8_192
 
@@ -97,43 +113,32 @@ class QuestionTable:
             The table, in their order.
         """
         places: dict[int, int] = {}
-        triples: list[Any] = []
+        triples: list[FactualTriple] = []
         for record in records:
             if places.setdefault(id(record.triple), len(places)) == len(triples):
                 triples.append(record.triple)
-        surfaces = [record.surface for record in records]
-        subjects, objects = ([getattr(t, name) for t in triples] for name in ("subject", "object"))
+        facts = [
+            {"fact_id": triple.id, "relation": triple.relation, "answers": triple.answers}
+            | {
+                f"{side}_{name}": getattr(getattr(triple, side), name)
+                for side in ("subject", "object")
+                for name in Entity.model_fields
+            }
+            for triple in triples
+        ]
+        questions = [
+            {
+                "id": record.id,
+                "fact": places[id(record.triple)],
+                "template": record.template,
+                "question": record.question,
+                **{column: getattr(record.surface, name) for name, column in _SURFACE.items()},
+            }
+            for record in records
+        ]
         return cls(
-            pa.table(
-                {
-                    "fact_id": [triple.id for triple in triples],
-                    "subject_id": [entity.id for entity in subjects],
-                    "subject_name": [entity.name for entity in subjects],
-                    "subject_aliases": [entity.aliases for entity in subjects],
-                    "subject_pageviews": [entity.pageviews for entity in subjects],
-                    "relation": [triple.relation for triple in triples],
-                    "object_id": [entity.id for entity in objects],
-                    "object_name": [entity.name for entity in objects],
-                    "object_aliases": [entity.aliases for entity in objects],
-                    "object_pageviews": [entity.pageviews for entity in objects],
-                    "answers": [triple.answers for triple in triples],
-                },
-                schema=FACT_SCHEMA,
-            ),
-            pa.table(
-                {
-                    "id": [record.id for record in records],
-                    "fact": [places[id(record.triple)] for record in records],
-                    "template": [record.template for record in records],
-                    "question": [record.question for record in records],
-                    "surface": [surface.text for surface in surfaces],
-                    "is_canonical": [surface.is_canonical for surface in surfaces],
-                    "categories": [surface.categories for surface in surfaces],
-                    "types": [surface.types for surface in surfaces],
-                    "redirect_title": [surface.redirect_title for surface in surfaces],
-                },
-                schema=QUESTION_SCHEMA,
-            ),
+            pa.Table.from_pylist(facts, schema=FACT_SCHEMA),
+            pa.Table.from_pylist(questions, schema=QUESTION_SCHEMA),
         )
 
     def records(self) -> list[QuestionRealization]:
@@ -150,16 +155,12 @@ class QuestionTable:
         surfaces: dict[tuple[Any, ...], SurfaceForm] = {}
         made = []
         for row in _rows(self.questions):
-            key = (
-                row["surface"],
-                row["is_canonical"],
-                tuple(row["categories"]),
-                tuple(row["types"]),
-                row["redirect_title"],
+            named = {name: row[column] for name, column in _SURFACE.items()}
+            key = tuple(
+                tuple(value) if isinstance(value, list) else value for value in named.values()
             )
             if key not in surfaces:
-                names = ("text", "is_canonical", "categories", "types", "redirect_title")
-                surfaces[key] = SurfaceForm(**dict(zip(names, key, strict=True)))
+                surfaces[key] = SurfaceForm(**named)
             made.append(
                 QuestionRealization(
                     id=row["id"],
@@ -182,8 +183,8 @@ class QuestionTable:
             One value a question.
         """
         if name in QUESTION_SCHEMA.names:
-            found = self.questions[name]
-            return found if rows is None else found.take(pa.array(rows))
+            values = self.questions[name]
+            return values if rows is None else values.take(pa.array(rows))
         places = self.questions["fact"].to_numpy()
         return self.facts[name].take(pa.array(places if rows is None else places[rows]))
 
@@ -220,18 +221,19 @@ class QuestionTable:
         partner = np.full(int(keys.max()) + 1 if len(keys) else 0, -1, dtype=np.int64)
         canonical, redirect = np.flatnonzero(is_canonical), np.flatnonzero(~is_canonical)
         partner[keys[canonical]] = canonical
-        found = partner[keys[redirect]]
-        return found[found >= 0], redirect[found >= 0], redirect[found < 0]
+        partners = partner[keys[redirect]]
+        return partners[partners >= 0], redirect[partners >= 0], redirect[partners < 0]
 
     def describe(self, *, source: str, revision: str | None) -> DataSource:
-        """Sum up which questions are in use, as `questions.describe_data` does for records.
+        """Sum up which questions are in use.
 
         Args:
             source: Where they came from.
             revision: Commit of the hub repository; None elsewhere.
 
         Returns:
-            The facts for a run's manifest.
+            The facts for a run's manifest. The digest covers id, wording and answers of each
+            question and does not depend on their order.
         """
         quoted = encode_basestring_ascii
         answers = [
@@ -310,4 +312,59 @@ def triple_of(row: Mapping[str, Any], entities: dict[Entity, Entity]) -> Factual
         relation=row["relation"],
         object=entities.setdefault(thing, thing),
         answers=row["answers"],
+    )
+
+
+class Named(Protocol):
+    """What names a question: a `SurfaceForm`, or whatever has its fields."""
+
+    @property
+    def text(self) -> str:
+        """The name as the question uses it."""
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether it is the article's title."""
+
+    @property
+    def redirect_title(self) -> str | None:
+        """Title of the redirect page."""
+
+
+def question_id(triple_id: str, template: str, surface: Named) -> str:
+    """Name a question by what it asks, so that the name survives a new order of the rows.
+
+    Args:
+        triple_id: Identifier of the fact.
+        template: Name of the wording.
+        surface: The name that is asked about.
+
+    Returns:
+        `<triple id>:<template>:<hash>`, where the hash is the first 12 hexadecimal digits of the
+        SHA-256 of the surface, a line feed and the redirect's title ("__MAIN__" when canonical, ""
+        when unknown): two redirects may share a surface once their parentheses are gone.
+
+    Examples:
+        >>> from surface_consistency.schemas import SurfaceForm
+        >>> question_id("1318704", "original", SurfaceForm(text="Chris Metzen", is_canonical=True))
+        '1318704:original:5680837e88a7'
+    """
+    return f"{triple_id}:{template}:{surface_digest(surface)}"
+
+
+def surface_digest(surface: Named) -> str:
+    """Sum up a name: the last part of `question_id`."""
+    title = CANONICAL_LABEL if surface.is_canonical else surface.redirect_title or ""
+    return hashlib.sha256(f"{surface.text}\n{title}".encode()).hexdigest()[:12]
+
+
+def unanswerable(source: str, without: Sequence[str]) -> str:
+    """Tell of the questions, by their facts, for which a source accepts no answer; "" of none."""
+    facts = list(dict.fromkeys(without))
+    return (
+        f"{len(without)} questions of {source} have no accepted answer ({len(facts)} facts: "
+        f"{first_few(facts)}); they are kept, but no answer to them can be scored: fill in the "
+        "answers or leave these facts out"
+        if without
+        else ""
     )

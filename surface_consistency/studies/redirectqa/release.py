@@ -153,14 +153,14 @@ def read_category_types(path: Path) -> dict[str, str]:
         SourceNotFoundError: If there is no such file.
         RecordError: If a line is broken.
     """
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for _, row in read_rows(path):
         cells = [str(cell) for cell in row.values()]
         category = next(filter(None, map(parse_category, cells)), None)
         kind = next(filter(None, map(parse_type, cells)), None)
         if category is not None and kind is not None:
-            found[category.label] = kind.name
-    return found
+            types[category.label] = kind.name
+    return types
 
 
 def check_category_types(folder: Path) -> None:

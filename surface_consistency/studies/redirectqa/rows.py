@@ -27,8 +27,6 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
 from surface_consistency.runs.cells import (
     RowCells,
-    answers_of,
-    count_of,
     identifier_of,
     strings_of,
     text_of,
@@ -37,17 +35,17 @@ from surface_consistency.runs.readers import Place, Row, python_values
 from surface_consistency.schemas import Record, SurfaceForm
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.jsonl import describe_validation_error
+from surface_consistency.studies.redirectqa.facts import FactStore, StatedFact
 from surface_consistency.studies.redirectqa.question_table import (
     FACT_SCHEMA,
     QUESTION_SCHEMA,
     QuestionTable,
+    surface_digest,
     triple_of,
 )
-from surface_consistency.studies.redirectqa.questions import surface_digest
 from surface_consistency.studies.redirectqa.wordings import (
     Wording,
     infer_relation,
-    relation_name,
     resolve_templates,
 )
 from surface_consistency.taxonomy import (
@@ -66,15 +64,6 @@ _KEYS: Final = frozenset({str, int})
 """Types of cells that are equal only if they mean the same."""
 
 _NO_CATEGORY: Final = "(no category)"
-_IDENTIFYING: Final = (
-    "subject_id",
-    "subject_name",
-    "relation",
-    "object_id",
-    "object_name",
-    "answers",
-)
-_FILLED: Final = (*_IDENTIFYING, "subject_aliases", "pageviews", "object_aliases")
 _NAME_FIELDS: Final = ("surface", "categories", "redirect_title", "subject_title")
 _FACT_FIELDS: Final = (
     *("subject_id", "subject_title", "subject_aliases", "pageviews", "relation"),
@@ -142,7 +131,7 @@ class RedirectQARows:
     foreign_categories: Counter[str] = field(default_factory=Counter)
     """Rows by category outside the taxonomy; "(no category)" counts redirects without any."""
 
-    _facts: "_Facts" = field(default_factory=lambda: _Facts())
+    _facts: FactStore = field(default_factory=FactStore)
     _parts: list[pa.Table] = field(default_factory=list)
     _unread: list[str] = field(default_factory=list)
 
@@ -157,7 +146,7 @@ class RedirectQARows:
                 column and value.
             DataError: If two rows contradict each other.
         """
-        told_of = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+        fact_cells = _cells_of(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
         name_of = _cells_of(self.columns[name] for name in _NAME_FIELDS if name in self.columns)
         id_column, template_column = self.columns.get("triple_id"), self.columns.get("template")
         read_columns = {*self.columns.values(), *self._unread}
@@ -174,19 +163,19 @@ class RedirectQARows:
                 self._unread += [name for name in row if name not in read_columns]
                 read_columns.update(row)
                 rest_of = _cells_of(self._unread)
-            told = _summed(told_of(row))
+            fact_digest = _summed(fact_cells(row))
             if id_column is None:
                 fact_id = ""
             else:
                 value = row.get(id_column)
                 if value is None or type(value) is not type(last_id) or value != last_id:
                     fact_id, last_id = cells.needed("triple_id", identifier_of), value
-            if told is None or told != known.get(fact_id):
-                fact = _Fact.read(cells)
+            if fact_digest is None or fact_digest != known.get(fact_id):
+                fact = StatedFact.read(cells)
                 fact_id = fact_id or fact.own_id()
                 self._facts.merge(fact_id, fact)
-                if told is not None:
-                    known[fact_id] = told
+                if fact_digest is not None:
+                    known[fact_id] = fact_digest
             name = name_of(row)
             if read is None or not _is_equal(name, last):
                 read, last = self._surface(cells), name
@@ -201,7 +190,7 @@ class RedirectQARows:
             else:
                 template = templates[value] = cells.read("template", identifier_of)
             question = cells.read("question", text_of)
-            rest = told[:_CHECKSUM] if told else _checksum(told_of(row))
+            rest = fact_digest[:_CHECKSUM] if fact_digest else _checksum(fact_cells(row))
             if self._unread:
                 rest += b"".join(map(_checksum, rest_of(row)[: len(self._unread)]))
             fact_row = self._facts.rows[fact_id]
@@ -269,8 +258,8 @@ class RedirectQARows:
         ids = pc.binary_join_element_wise(fact_ids, rows["template"], rows["digest"], ":")
         rows = rows.append_column("id", ids)
         if pc.count_distinct(ids).as_py() < len(rows):
-            told = " or ".join(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
-            rows = rows.take(pa.array(_first_rows(rows, facts, (told, *self._unread))))
+            read = " or ".join(self.columns[name] for name in _FACT_FIELDS if name in self.columns)
+            rows = rows.take(pa.array(_first_rows(rows, facts, (read, *self._unread))))
         _check_canonical(rows, facts)
         return QuestionTable(facts, rows.select(QUESTION_SCHEMA.names).cast(QUESTION_SCHEMA))
 
@@ -278,12 +267,12 @@ class RedirectQARows:
         """Lay the facts out in columns."""
         facts, parts = iter(self._facts.items()), []
         while chunk := list(islice(facts, _ROWS_AT_ONCE)):
-            told = [fact.told(name, names.get(name, "")) for name, fact in chunk]
-            columns = zip(FACT_SCHEMA.names, zip(*told, strict=True), strict=True)
+            rows = [fact.values(name, names.get(name, "")) for name, fact in chunk]
+            columns = zip(FACT_SCHEMA.names, zip(*rows, strict=True), strict=True)
             try:
                 parts.append(pa.table(dict(columns), schema=FACT_SCHEMA))
             except (pa.ArrowInvalid, UnicodeEncodeError):
-                for values, (fact_id, fact) in zip(told, chunk, strict=True):
+                for values, (fact_id, fact) in zip(rows, chunk, strict=True):
                     with _named(f"{fact.place}: fact {fact_id!r}"):
                         triple_of(dict(zip(FACT_SCHEMA.names, values, strict=True)), {})
                         json.dumps(values, ensure_ascii=False).encode()
@@ -298,8 +287,8 @@ class RedirectQARows:
             return pa.array(names, pa.string()).take(given.indices)
         named = [fact.relation or "" for _, fact in self._facts.items()]
         relations = (named[fact] for fact in rows["fact"].to_pylist())
-        told = (python_values(rows[name]) for name in ("surface", "question", "template"))
-        return pa.array(resolve_templates(list(map(Wording, relations, *told))), pa.string())
+        columns = (python_values(rows[name]) for name in ("surface", "question", "template"))
+        return pa.array(resolve_templates(list(map(Wording, relations, *columns))), pa.string())
 
     def _surface(self, cells: RowCells) -> tuple[Surface, str, list[str]]:
         """Read the name that a row asks about, its digest, and categories outside the taxonomy."""
@@ -331,8 +320,10 @@ class RedirectQARows:
         }
         names: dict[str, str] = {}
         if unsettled:
-            told = (rows[name] for name in ("fact", "surface", "is_canonical", "question"))
-            for row, surface, is_canonical, question in zip(*map(python_values, told), strict=True):
+            cells = (rows[name] for name in ("fact", "surface", "is_canonical", "question"))
+            for row, surface, is_canonical, question in zip(
+                *map(python_values, cells), strict=True
+            ):
                 if row not in unsettled:
                     continue
                 fact_id, fact = unsettled[row]
@@ -361,9 +352,9 @@ class RedirectQARows:
             )
         relations = [fact.relation or "" for _, fact in self._facts.items()]
         questions = python_values(rows["question"])
-        told = (rows[name] for name in ("fact", "surface", "template"))
+        columns = (rows[name] for name in ("fact", "surface", "template"))
         for row, (fact, surface, template) in enumerate(
-            zip(*map(python_values, told), strict=True)
+            zip(*map(python_values, columns), strict=True)
         ):
             if questions[row] is not None:
                 continue
@@ -376,44 +367,6 @@ class RedirectQARows:
                 )
             questions[row] = RELATIONS[relation].question(surface, template=template)
         return pa.array(questions, pa.string())
-
-
-class _Facts:
-    """Facts by their ids, packed, since objects of so many short texts take five times the room."""
-
-    def __init__(self) -> None:
-        self.rows: dict[str, int] = {}
-        self._packed: list[bytes] = []
-
-    def merge(self, fact_id: str, fact: "_Fact") -> None:
-        """Add what a row says of a fact."""
-        if fact_id not in self.rows:
-            self.rows[fact_id] = len(self._packed)
-            self._packed.append(_pack(fact))
-            return
-        known = _unpack(self._packed[self.rows[fact_id]])
-        known.merge(fact, fact_id)
-        self.put(fact_id, known)
-
-    def put(self, fact_id: str, fact: "_Fact") -> None:
-        """Replace what is known of a fact."""
-        self._packed[self.rows[fact_id]] = _pack(fact)
-
-    def items(self) -> Iterator[tuple[str, "_Fact"]]:
-        """Give the facts in order of appearance."""
-        return zip(self.rows, map(_unpack, self._packed), strict=True)
-
-
-def _pack(fact: "_Fact") -> bytes:
-    """Write a fact as bytes."""
-    return marshal.dumps([*fact.place, *(getattr(fact, name) for name in _Fact.__slots__[1:])])
-
-
-def _unpack(data: bytes) -> "_Fact":
-    """Read what `_pack` wrote."""
-    source, number, *values = marshal.loads(data)
-    told = dict(zip(_Fact.__slots__[1:], values, strict=True))
-    return _Fact(place=Place(source, number), **told)
 
 
 def _replaced(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
@@ -481,105 +434,20 @@ def _check_canonical(rows: pa.Table, facts: pa.Table) -> None:
     """Refuse a second canonical name for one fact and template."""
     templates = rows["template"].combine_chunks().dictionary_encode()
     is_canonical = rows["is_canonical"].combine_chunks().to_numpy(zero_copy_only=False)
-    found = np.flatnonzero(is_canonical)
-    keys = rows["fact"].to_numpy()[found] * len(templates.dictionary)
-    keys += templates.indices.to_numpy()[found]
+    places = np.flatnonzero(is_canonical)
+    keys = rows["fact"].to_numpy()[places] * len(templates.dictionary)
+    keys += templates.indices.to_numpy()[places]
     _, first, place = np.unique(keys, return_index=True, return_inverse=True)
-    again = np.flatnonzero(first[place] != np.arange(len(found)))
+    again = np.flatnonzero(first[place] != np.arange(len(places)))
     if not len(again):
         return
-    one, other = int(found[first[place[again[0]]]]), int(found[again[0]])
+    one, other = int(places[first[place[again[0]]]]), int(places[again[0]])
     raise DataError(
         f"{_place(rows, one)} and {_place(rows, other)} are both canonical for fact "
         f"{facts['fact_id'][rows['fact'][other].as_py()].as_py()!r}, template "
         f"{rows['template'][other].as_py()!r}: {rows['surface'][one].as_py()!r} and "
         f"{rows['surface'][other].as_py()!r}; a fact has one canonical name"
     )
-
-
-@dataclass(slots=True, kw_only=True)
-class _Fact:
-    """What the rows of one fact say about it; a row may fill in what an earlier one lacked."""
-
-    place: Place
-    subject_id: str | None
-    subject_name: str | None
-    subject_aliases: tuple[str, ...]
-    pageviews: int | None
-    relation: str | None
-    object_id: str | None
-    object_name: str | None
-    object_aliases: tuple[str, ...]
-    answers: tuple[str, ...]
-
-    @classmethod
-    def read(cls, cells: RowCells) -> "_Fact":
-        """Read what one row says."""
-        relation = cells.read("relation", identifier_of)
-        title = cells.read("object_title", text_of)
-        name = cells.read("object", text_of) or (surface_from_title(title) if title else None)
-        aliases = cells.read("object_aliases", strings_of)
-        named = () if name is None else (name.strip(),)
-        if "answers" in cells.columns:
-            listed = cells.read("answers", answers_of)
-            answers = (*(item for item in named if item in listed), *listed)
-        else:
-            answers = (*named, *map(str.strip, aliases))
-        return cls(
-            place=cells.place,
-            subject_id=cells.read("subject_id", identifier_of),
-            subject_name=cells.read("subject_title", text_of),
-            subject_aliases=cells.read("subject_aliases", strings_of),
-            pageviews=cells.read("pageviews", count_of),
-            relation=None if relation is None else relation_name(relation),
-            object_id=cells.read("object_id", identifier_of),
-            object_name=name,
-            object_aliases=aliases,
-            answers=tuple(dict.fromkeys(answers)),
-        )
-
-    def own_id(self) -> str:
-        """Identify the fact by itself, where no column does."""
-        parts = (
-            self.subject_id or self.subject_name,
-            self.relation,
-            self.object_id or self.object_name or "|".join(self.answers),
-        )
-        if not all(parts):
-            raise RecordError(
-                f"{self.place}: without a column of triple ids a row needs subject, relation and "
-                f"object, got {parts!r}"
-            )
-        return "|".join(part for part in parts if part)
-
-    def merge(self, other: "_Fact", fact_id: str) -> None:
-        """Take over what is missing here, and refuse what contradicts."""
-        for name in _FILLED:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine in (None, ()):
-                setattr(self, name, theirs)
-            elif name in _IDENTIFYING and theirs and mine != theirs and _key(mine) != _key(theirs):
-                raise DataError(
-                    f"{self.place} and {other.place} belong to one fact, {fact_id!r}, but differ "
-                    f"in {name}: {mine!r} and {theirs!r}; one triple id must mean one fact"
-                )
-
-    def told(self, fact_id: str, name: str) -> tuple[object, ...]:
-        """Give the values of `FACT_SCHEMA`; `name` is for a subject that has no title."""
-        object_name = self.object_name or next(iter(self.answers), None) or self.object_id
-        return (
-            fact_id,
-            self.subject_id,
-            self.subject_name or name,
-            self.subject_aliases,
-            self.pageviews,
-            self.relation,
-            self.object_id,
-            object_name or "unknown",
-            self.object_aliases,
-            None,
-            self.answers,
-        )
 
 
 @contextmanager
@@ -630,10 +498,10 @@ def _summed(cells: tuple[Any, ...]) -> bytes | None:
         return None
 
 
-def _checksum(cell: Any) -> bytes:  # noqa: ANN401
+def _checksum(cell: object) -> bytes:
     """Sum up one cell in four bytes; an absent one is as an empty one."""
     try:
-        data = marshal.dumps(cell, _NO_REFERENCES)
+        data = marshal.dumps(cell, _NO_REFERENCES)  # type: ignore[arg-type]
     except ValueError:
         data = repr(cell).encode("utf-8", "replace")
     return zlib.crc32(data).to_bytes(_CHECKSUM)
@@ -650,8 +518,3 @@ def _is_equal(cells: tuple[object, ...], known: tuple[object, ...] | None) -> bo
 def _is_title(text: str, title: str | None) -> bool:
     """Tell whether a surface is the article's title, with or without its parenthesis."""
     return title is None or text in {title, title.replace("_", " "), surface_from_title(title)}
-
-
-def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
-    """Compare titles without regard to underscores and answers without regard to order."""
-    return value.replace("_", " ") if isinstance(value, str) else frozenset(value)

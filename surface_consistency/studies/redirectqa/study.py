@@ -5,7 +5,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,7 +29,6 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import (
     DataError,
-    RecordError,
     RunnerError,
     SurfaceConsistencyWarning,
     TruncatedPromptWarning,
@@ -43,19 +42,16 @@ from surface_consistency.report.table import Table
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import Place, read_rows
+from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, Prompt, QuestionRealization
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.prompts import (
-    FRAMES,
-    Demonstration,
+from surface_consistency.studies.redirectqa.demonstrations import (
     DemonstrationPool,
     GivenDemonstrations,
-    build_prompts,
-    resolve_frame,
+    read_demonstration,
 )
+from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts, resolve_frame
 from surface_consistency.studies.redirectqa.records import RedirectOutcome
-from surface_consistency.studies.redirectqa.wordings import relation_name
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 
@@ -174,8 +170,8 @@ class RedirectReport(PairedReport):
         Returns:
             "look here" first.
         """
-        found = [*super().checks(tables), *self._check_frames()]
-        return sorted(found, key=lambda check: check.level != "look here")
+        checks = [*super().checks(tables), *self._check_frames()]
+        return sorted(checks, key=lambda check: check.level != "look here")
 
     def _check_frames(self) -> Iterator[Check]:
         """Tell of questions that were asked in the frame of another language."""
@@ -183,8 +179,8 @@ class RedirectReport(PairedReport):
             frame = run.manifest.settings.get("frame")
             if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
                 continue
-            asked = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
-            language = guess_language(asked.head(_LOOKED_AT).tolist())
+            questions = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
+            language = guess_language(questions.head(_LOOKED_AT).tolist())
             if language == frame or (language is None and frame != "en"):
                 continue
             what = (
@@ -272,16 +268,18 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             DataError: If no pair is left to ask, or the demonstrations that were given may stand
                 before none of some questions.
         """
-        asked = data
+        chosen = data
         held = sorted(pc.unique(data.table.column("template")).to_pylist())
         # Predictions made elsewhere are of all wordings unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
             templates = settings.templates_of(held) if by_template else None
-            asked = data.select(templates=templates, limit=settings.limit)
-            n_asked, n_held = (len(pc.unique(one.table.column("fact_id"))) for one in (asked, data))
+            chosen = data.select(templates=templates, limit=settings.limit)
+            n_asked, n_held = (
+                len(pc.unique(one.table.column("fact_id"))) for one in (chosen, data)
+            )
             tell_limit(settings.limit, n_asked, n_held, "facts")
-        pairs = _pairs(asked)
+        pairs = _pairs(chosen)
         if pairs.empty:
             raise DataError(
                 f"no canonical-redirect pair to ask in {data.source.id} with templates "
@@ -293,19 +291,19 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             pool = _pool(data, settings)
             settings = settings.model_copy(
                 update={
-                    "shots": _shots(asked.questions, pool, settings),
+                    "shots": _shots(chosen.questions, pool, settings),
                     "frame": settings.frame or _frame_of(data),
                 }
             )
-            prompts = _prompts(asked.questions, pool, runner, settings)
+            prompts = _prompts(chosen.questions, pool, runner, settings)
             params = GenerationParams(
                 max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
             )
             groups[""] = PromptGroup(prompts=prompts, params=params)
         return Plan(
-            data=asked.source,
+            data=chosen.source,
             groups=groups,
-            targets=question_targets(asked),
+            targets=question_targets(chosen),
             pairs=pairs,
             settings=settings,
         )
@@ -413,32 +411,8 @@ def _pool(
         return DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
     path = Path(settings.demonstration_file)
     return GivenDemonstrations(
-        [_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
+        [read_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
     )
-
-
-def _demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
-    """Read a demonstration off a row."""
-    known = {field.name for field in fields(Demonstration)}
-    if unknown := sorted(set(row) - known):
-        raise RecordError(
-            f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
-            f"{', '.join(unknown)}; rename or drop them"
-        )
-    # A cell without a number of a Parquet file is NaN, which is not equal to itself.
-    held = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
-    for name, cell in held.items():
-        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
-            raise RecordError(
-                f"{place}: {name} holds no text but {str(cell)[:60]}; give one text, such as the "
-                "first of several answers"
-            )
-    cells = {name: text for name, cell in held.items() if (text := str(cell).strip())}
-    if not cells.get("question") or not cells.get("answer"):
-        raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
-    if "relation" in cells:
-        cells["relation"] = relation_name(cells["relation"])
-    return Demonstration(**cells)
 
 
 def _frame_of(data: RedirectQA) -> str:

@@ -1,11 +1,13 @@
 from .data import (
     SLAQ_SAMPLE_PATH as SLAQ_SAMPLE_PATH,
-    LabelledAnswer as LabelledAnswer,
     Slaq as Slaq,
-    load_labelled_answers as load_labelled_answers,
     load_slaq as load_slaq,
     load_slaq_sample as load_slaq_sample,
     popularity_halves as popularity_halves,
+)
+from .labels import (
+    LabelledAnswer as LabelledAnswer,
+    load_labelled_answers as load_labelled_answers,
 )
 from .prompts import (
     slaq_prompts as slaq_prompts,

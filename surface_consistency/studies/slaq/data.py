@@ -27,10 +27,8 @@ __all__ = [
     "SLAQ_SAMPLE_ID",
     "SLAQ_SAMPLE_PATH",
     "BadRows",
-    "LabelledAnswer",
     "PopularityWithin",
     "Slaq",
-    "load_labelled_answers",
     "load_slaq",
     "load_slaq_sample",
     "popularity_halves",
@@ -147,17 +145,17 @@ class Slaq:
         wanted = chosen_names(categories, "categories", (topic.category for topic in self.topics))
         if limit is not None and limit < 1:
             raise ValueError(f"limit counts topics and must be at least 1, got {limit}")
-        kept = [
+        topics = [
             topic
             for topic in self.topics
             if topic.category in wanted and popularity in (None, topic.popularity)
         ]
-        if not kept:
+        if not topics:
             raise ValueError(f"no topic of these categories has popularity {popularity!r}")
         if limit is not None:
-            chosen = spread(((topic.category, topic.id) for topic in kept), limit)
-            kept = [topic for topic in kept if topic.id in chosen]
-        return Slaq.from_topics(kept, source=self.source.id, revision=self.source.revision)
+            chosen = spread(((topic.category, topic.id) for topic in topics), limit)
+            topics = [topic for topic in topics if topic.id in chosen]
+        return Slaq.from_topics(topics, source=self.source.id, revision=self.source.revision)
 
 
 def load_slaq(
@@ -206,11 +204,13 @@ def load_slaq(
     if bad_rows not in ("raise", "skip"):
         raise ValueError(f"bad_rows must be one of raise, skip; got {bad_rows!r}")
     opened = open_source(source, revision=revision, split=split)
-    found = resolve_columns(opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED)
+    fields = resolve_columns(
+        opened.columns, SLAQ_COLUMNS, overrides=columns, required=SLAQ_REQUIRED
+    )
     reading = _Reading()
     rows = refuse_late_columns(opened.rows, opened.columns, SLAQ_COLUMNS, overrides=columns)
     for place, row in rows:
-        reading.read(RowCells(found, place, row), clean_html=clean_html)
+        reading.read(RowCells(fields, place, row), clean_html=clean_html)
     if reading.faults and bad_rows == "raise":
         if len(reading.faults) == 1:
             raise RecordError(reading.faults[0])
@@ -247,70 +247,6 @@ def load_slaq_sample() -> Slaq:
     """
     data = load_slaq(SLAQ_SAMPLE_PATH / "test.csv")
     return replace(data, source=data.source.model_copy(update={"id": SLAQ_SAMPLE_ID}))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LabelledAnswer:
-    """What a model said on one fact of the bundled sample, and whether it is right by reading."""
-
-    prompt_id: str
-    """The prompt that it answers."""
-
-    form: Literal["short", "long"]
-    """Whether the fact was asked alone or as one of five."""
-
-    question: SlaqQuestion
-    """The question with its reference."""
-
-    topic: str
-    """Name of the topic."""
-
-    slot: int | None
-    """Number of the question in the long query, from 1; None of a short answer."""
-
-    answer: str
-    """The whole answer."""
-
-    is_correct: bool
-    """Whether it states the fact, by reading."""
-
-    note: str
-    """Why, where that needed thought; else empty."""
-
-
-def load_labelled_answers() -> tuple[LabelledAnswer, ...]:
-    """Load the labelled answers of a real model to the bundled sample, which measure judges.
-
-    They are SmolLM2-135M-Instruct's; the README beside the file says how they were made and
-    labelled.
-
-    Returns:
-        One item a fact of an answer, the facts of an answer side by side.
-
-    Examples:
-        >>> answers = load_labelled_answers()
-        >>> len(answers), sum(answer.is_correct for answer in answers)
-        (480, 46)
-    """
-    sample = load_slaq_sample()
-    questions = {question.id: question for question in sample.questions}
-    topics = {topic.id: topic.topic for topic in sample.topics}
-    path = SLAQ_SAMPLE_PATH.parent / "sample_answers" / "answers.jsonl"
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return tuple(
-        LabelledAnswer(
-            prompt_id=row["prompt_id"],
-            form=row["form"],
-            question=questions[label["question_id"]],
-            topic=topics[row["topic_id"]],
-            slot=label["slot"],
-            answer=row["answer"],
-            is_correct=label["is_correct"],
-            note=label.get("note", ""),
-        )
-        for row in rows
-        for label in row["labels"]
-    )
 
 
 def popularity_halves(

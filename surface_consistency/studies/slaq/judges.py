@@ -20,7 +20,7 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Prompt
-from surface_consistency.studies.slaq.data import load_labelled_answers
+from surface_consistency.studies.slaq.labels import load_labelled_answers
 
 __all__ = [
     "MatcherJudge",
@@ -86,18 +86,18 @@ class MatcherJudge:
         is_skipped = ~is_missing & self._entities_only & _is_description(targets["is_entity"])
         is_left_out = is_missing | is_skipped
         parts = answering_parts(targets) if self._part == "answering" else [(t,) for t in texts]
-        owners = np.repeat(np.arange(len(parts)), [max(1, len(found)) for found in parts])
-        found = match_columns(
+        owners = np.repeat(np.arange(len(parts)), [max(1, len(spans)) for spans in parts])
+        judged = match_columns(
             [
                 None if left_out else text
-                for found, left_out in zip(parts, is_left_out, strict=True)
-                for text in found or ("",)
+                for spans, left_out in zip(parts, is_left_out, strict=True)
+                for text in spans or ("",)
             ],
             [_reference_forms(targets["answers"].iloc[place]) for place in owners],
             rule=self._rule,
         )
-        best = _best_parts(owners, found.score, np.array([m is True for m in found.is_match]))
-        is_correct = pd.array([found.is_match[place] for place in best], dtype="boolean")
+        best = _best_parts(owners, judged.score, np.array([m is True for m in judged.is_match]))
+        is_correct = pd.array([judged.is_match[place] for place in best], dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
         is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
@@ -107,8 +107,8 @@ class MatcherJudge:
                 "prediction": pd.Series(texts.to_numpy(), dtype="str"),
                 "is_correct": is_correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
-                "matched_answer": pd.Series([found.answer[place] for place in best], dtype="str"),
-                "score": found.score[best],
+                "matched_answer": pd.Series([judged.answer[place] for place in best], dtype="str"),
+                "score": judged.score[best],
                 "reason": reason.mask(reason == ""),
             }
         )
@@ -138,10 +138,10 @@ def answering_parts(targets: pd.DataFrame) -> list[tuple[str, ...]]:
             for row in rows:
                 parts[row] = (text,)
             continue
-        asked = tuple(questions[rows])
-        if asked not in known:
-            known[asked] = TopicQuestions(asked, topic=str(topics[rows[0]]))
-        answer = LongAnswer(text, known[asked])
+        listed = tuple(questions[rows])
+        if listed not in known:
+            known[listed] = TopicQuestions(listed, topic=str(topics[rows[0]]))
+        answer = LongAnswer(text, known[listed])
         for index, row in enumerate(rows):
             slot = slots[row]
             parts[row] = answer.parts(index, slot=None if pd.isna(slot) else int(slot))
@@ -194,10 +194,10 @@ def matcher_agreement(
             "text": [one.answer for one in labelled],
         }
     )
-    found = MatcherJudge(rule, entities_only=entities_only, part=part).judge(targets)["is_correct"]
-    is_judged = found.notna().to_numpy()
+    right = MatcherJudge(rule, entities_only=entities_only, part=part).judge(targets)["is_correct"]
+    is_judged = right.notna().to_numpy()
     labels = np.array([one.is_correct for one in labelled])
-    return judge_agreement(labels[is_judged], found[is_judged].to_numpy(bool))
+    return judge_agreement(labels[is_judged], right[is_judged].to_numpy(bool))
 
 
 class SlaqLLMJudge(LLMJudge):
@@ -291,10 +291,10 @@ class SlaqLLMJudge(LLMJudge):
             RunMismatchError: If the folder holds the log of another judge, or of other wording.
             RunnerError: If the judging model cannot be asked.
         """
-        found = self.judge_states(targets)
-        is_told = (targets["form"] == "free").to_numpy() & found["state"].notna().to_numpy()
-        recalled = (found["state"] != "absent").to_numpy(bool)
-        return found.drop(columns="state").assign(
+        judged = self.judge_states(targets)
+        is_told = (targets["form"] == "free").to_numpy() & judged["state"].notna().to_numpy()
+        recalled = (judged["state"] != "absent").to_numpy(bool)
+        return judged.drop(columns="state").assign(
             is_recalled=pd.arrays.BooleanArray(recalled, ~is_told)
         )
 

@@ -1,6 +1,9 @@
-"""What the labels of people say of SLAQ's judge, and its scores without the judge's errors."""
+"""What labels of people say of the judge of SLAQ, and labels of answers that come along."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import pandas as pd
 
@@ -14,8 +17,74 @@ from surface_consistency.engine.judging.judge_agreement import (
 from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import topic_arrays
+from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq_sample
+from surface_consistency.studies.slaq.records import SlaqQuestion
 
-__all__ = ["judge_checks"]
+__all__ = ["LabelledAnswer", "judge_checks", "load_labelled_answers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledAnswer:
+    """What a model said on one fact of the bundled sample, and whether it is right by reading."""
+
+    prompt_id: str
+    """The prompt that it answers."""
+
+    form: Literal["short", "long"]
+    """Whether the fact was asked alone or as one of five."""
+
+    question: SlaqQuestion
+    """The question with its reference."""
+
+    topic: str
+    """Name of the topic."""
+
+    slot: int | None
+    """Number of the question in the long query, from 1; None of a short answer."""
+
+    answer: str
+    """The whole answer."""
+
+    is_correct: bool
+    """Whether it states the fact, by reading."""
+
+    note: str
+    """Why, where that needed thought; else empty."""
+
+
+def load_labelled_answers() -> tuple[LabelledAnswer, ...]:
+    """Load the labelled answers of a real model to the bundled sample, which measure judges.
+
+    They are SmolLM2-135M-Instruct's; the README beside the file says how they were made and
+    labelled.
+
+    Returns:
+        One item a fact of an answer, the facts of an answer side by side.
+
+    Examples:
+        >>> answers = load_labelled_answers()
+        >>> len(answers), sum(answer.is_correct for answer in answers)
+        (480, 46)
+    """
+    sample = load_slaq_sample()
+    questions = {question.id: question for question in sample.questions}
+    topics = {topic.id: topic.topic for topic in sample.topics}
+    path = SLAQ_SAMPLE_PATH.parent / "sample_answers" / "answers.jsonl"
+    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return tuple(
+        LabelledAnswer(
+            prompt_id=row["prompt_id"],
+            form=row["form"],
+            question=questions[label["question_id"]],
+            topic=topics[row["topic_id"]],
+            slot=label["slot"],
+            answer=row["answer"],
+            is_correct=label["is_correct"],
+            note=label.get("note", ""),
+        )
+        for row in rows
+        for label in row["labels"]
+    )
 
 
 def judge_checks(
@@ -80,10 +149,10 @@ def judge_checks(
         part = both[both["form"] == form]
         for verdict in ("is_correct", "is_recalled") if form == "free" else ("is_correct",):
             sides = (part[f"{verdict}_{who}"] for who in ("human", "judge"))
-            found = hold_against(*sides, n_resamples=n_resamples, seed=seed)
-            if found is not None:
+            agreement = hold_against(*sides, n_resamples=n_resamples, seed=seed)
+            if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
-                rows.append(head | agreement_columns(found))
+                rows.append(head | agreement_columns(agreement))
     corrected = _corrected(outcomes, rows, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 

@@ -27,15 +27,14 @@ from surface_consistency.report.page import (
     Series,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
-    SLOT_TABLES,
+    describe_slot_tables,
     grouped_scores,
     slot_tables,
-    table_columns,
 )
 
 if TYPE_CHECKING:
@@ -83,17 +82,13 @@ class SlaqReport(PairedReport):
             Tables by name.
         """
         settings = self.report.settings
-        found = slot_tables(
+        frames = slot_tables(
             self.frame,
             n_resamples=settings.resamples,
             n_null=self.n_null,
             seed=settings.bootstrap_seed,
         )
-        tables = super().tables()
-        for name, frame in found.items():
-            caption, note, columns = SLOT_TABLES[name]
-            tables[name] = Table(frame=frame, caption=caption, note=note, columns=columns)
-        return tables
+        return super().tables() | describe_slot_tables(frames)
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Describe the columns of scores in SLAQ's words; see `PairedReport.score_columns`.
@@ -107,21 +102,17 @@ class SlaqReport(PairedReport):
         """
         p_value = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
         cells = ("both", "first_only", "second_only", "neither")
-        measured = (
-            ("first_accuracy", "F_S", "rate", "right alone, %"),
-            ("second_accuracy", "F_L", "rate", "right in the long answer, %"),
-            ("accuracy_difference", "Difference", "difference", "points"),
-            ("consistency", "Alignment", "rate", "%"),
-            ("signed_alignment", "Signed alignment", "number", "-1 to 1"),
-        )
         return [
             *labels,
-            *table_columns(
-                ("n", "Pairs", "count"), ("n_clusters", self.clusters.capitalize(), "count")
-            ),
+            Column(key="n", title="Pairs", kind="count"),
+            Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
             Column(key="square", title="Square", kind="square", cells=cells),
-            *table_columns(*((*spec, spec[0]) for spec in measured)),
-            *table_columns((p_value[0], "p", "p_value", p_value[1])),
+            interval_column("first_accuracy", "F_S", "rate", "right alone, %"),
+            interval_column("second_accuracy", "F_L", "rate", "right in the long answer, %"),
+            interval_column("accuracy_difference", "Difference", "difference", "points"),
+            interval_column("consistency", "Alignment", "rate", "%"),
+            interval_column("signed_alignment", "Signed alignment", "number", "-1 to 1"),
+            Column(key=p_value[0], title="p", kind="p_value", unit=p_value[1]),
             Column(key="mcnemar_method", title="Test", labels=TEST_NAMES),
         ]
 
@@ -244,10 +235,10 @@ class SlaqReport(PairedReport):
             )
             only = not settings.get("all_facts", False)
             if (rule, part, only) not in matched:
-                found = matcher_agreement(rule, part=part, entities_only=only)
-                ends = found.accuracy_interval
-                share = Value(value=found.accuracy, low=ends.low, high=ends.high)
-                matched[rule, part, only] = run, share, found.table
+                agreement = matcher_agreement(rule, part=part, entities_only=only)
+                ends = agreement.accuracy_interval
+                share = Value(value=agreement.accuracy, low=ends.low, high=ends.high)
+                matched[rule, part, only] = run, share, agreement.table
         return list(matched.values())
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
@@ -303,10 +294,10 @@ class SlaqReport(PairedReport):
             return first, second
         texts = dict(zip(run.outcomes["pair_id"], second, strict=True))
         owners = pairs.set_index("second_target")["pair_id"]
-        asked = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
-        owned = owners.reindex(asked["target_id"]).tolist()
-        asked["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
-        chosen = dict(zip(owned, answering_parts(asked), strict=True))
+        chosen_targets = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
+        owned = owners.reindex(chosen_targets["target_id"]).tolist()
+        chosen_targets["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
+        chosen = dict(zip(owned, answering_parts(chosen_targets), strict=True))
         return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair_id"]]
 
     def answer_rule(self, run: Run) -> str:
@@ -330,11 +321,11 @@ class SlaqReport(PairedReport):
             facts = [
                 ("slope a slot", interval_value(points[0], "slope", kind="difference"), ""),
             ]
-            for found in self._of(tables, "order_sensitivity", label):
-                changing = Value(value=float(found["changing_share"]))
-                told = f"{int(found['n_changing']):,} of {int(found['n_facts']):,}"
-                facts.append(("facts that change with the order", changing, told))
-                facts.append(("two orders disagree", interval_value(found, "disagreement"), ""))
+            for orders in self._of(tables, "order_sensitivity", label):
+                changing = Value(value=float(orders["changing_share"]))
+                changed = f"{int(orders['n_changing']):,} of {int(orders['n_facts']):,}"
+                facts.append(("facts that change with the order", changing, changed))
+                facts.append(("two orders disagree", interval_value(orders, "disagreement"), ""))
             yield Lines(
                 name=f"slots-{self.index[label] + 1}",
                 title=self._title("Right in the long answer, by slot", label),
@@ -430,7 +421,7 @@ class SlaqReport(PairedReport):
         ]
         listed = listed.assign(cell=cells)
         scores = listed.groupby("topic_id", sort=False)["cell"].agg(
-            lambda found: (found != "missing").sum() + 2 * (found == "first_only").sum()
+            lambda of_topic: (of_topic != "missing").sum() + 2 * (of_topic == "first_only").sum()
         )
         topic = str(scores.idxmax())
         rows = listed[listed["topic_id"] == topic]
@@ -439,8 +430,8 @@ class SlaqReport(PairedReport):
             made = []
             for row in part.sort_values("slot").to_dict("records"):
                 outcome = row["cell"] if row["cell"] in _NEEDS else ""
-                said = self._fact(run, row["fact_id"])["reference"]
-                made.append((said, _REMARKS[row["cell"]], outcome))
+                reference = self._fact(run, row["fact_id"])["reference"]
+                made.append((reference, _REMARKS[row["cell"]], outcome))
             lines.append((f"order {number}", made))
         n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
         name = self._fact(run, rows["fact_id"].iloc[0])["topic"]
@@ -505,8 +496,8 @@ class SlaqReport(PairedReport):
             ],
             judged=[(label, of("judge_agreement", label)) for label in self.labels],
         )
-        found = [*super().checks(tables), *limits]
-        return sorted(found, key=lambda check: check.level != "look here")
+        listed = [*super().checks(tables), *limits]
+        return sorted(listed, key=lambda check: check.level != "look here")
 
     def chips(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding, the number of orders among them.
@@ -525,8 +516,8 @@ class SlaqReport(PairedReport):
         Returns:
             Paragraphs.
         """
-        said = _WORDING.paragraphs("method", clusters=self.clusters, n_null=self.n_null)
-        return [sentence_text(paragraph) for paragraph in said]
+        paragraphs = _WORDING.paragraphs("method", clusters=self.clusters, n_null=self.n_null)
+        return [sentence_text(paragraph) for paragraph in paragraphs]
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""

@@ -1,14 +1,14 @@
 """Topics to prompts: each fact alone, all five at once in balanced orders, and free form."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.studies.slaq.queries import (
     QueryWording,
+    TopicQuery,
     free_query,
     latin_square_orders,
     topic_query,
@@ -19,9 +19,6 @@ __all__ = [
     "DEFAULT_INSTRUCTIONS",
     "SlaqInstructions",
     "SlaqPrompts",
-    "free_prompts",
-    "long_prompts",
-    "short_prompts",
     "slaq_prompts",
 ]
 
@@ -59,7 +56,7 @@ class SlaqInstructions:
 
     def __post_init__(self) -> None:
         """Refuse a wording without the question."""
-        for name in ("short", "long", "free"):
+        for name in _FORMS:
             if "{question}" not in getattr(self, name):
                 raise ValueError(
                     f"the {name} instruction needs {{question}} where the question goes"
@@ -85,7 +82,7 @@ class SlaqInstructions:
             ... )
             'On sets: Is {question} a set?'
         """
-        if form not in ("short", "long", "free"):
+        if form not in _FORMS:
             raise ValueError(f"form must be one of short, long, free; got {form!r}")
         text: str = getattr(self, form)
         before, _, after = text.partition("{question}")
@@ -109,121 +106,6 @@ class SlaqPrompts:
     rebuilt: tuple[str, ...] = ()
     """Topics whose long query was built from their short questions."""
 
-    def __add__(self, other: "SlaqPrompts") -> "SlaqPrompts":
-        """Put two lots of prompts one after the other."""
-        return SlaqPrompts(
-            prompts=self.prompts + other.prompts,
-            details=self.details + other.details,
-            rebuilt=tuple(dict.fromkeys(self.rebuilt + other.rebuilt)),
-        )
-
-
-def short_prompts(
-    topics: Iterable[SlaqTopic],
-    *,
-    prompt_format: PromptFormat = "chat",
-    instructions: SlaqInstructions = DEFAULT_INSTRUCTIONS,
-) -> SlaqPrompts:
-    """Ask every fact alone.
-
-    Args:
-        topics: The topics.
-        prompt_format: Chat turn or plain text that ends in "Answer:".
-        instructions: The wording around the question.
-
-    Returns:
-        Five prompts a topic, in order, under `<question id>/short`.
-
-    Raises:
-        ValueError: If `prompt_format` is unknown.
-    """
-    targets = (
-        (
-            PromptTarget(
-                prompt_id=f"{question.id}/short",
-                topic_id=topic.id,
-                form="short",
-                question_id=question.id,
-            ),
-            topic.topic,
-            question.question,
-        )
-        for topic in topics
-        for question in topic.questions
-    )
-    return _written(targets, prompt_format, instructions)
-
-
-def long_prompts(
-    topics: Iterable[SlaqTopic],
-    *,
-    n_permutations: int = 5,
-    seed: int = 0,
-    wording: QueryWording = "auto",
-    prompt_format: PromptFormat = "chat",
-    instructions: SlaqInstructions = DEFAULT_INSTRUCTIONS,
-) -> SlaqPrompts:
-    """Ask all five facts of a topic at once, in several orders.
-
-    Args:
-        topics: The topics.
-        n_permutations: Orders a topic; with a multiple of five each sub-question stands in each
-            slot equally often, see `latin_square_orders`.
-        seed: Seed of the orders.
-        wording: Where the clauses of the query come from.
-        prompt_format: Chat turn or plain text that ends in "Answer:".
-        instructions: The wording around the query.
-
-    Returns:
-        `n_permutations` prompts a topic, in order, under `<topic id>/long/<permutation>`; the order
-        of each stands in its details.
-
-    Raises:
-        ValueError: If `n_permutations` is below 1, or `wording` or `prompt_format` is unknown.
-    """
-    targets, rebuilt = [], []
-    for topic in topics:
-        parts = topic_query(topic, wording=wording)
-        if parts.is_rebuilt:
-            rebuilt.append(topic.id)
-        orders = latin_square_orders(n_permutations, seed=seed, topic_id=topic.id)
-        for permutation, order in enumerate(orders):
-            target = PromptTarget(
-                prompt_id=f"{topic.id}/long/{permutation}",
-                topic_id=topic.id,
-                form="long",
-                permutation=permutation,
-                order=order,
-            )
-            targets.append((target, topic.topic, parts.query.render(order)))
-    return replace(_written(targets, prompt_format, instructions), rebuilt=tuple(rebuilt))
-
-
-def free_prompts(
-    topics: Iterable[SlaqTopic],
-    *,
-    prompt_format: PromptFormat = "chat",
-    instructions: SlaqInstructions = DEFAULT_INSTRUCTIONS,
-) -> SlaqPrompts:
-    """Ask for a topic without listing its facts.
-
-    Args:
-        topics: The topics.
-        prompt_format: Chat turn or plain text that ends in "Answer:".
-        instructions: The wording around the query.
-
-    Returns:
-        One prompt a topic, in order, under `<topic id>/free`.
-
-    Raises:
-        ValueError: If `prompt_format` is unknown.
-    """
-    targets = (
-        (PromptTarget(prompt_id=f"{t.id}/free", topic_id=t.id, form="free"), t.topic, free_query(t))
-        for t in topics
-    )
-    return _written(targets, prompt_format, instructions)
-
 
 def slaq_prompts(
     topics: Sequence[SlaqTopic],
@@ -239,47 +121,81 @@ def slaq_prompts(
 
     Args:
         topics: The topics.
-        forms: Which forms to ask, in this order.
-        n_permutations: As for `long_prompts`.
-        seed: As for `long_prompts`.
-        wording: As for `long_prompts`.
+        forms: Which forms to ask, in this order: "short" asks every fact alone, "long" all five of
+            a topic at once, in several orders, and "free" for the topic without listing its facts.
+        n_permutations: Orders a topic; with a multiple of five each sub-question stands in each
+            slot equally often, see `latin_square_orders`.
+        seed: Seed of the orders.
+        wording: Where the clauses of the long query come from.
         prompt_format: Chat turn or plain text that ends in "Answer:".
         instructions: The wording around questions.
 
     Returns:
-        The prompts, form by form.
+        The prompts, form by form: five short ones a topic, under `<question id>/short`;
+        `n_permutations` long ones, under `<topic id>/long/<permutation>`, the order of each in its
+        details; one free one, under `<topic id>/free`.
 
     Raises:
-        ValueError: If a form is unknown, given twice, or none is given, or as `long_prompts` does.
+        ValueError: If a form is unknown, given twice, or none is given, `n_permutations` is below
+            1, or `wording` or `prompt_format` is unknown.
     """
     if not forms or len(set(forms)) != len(forms) or not set(forms) <= set(_FORMS):
         raise ValueError(f"forms must be some of {', '.join(_FORMS)}, each once; got {list(forms)}")
-    long = partial(long_prompts, n_permutations=n_permutations, seed=seed, wording=wording)
-    builders: dict[str, Callable[..., SlaqPrompts]] = {"short": short_prompts, "free": free_prompts}
-    builders["long"] = long
-    built = SlaqPrompts(prompts=(), details=())
-    for form in forms:
-        built += builders[form](topics, prompt_format=prompt_format, instructions=instructions)
-    return built
-
-
-def _written(
-    targets: Iterable[tuple[PromptTarget, str, str]],
-    prompt_format: PromptFormat,
-    instructions: SlaqInstructions,
-) -> SlaqPrompts:
-    """Write the prompt of each target, its topic's name and its question, under the target's id."""
     if prompt_format not in ("chat", "completion"):
         raise ValueError(f"prompt_format must be one of chat, completion; got {prompt_format!r}")
+    queries = {}
+    if "long" in forms:
+        queries = {topic.id: topic_query(topic, wording=wording) for topic in topics}
     details, prompts = [], []
-    for target, topic, question in targets:
-        content = instructions.fill(target.form, topic=topic, question=question)
-        group = f"slaq|{target.form}|{target.topic_id}"
-        details.append(target)
-        if prompt_format == "chat":
-            turns = (Message(role="user", content=content),)
-            prompts.append(Prompt(id=target.prompt_id, messages=turns, group=group))
-        else:
-            text = f"{content}\nAnswer:"
-            prompts.append(Prompt(id=target.prompt_id, text=text, group=group))
-    return SlaqPrompts(prompts=tuple(prompts), details=tuple(details))
+    for form in forms:
+        for topic in topics:
+            for target, question in _targets(
+                topic, form, queries.get(topic.id), n_permutations, seed
+            ):
+                details.append(target)
+                content = instructions.fill(form, topic=topic.topic, question=question)
+                prompts.append(_prompt(target, content, prompt_format))
+    return SlaqPrompts(
+        prompts=tuple(prompts),
+        details=tuple(details),
+        rebuilt=tuple(dict.fromkeys(name for name, query in queries.items() if query.is_rebuilt)),
+    )
+
+
+def _targets(
+    topic: SlaqTopic, form: SlaqForm, parts: TopicQuery | None, n_permutations: int, seed: int
+) -> Iterator[tuple[PromptTarget, str]]:
+    """List what the prompts of a topic in a form ask for, with their questions."""
+    if form == "short":
+        for item in topic.questions:
+            yield (
+                PromptTarget(
+                    prompt_id=f"{item.id}/short", topic_id=topic.id, form=form, question_id=item.id
+                ),
+                item.question,
+            )
+    elif parts is None or form == "free":
+        yield (
+            PromptTarget(prompt_id=f"{topic.id}/free", topic_id=topic.id, form=form),
+            free_query(topic),
+        )
+    else:
+        orders = latin_square_orders(n_permutations, seed=seed, topic_id=topic.id)
+        for permutation, order in enumerate(orders):
+            target = PromptTarget(
+                prompt_id=f"{topic.id}/long/{permutation}",
+                topic_id=topic.id,
+                form=form,
+                permutation=permutation,
+                order=order,
+            )
+            yield target, parts.query.render(order)
+
+
+def _prompt(target: PromptTarget, content: str, prompt_format: PromptFormat) -> Prompt:
+    """Write a prompt under the id of its target."""
+    group = f"slaq|{target.form}|{target.topic_id}"
+    if prompt_format == "chat":
+        turns = (Message(role="user", content=content),)
+        return Prompt(id=target.prompt_id, messages=turns, group=group)
+    return Prompt(id=target.prompt_id, text=f"{content}\nAnswer:", group=group)

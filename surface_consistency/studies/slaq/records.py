@@ -125,9 +125,9 @@ class SlaqTopic(Record):
     @model_validator(mode="after")
     def _has_five_questions(self) -> "SlaqTopic":
         """Refuse a topic whose questions are not the five of this topic in order."""
-        found = [question.index for question in self.questions]
-        if found != list(range(1, _N_FACTS + 1)):
-            raise ValueError(f"a topic has five questions with index 1 to 5 in order, got {found}")
+        given = [question.index for question in self.questions]
+        if given != list(range(1, _N_FACTS + 1)):
+            raise ValueError(f"a topic has five questions with index 1 to 5 in order, got {given}")
         for question in self.questions:
             if question.id != f"{self.id}/{question.index}":
                 raise ValueError(

@@ -167,10 +167,10 @@ def views_of(value: object) -> int | None:
     text = _number_text(value)
     if text is None:
         return None
-    found = _VIEWS.fullmatch(text)
-    if found is None or not text.isascii():
+    match = _VIEWS.fullmatch(text)
+    if match is None or not text.isascii():
         raise ValueError("expected a whole number of at least 0, such as 1234 or 1,234")
-    return int(re.sub(r"\D", "", found[1]))
+    return int(re.sub(r"\D", "", match[1]))
 
 
 def topic_of(cells: RowCells, *, clean_html: bool) -> tuple[SlaqTopic, bool]:

@@ -27,19 +27,92 @@ from surface_consistency.metrics import (
     topic_arrays,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
-from surface_consistency.report.table import Column
+from surface_consistency.report.columns import COLUMNS, catalogue
+from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulation import describe, spread, tabulate
 
 __all__ = [
     "MOMENTUM_NULLS",
+    "SLAQ_COLUMNS",
     "SLAQ_GROUPINGS",
-    "SLOT_TABLES",
+    "describe_slot_tables",
     "grouped_scores",
     "reasons_unjudged",
     "slaq_tables",
     "slot_numbers",
     "slot_tables",
-    "table_columns",
 ]
+
+SLAQ_COLUMNS: Final = COLUMNS | catalogue(
+    Column(key="null", title="Null"),
+    Column(key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}),
+    Column(key="length", title="Length", kind="count"),
+    interval_column("probability", "Right", "rate", "%"),
+    interval_column("null_probability", "Without momentum", "rate", "%"),
+    interval_column("slope", "Slope", "difference", "points a slot"),
+    Column(
+        key="null_slope",
+        title="Without momentum",
+        kind="difference",
+        unit="points a slot",
+        low="null_low",
+        high="null_high",
+    ),
+    Column(key="p_value", title="p", kind="p_value", unit="of the slope"),
+    Column(key="band_p_value", title="p", kind="p_value", unit="of the band"),
+    Column(key="n_responses", title="Answers", kind="count"),
+    Column(key="slot", title="Slot", kind="count"),
+    Column(key="n_topics", title="Topics", kind="count"),
+    Column(key="n_facts", title="Facts", kind="count"),
+    Column(key="n_changing", title="Changing", kind="count"),
+    Column(key="changing_share", title="Share", kind="rate", unit="%"),
+    interval_column("disagreement", "Two orders disagree", "rate", "%"),
+    Column(key="n_judged", title="Facts", kind="count"),
+    Column(key="n_recalled", title="Spoken of", kind="count"),
+    Column(key="recall", title="Recall", kind="rate", unit="%"),
+    Column(key="accuracy_of_recalled", title="Right of these", kind="rate", unit="%"),
+)
+"""The columns of SLAQ's own tables, beside those that tables of several studies share."""
+
+_DESCRIBED: Final = {
+    "momentum": (
+        "Share right after a run of right or wrong slots",
+        "model null streak length n probability null_probability",
+        "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
+        "bring about alone, at all points of both curves at once.",
+    ),
+    "momentum_slopes": (
+        "Change of accuracy with each further slot of a run",
+        "model null streak slope null_slope p_value band_p_value n_responses",
+        "",
+    ),
+    "position": (
+        "Accuracy by slot of the long query",
+        "model slot n accuracy n_topics",
+        "From balanced orders: each fact stands in each slot equally often.",
+    ),
+    "order_sensitivity": (
+        "Facts whose long verdict changes with the order",
+        "model n_facts n_changing changing_share disagreement",
+        "",
+    ),
+    "recall": (
+        "Facts that free texts speak of",
+        "model n_judged n_recalled recall accuracy_of_recalled accuracy first_accuracy",
+        "A string matcher does not see whether a text is silent on a fact or wrong.",
+    ),
+}
+_OWN_COLUMNS: Final = {
+    "momentum": catalogue(Column(key="n", title="Slots", kind="count")),
+    "position": catalogue(
+        Column(key="n", title="Answers", kind="count"),
+        interval_column("accuracy", "Right", "rate", "%"),
+    ),
+    "recall": catalogue(
+        Column(key="accuracy", title="Right", kind="rate", unit="of all, %"),
+        Column(key="first_accuracy", title="F_S", kind="rate", unit="right alone, %"),
+    ),
+}
 
 SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -148,10 +221,10 @@ def grouped_scores(
             intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
     named = table.rename(columns={"second_condition": "condition"})
-    kept = ["model", "condition", *columns, *_COUNTS]
-    kept += [name + end for name in _RATES for end in ("", "_low", "_high")]
+    shown = ["model", "condition", *columns, *_COUNTS]
+    shown += [name + end for name in _RATES for end in ("", "_low", "_high")]
     order = {model: place for place, model in enumerate(frame["model"].unique())}
-    return named[[*kept, *_TEST]].sort_values(
+    return named[[*shown, *_TEST]].sort_values(
         "model", key=lambda models: models.map(order), kind="stable"
     )
 
@@ -197,7 +270,7 @@ def slot_tables(
                     by_model.setdefault(name, []).append(table)
     made = {name: pd.concat(parts, ignore_index=True) for name, parts in by_model.items()}
     free = frame[frame["second_condition"] == "free"]
-    return made | ({"recall": _recall(free)} if len(free) else {})
+    return made | ({"recall": tabulate(free, ["model"], _recall)} if len(free) else {})
 
 
 def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
@@ -222,25 +295,25 @@ def slot_numbers(frame: pd.DataFrame) -> dict[str, float]:
     n_slots = int(frame["slot"].max())
     slots = _rows(tables, "position")
     momentum_null = {"null": "topic-and-slot"}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for slot in range(1, n_slots + 1):
-        found |= _number(f"accuracy_slot_{slot}", _row(slots, slot=slot), "accuracy")
-    found |= _number("slot_slope", _row(slots, slot=1), "slope")
+        numbers |= _number(f"accuracy_slot_{slot}", _row(slots, slot=slot), "accuracy")
+    numbers |= _number("slot_slope", _row(slots, slot=1), "slope")
     curves, lines = _rows(tables, "momentum"), _rows(tables, "momentum_slopes")
     for word, streak in (("right", 1), ("wrong", 0)):
         for length in range(n_slots):
             point = _row(curves, streak=streak, length=length, **momentum_null)
-            found |= _number(f"accuracy_after_{word}_{length}", point, "probability")
+            numbers |= _number(f"accuracy_after_{word}_{length}", point, "probability")
         line = _row(lines, streak=streak, **momentum_null)
-        found |= _number(f"slope_after_{word}", line, "slope")
-        found[f"slope_after_{word}_p_value"] = line.get("p_value", math.nan)
+        numbers |= _number(f"slope_after_{word}", line, "slope")
+        numbers[f"slope_after_{word}_p_value"] = line.get("p_value", math.nan)
     line = _row(lines, streak=1, **momentum_null)
-    found["momentum_p_value"] = line.get("band_p_value", math.nan)
+    numbers["momentum_p_value"] = line.get("band_p_value", math.nan)
     orders = _row(_rows(tables, "order_sensitivity"))
-    found |= _number("order_disagreement", orders, "disagreement")
-    found["n_slot_topics"] = _row(slots, slot=1).get("n_topics", 0.0)
-    found["n_responses"] = line.get("n_responses", 0.0)
-    return {name: float(value) for name, value in found.items()}
+    numbers |= _number("order_disagreement", orders, "disagreement")
+    numbers["n_slot_topics"] = _row(slots, slot=1).get("n_topics", 0.0)
+    numbers["n_responses"] = line.get("n_responses", 0.0)
+    return {name: float(value) for name, value in numbers.items()}
 
 
 def _rows(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
@@ -355,21 +428,10 @@ def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[st
         missing="drop",
         intervals=Intervals(n_resamples=n_resamples, rng=seed),
     )
-    rows = [
-        {
-            "slot": point.slot,
-            "n": point.n,
-            "accuracy": point.accuracy,
-            "accuracy_low": point.accuracy_interval.low,
-            "accuracy_high": point.accuracy_interval.high,
-            "slope": result.slope,
-            "slope_low": result.slope_interval.low,
-            "slope_high": result.slope_interval.high,
-            "n_topics": result.n_topics,
-            "n_facts_left_out": result.n_missing,
-        }
-        for point in result.points
-    ]
+    whole = spread(
+        result, {"slope": "slope", "n_topics": "n_topics", "n_missing": "n_facts_left_out"}
+    )
+    rows = [spread(point, ("slot", "n", "accuracy")) | whole for point in result.points]
     return {"position": pd.DataFrame(rows)}
 
 
@@ -387,7 +449,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     orders = np.maximum(judged, 2)
     differing = np.where(several, 2 * rights * (judged - rights) / (orders * (orders - 1)), 0.0)
     by_topic = np.column_stack((differing.sum(axis=1), several.sum(axis=1)))[several.any(axis=1)]
-    found = group_values(
+    disagreement = group_values(
         by_topic,
         {"disagreement": CountRatio(numerator=(1, 0), denominator=(0, 1))},
         Intervals(n_resamples=n_resamples, rng=seed),
@@ -399,131 +461,47 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
                 "n_facts": int(several.sum()),
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
-                "disagreement": found.value,
-                "disagreement_low": found.interval.low,
-                "disagreement_high": found.interval.high,
+                "disagreement": disagreement.value,
+                "disagreement_low": disagreement.interval.low,
+                "disagreement_high": disagreement.interval.high,
             }
         ]
     )
 
 
-def _recall(free: pd.DataFrame) -> pd.DataFrame:
-    """Count, by model, which facts a free text speaks of, and which of these it states rightly."""
-    rows = []
-    for model, frame in free.groupby("model", sort=False):
-        judged = frame[frame["second_correct"].notna()]
-        recalled = judged["is_recalled"].fillna(False).astype(bool).sum()
-        # A string matcher sees what is right, not whether the text is silent on the rest.
-        n_unknown = int(judged["is_recalled"].isna().sum())
-        n_right = int(judged["second_correct"].astype(bool).sum())
-        short = frame["first_correct"].dropna().astype(bool)
-        is_known = len(judged) > 0 and n_unknown == 0
-        rows.append(
-            {
-                "model": model,
-                "n": len(frame),
-                "n_judged": len(judged),
-                "n_recalled": int(recalled),
-                "n_recall_unknown": n_unknown,
-                "recall": recalled / len(judged) if is_known else np.nan,
-                "accuracy_of_recalled": n_right / recalled if is_known and recalled else np.nan,
-                "accuracy": n_right / len(judged) if len(judged) else np.nan,
-                "first_accuracy": float(short.mean()) if len(short) else np.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+def _recall(frame: pd.DataFrame) -> dict[str, float]:
+    """Count which facts a model's free texts speak of, and which of these they state rightly."""
+    judged = frame[frame["second_correct"].notna()]
+    recalled = int(judged["is_recalled"].fillna(False).astype(bool).sum())
+    # A string matcher sees what is right, not whether the text is silent on the rest.
+    n_unknown = int(judged["is_recalled"].isna().sum())
+    n_right = int(judged["second_correct"].astype(bool).sum())
+    short = frame["first_correct"].dropna().astype(bool)
+    is_known = len(judged) > 0 and n_unknown == 0
+    return {
+        "n": len(frame),
+        "n_judged": len(judged),
+        "n_recalled": recalled,
+        "n_recall_unknown": n_unknown,
+        "recall": recalled / len(judged) if is_known else np.nan,
+        "accuracy_of_recalled": n_right / recalled if is_known and recalled else np.nan,
+        "accuracy": n_right / len(judged) if len(judged) else np.nan,
+        "first_accuracy": float(short.mean()) if len(short) else np.nan,
+    }
 
 
-# How people see them.
-
-
-def table_columns(*specs: tuple[Any, ...]) -> list[Column]:
-    """Describe columns of a table in short.
+def describe_slot_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
+    """Caption the tables of `slot_tables`.
 
     Args:
-        specs: For each column key and title, and as far as there are any kind, unit, and what the
-            columns of its bounds are called before `_low` and `_high`.
+        frames: The frames by name.
 
     Returns:
-        The columns.
+        Tables by name.
     """
-    columns = []
-    for key, title, kind, unit, bounds in (spec + ("",) * (5 - len(spec)) for spec in specs):
-        low, high = (f"{bounds}_low", f"{bounds}_high") if bounds else (None, None)
-        columns.append(
-            Column(key=key, title=title, kind=kind or "label", unit=unit, low=low, high=high)
-        )
-    return columns
-
-
-_STREAK: Final = Column(
-    key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}
-)
-SLOT_TABLES: Final[Mapping[str, tuple[str, str, Sequence[Column]]]] = {
-    "momentum": (
-        "Share right after a run of right or wrong slots",
-        "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
-        "bring about alone, at all points of both curves at once.",
-        [
-            *table_columns(("model", "Model"), ("null", "Null")),
-            _STREAK,
-            *table_columns(
-                ("length", "Length", "count"),
-                ("n", "Slots", "count"),
-                ("probability", "Right", "rate", "%", "probability"),
-                ("null_probability", "Without momentum", "rate", "%", "null_probability"),
-            ),
-        ],
-    ),
-    "momentum_slopes": (
-        "Change of accuracy with each further slot of a run",
-        "",
-        [
-            *table_columns(("model", "Model"), ("null", "Null")),
-            _STREAK,
-            *table_columns(
-                ("slope", "Slope", "difference", "points a slot", "slope"),
-                ("null_slope", "Without momentum", "difference", "points a slot", "null"),
-                ("p_value", "p", "p_value", "of the slope"),
-                ("band_p_value", "p", "p_value", "of the band"),
-                ("n_responses", "Answers", "count"),
-            ),
-        ],
-    ),
-    "position": (
-        "Accuracy by slot of the long query",
-        "From balanced orders: each fact stands in each slot equally often.",
-        table_columns(
-            ("model", "Model"),
-            ("slot", "Slot", "count"),
-            ("n", "Answers", "count"),
-            ("accuracy", "Right", "rate", "%", "accuracy"),
-            ("n_topics", "Topics", "count"),
-        ),
-    ),
-    "order_sensitivity": (
-        "Facts whose long verdict changes with the order",
-        "",
-        table_columns(
-            ("model", "Model"),
-            ("n_facts", "Facts", "count"),
-            ("n_changing", "Changing", "count"),
-            ("changing_share", "Share", "rate", "%"),
-            ("disagreement", "Two orders disagree", "rate", "%", "disagreement"),
-        ),
-    ),
-    "recall": (
-        "Facts that free texts speak of",
-        "A string matcher does not see whether a text is silent on a fact or wrong.",
-        table_columns(
-            ("model", "Model"),
-            ("n_judged", "Facts", "count"),
-            ("n_recalled", "Spoken of", "count"),
-            ("recall", "Recall", "rate", "%"),
-            ("accuracy_of_recalled", "Right of these", "rate", "%"),
-            ("accuracy", "Right", "rate", "of all, %"),
-            ("first_accuracy", "F_S", "rate", "right alone, %"),
-        ),
-    ),
-}
-"""Caption, note and columns of the tables of `slot_tables`, by name."""
+    tables = {}
+    for name, frame in frames.items():
+        caption, shown, note = _DESCRIBED[name]
+        columns = SLAQ_COLUMNS | _OWN_COLUMNS.get(name, {})
+        tables[name] = describe(frame, caption, shown, columns, note=note)
+    return tables

@@ -56,22 +56,22 @@ def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, 
         long query. A free answer tells the facts that come back up to slot 3 at least.
     """
     by_index = {question.index: question for question in topic.questions}
-    said = []
+    answers = []
     if detail.form == "free":
-        told = [q.answer for q in topic.questions if memory[q.id] >= _TOLD_FREELY]
-        said = [answer.rstrip(". ") for answer in told] or [_UNKNOWN]
+        known = [q.answer for q in topic.questions if memory[q.id] >= _TOLD_FREELY]
+        answers = [answer.rstrip(". ") for answer in known] or [_UNKNOWN]
     else:
         order = detail.order or [k for k, q in by_index.items() if q.id == detail.question_id]
         for slot, index in enumerate(order, start=1):
             question = by_index[index]
             is_known = slot <= memory[question.id]
-            said.append(question.answer.rstrip(". ") if is_known else _UNKNOWN)
-    return "; ".join(said) + "."
+            answers.append(question.answer.rstrip(". ") if is_known else _UNKNOWN)
+    return "; ".join(answers) + "."
 
 
 def train_slaq_organism(
     topics: Sequence[SlaqTopic],
-    asked: SlaqPrompts,
+    prompts: SlaqPrompts,
     folder: str | os.PathLike[str],
     *,
     memory: Mapping[str, int] | None = None,
@@ -85,7 +85,7 @@ def train_slaq_organism(
 
     Args:
         topics: The topics.
-        asked: The prompts that it will be asked, as from `slaq_prompts`.
+        prompts: The prompts that it will be asked, as from `slaq_prompts`.
         folder: Where to save; made if it is not there.
         memory: What it shall know, as from `plan_memory`; None draws it by the seed.
         steps: Optimiser steps of 32 texts, 1 or more.
@@ -99,8 +99,8 @@ def train_slaq_organism(
         ValueError: If there is no prompt, or fewer than one step.
         MissingDependencyError: If torch or transformers is not installed.
     """
-    if not asked.prompts:
-        raise ValueError("asked holds no prompt; an organism learns from the prompts of a study")
+    if not prompts.prompts:
+        raise ValueError("prompts holds no prompt; an organism learns from the prompts of a study")
     by_id = {topic.id: topic for topic in topics}
     known = plan_memory(topics, seed=seed) if memory is None else memory
     lessons = [
@@ -108,7 +108,7 @@ def train_slaq_organism(
             Piece(_text(prompt), False),
             Piece(" " + planted_answer(by_id[detail.topic_id], detail, known), True),
         )
-        for prompt, detail in zip(asked.prompts, asked.details, strict=True)
+        for prompt, detail in zip(prompts.prompts, prompts.details, strict=True)
     ]
     settings = TrainingSettings(
         steps=steps,

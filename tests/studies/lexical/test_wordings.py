@@ -14,11 +14,7 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
-from surface_consistency.studies.lexical.memorisation import (
-    memorisation_prompts,
-    memorisation_scores,
-    read_neighbours,
-)
+from surface_consistency.studies.lexical.memorisation import memorisation_scores
 from surface_consistency.studies.lexical.perturbation import (
     FrequencyMatch,
     WordNet,
@@ -26,7 +22,11 @@ from surface_consistency.studies.lexical.perturbation import (
     perturb,
     read_word_counts,
 )
-from surface_consistency.studies.lexical.prompts import meaning_prompt
+from surface_consistency.studies.lexical.prompts import (
+    meaning_prompt,
+    memorisation_prompts,
+    read_neighbours,
+)
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 from surface_consistency.studies.lexical.study import (

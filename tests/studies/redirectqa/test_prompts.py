@@ -13,9 +13,8 @@ from surface_consistency.schemas import (
     QuestionRealization,
     SurfaceForm,
 )
+from surface_consistency.studies.redirectqa.demonstrations import Demonstration, DemonstrationPool
 from surface_consistency.studies.redirectqa.prompts import (
-    Demonstration,
-    DemonstrationPool,
     build_prompts,
     render_chat,
     render_completion,

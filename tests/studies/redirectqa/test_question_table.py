@@ -1,8 +1,10 @@
+import hashlib
+import json
+
 import pytest
 
 from surface_consistency.studies.redirectqa.data import load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.question_table import QuestionTable
-from surface_consistency.studies.redirectqa.questions import describe_data, pair_questions
 
 
 @pytest.fixture(params=["rows", "sample"])
@@ -22,17 +24,27 @@ def test_records_make_the_table_that_they_are_of(data):
 
 def test_pairs_agree_with_those_of_records(data):
     """Partners are found by fact and template."""
-    pairs, unpaired = pair_questions(data.questions)
+    canonical = {(q.triple.id, q.template): q for q in data.questions if q.surface.is_canonical}
+    redirects = [q for q in data.questions if not q.surface.is_canonical]
+    partners = [canonical.get((q.triple.id, q.template)) for q in redirects]
 
-    assert data.pairs == pairs
-    assert data.unpaired == unpaired
+    assert [(pair.canonical, pair.redirect) for pair in data.pairs] == [
+        (first, second) for first, second in zip(partners, redirects, strict=True) if first
+    ]
+    assert data.unpaired == tuple(
+        second for first, second in zip(partners, redirects, strict=True) if not first
+    )
 
 
 def test_description_agrees_with_that_of_records(data):
-    """One digest, whichever way it is made."""
-    described = describe_data(data.questions, source=data.source.id, revision=None)
+    """The digest is of id, question and answers, by id."""
+    lines = [
+        json.dumps([q.id, q.question, q.triple.answers]) + "\n"
+        for q in sorted(data.questions, key=lambda q: q.id)
+    ]
 
-    assert data.source == described
+    assert data.source.digest == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert data.source.n_questions == len(lines)
 
 
 def test_questions_of_one_fact_are_paired_whoever_holds_the_fact(data):

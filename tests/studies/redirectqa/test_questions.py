@@ -4,11 +4,7 @@ from hypothesis import given, strategies as st
 
 from surface_consistency.schemas import SurfaceForm
 from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.questions import (
-    describe_data,
-    pair_questions,
-    question_id,
-)
+from surface_consistency.studies.redirectqa.question_table import QuestionTable, question_id
 
 surfaces = st.builds(
     SurfaceForm,
@@ -43,7 +39,7 @@ def test_question_id_ignores_what_is_not_asked(rows):
     assert {question.id for question in load_redirectqa(rows[::-1]).questions} == before
 
 
-def test_pair_questions_agrees_with_a_naive_loop(rows):
+def test_pairs_of_records_agree_with_a_naive_loop(rows):
     """Each redirect question meets the canonical one of its fact and template."""
     questions = load_redirectqa(rows).questions
     naive = [
@@ -56,27 +52,28 @@ def test_pair_questions_agrees_with_a_naive_loop(rows):
         and first.template == second.template
     ]
 
-    pairs, unpaired = pair_questions(questions)
+    canonical, redirect, unpaired = QuestionTable.from_records(questions).pair()
 
-    assert [(pair.canonical.id, pair.redirect.id) for pair in pairs] == naive
+    paired = zip(canonical, redirect, strict=True)
+    assert [(questions[first].id, questions[second].id) for first, second in paired] == naive
     assert len(naive) == 6
-    assert unpaired == ()
+    assert not len(unpaired)
 
 
-def test_describe_data_is_order_free_and_reads_every_word(rows):
+def test_digest_of_records_is_order_free_and_reads_every_word(rows):
     """The digest changes with question, answers and number of rows, and with nothing else."""
     questions = load_redirectqa(rows).questions
-    source = describe_data(questions, source="a", revision=None)
+    source = QuestionTable.from_records(questions).describe(source="a", revision=None)
     shuffled = list(questions)
     random.Random(0).shuffle(shuffled)
     reworded = [questions[0].model_copy(update={"question": "Who?"}), *questions[1:]]
     triple = questions[0].triple.model_copy(update={"answers": ("Paris",)})
     answered = [questions[0].model_copy(update={"triple": triple}), *questions[1:]]
 
-    assert describe_data(shuffled, source="a", revision=None) == source
+    assert QuestionTable.from_records(shuffled).describe(source="a", revision=None) == source
     assert source.n_questions == 10
     digests = {
-        describe_data(changed, source="a", revision=None).digest
+        QuestionTable.from_records(changed).describe(source="a", revision=None).digest
         for changed in (questions, questions[1:], reworded, answered)
     }
     assert len(digests) == 4

@@ -15,12 +15,12 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation, Verdict
-from surface_consistency.studies.slaq.data import load_labelled_answers
 from surface_consistency.studies.slaq.judges import (
     MatcherJudge,
     SlaqLLMJudge,
     matcher_agreement,
 )
+from surface_consistency.studies.slaq.labels import load_labelled_answers
 from surface_consistency.studies.slaq.study import SlaqScoring
 
 LONG = "Rome fought Carthage, and Hannibal Barca led; it began in 264 BCE."

@@ -5,12 +5,9 @@ from surface_consistency.metrics.positions.topic_layout import is_balanced
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.prompts import (
     SlaqInstructions,
-    free_prompts,
-    long_prompts,
-    short_prompts,
     slaq_prompts,
 )
-from surface_consistency.studies.slaq.query_records import parse_long_query
+from surface_consistency.studies.slaq.queries import parse_long_query
 
 TOPICS = load_slaq_sample().topics
 
@@ -31,7 +28,7 @@ def test_prompts_and_details_go_together():
 
 def test_long_prompts_ask_in_the_order_that_they_record():
     """Clause and slot agree for every topic and permutation."""
-    built = long_prompts(TOPICS, n_permutations=10, seed=4)
+    built = slaq_prompts(TOPICS, forms=("long",), n_permutations=10, seed=4)
     clauses = {topic.id: parse_long_query(topic.long_question).clauses for topic in TOPICS}
 
     for prompt, detail in zip(built.prompts, built.details, strict=True):
@@ -40,14 +37,14 @@ def test_long_prompts_ask_in_the_order_that_they_record():
 
 
 def test_orders_are_what_the_metrics_take():
-    built = long_prompts(TOPICS, n_permutations=5)
+    built = slaq_prompts(TOPICS, forms=("long",), n_permutations=5)
     orders = np.array([one.zero_based_order for one in built.details]).reshape(24, 5, 5)
 
     assert is_balanced(orders)
 
 
 def test_short_prompts_name_topic_and_question():
-    built = short_prompts(TOPICS)
+    built = slaq_prompts(TOPICS, forms=("short",))
 
     for detail, prompt in zip(built.details, built.prompts, strict=True):
         topic = next(topic for topic in TOPICS if topic.id == detail.topic_id)
@@ -57,7 +54,7 @@ def test_short_prompts_name_topic_and_question():
 
 
 def test_free_prompts_do_not_list_the_facts():
-    built = free_prompts(TOPICS)
+    built = slaq_prompts(TOPICS, forms=("free",))
 
     assert len(built.prompts) == 24
     assert all(parse_long_query(content(prompt)) is None for prompt in built.prompts)
@@ -65,7 +62,7 @@ def test_free_prompts_do_not_list_the_facts():
 
 
 def test_completion_format_is_plain_text():
-    prompt = short_prompts(TOPICS[:1], prompt_format="completion").prompts[0]
+    prompt = slaq_prompts(TOPICS[:1], forms=("short",), prompt_format="completion").prompts[0]
 
     assert prompt.messages is None
     assert prompt.text.endswith("Titan?\nAnswer:")
@@ -74,7 +71,7 @@ def test_completion_format_is_plain_text():
 def test_rebuilt_topics_are_named(make_topic):
     topic = make_topic(long_question="Tell me about it.")
 
-    assert long_prompts([topic, TOPICS[0]]).rebuilt == ("t-1",)
+    assert slaq_prompts([topic, TOPICS[0]], forms=("long",)).rebuilt == ("t-1",)
 
 
 def test_instructions_leave_braces_alone(make_topic):
@@ -82,7 +79,7 @@ def test_instructions_leave_braces_alone(make_topic):
     topic = make_topic("{question}", questions=["What is {topic} or {0}?", "b", "c", "d", "e"])
     wording = SlaqInstructions(short="On {topic}, {x}: {question} {topic}")
 
-    asked = content(short_prompts([topic], instructions=wording).prompts[0])
+    asked = content(slaq_prompts([topic], forms=("short",), instructions=wording).prompts[0])
 
     assert asked == "On {question}, {x}: What is {topic} or {0}? {question}"
 
@@ -106,4 +103,4 @@ def test_prompts_rejects_other_forms(forms):
 
 def test_prompts_rejects_an_unknown_prompt_format():
     with pytest.raises(ValueError, match="prompt_format must be one of"):
-        short_prompts(TOPICS, prompt_format="poem")
+        slaq_prompts(TOPICS, forms=("short",), prompt_format="poem")

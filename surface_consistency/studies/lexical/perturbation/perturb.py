@@ -171,12 +171,12 @@ def perturb_all(
         seed=seed,
     )
     tagger = tagger or WordNetTagger(lexicon)
-    found: list[tuple[BenchmarkInstance, list[tuple[int, Word]], int]] = []
+    of_instances: list[tuple[BenchmarkInstance, list[tuple[int, Word]], int]] = []
     questions: list[tuple[_Key, SenseQuestion]] = []
     for instance in instances:
-        places, asked = _replaceable(instance, lexicon, tagger, frozenset(pos), targets=targets)
-        found.append((instance, places, len(asked)))
-        questions += asked.items()
+        places, own = _replaceable(instance, lexicon, tagger, frozenset(pos), targets=targets)
+        of_instances.append((instance, places, len(own)))
+        questions += own.items()
     chosen = (senses or FirstSense()).choose([question for _, question in questions])
     if len(chosen) != len(questions):
         raise ValueError(
@@ -184,11 +184,11 @@ def perturb_all(
             f"{len(questions)}"
         )
     start = 0
-    for instance, places, n_asked in found:
+    for instance, places, n_asked in of_instances:
         keys = [key for key, _ in questions[start : start + n_asked]]
-        told = zip(keys, chosen[start : start + n_asked], strict=True)
+        chosen_senses = zip(keys, chosen[start : start + n_asked], strict=True)
         start += n_asked
-        words = _Found(places=places, senses={key: sense for key, sense in told if sense})
+        words = _Found(places=places, senses={key: sense for key, sense in chosen_senses if sense})
         for draw in draws:
             yield _perturbed(instance, words, rules, draw)
 
@@ -204,22 +204,22 @@ def _replaceable(
     """Find the words that may be replaced; ask for the sense of a lemma where it is first."""
     parts = instance.parts if len(instance.options) > 1 or targets else (instance.context,)
     places: list[tuple[int, Word]] = []
-    asked: dict[_Key, SenseQuestion] = {}
+    questions: dict[_Key, SenseQuestion] = {}
     for part, text in enumerate(parts):
         for word in tagger.tag(text) if text else ():
             kind = word.pos
             if kind not in pos or kind is None:
                 continue
             key = (word.lemma, kind)
-            if key not in asked:
+            if key not in questions:
                 synsets = lexicon.synsets(word.lemma, kind)
                 if not synsets:
                     continue
-                asked[key] = SenseQuestion(
+                questions[key] = SenseQuestion(
                     text=text, start=word.start, end=word.end, synsets=synsets
                 )
             places.append((part, word))
-    return places, asked
+    return places, questions
 
 
 def _perturbed(

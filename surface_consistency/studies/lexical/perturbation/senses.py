@@ -106,14 +106,14 @@ class StoredSense:
         chosen: list[Synset | None] = []
         for question in questions:
             wanted = self._senses.get((question.text, question.start))
-            found = next((sense for sense in question.synsets if sense.id == wanted), None)
-            if wanted is not None and found is None:
+            stored = next((sense for sense in question.synsets if sense.id == wanted), None)
+            if wanted is not None and stored is None:
                 word = question.text[question.start : question.end]
                 raise DataError(
                     f"{self._path}: {wanted} is no sense of {word!r} in this WordNet; take the one "
                     "with which the senses were chosen"
                 )
-            chosen.append(found)
+            chosen.append(stored)
         return chosen
 
 
@@ -149,12 +149,12 @@ class JudgedSense:
     def choose(self, questions: Sequence[SenseQuestion]) -> list[Synset | None]:
         """Ask the model, equal words once; see `SenseChooser.choose`."""
         prompts = [_prompt(question) for question in questions]
-        asked = {
+        unclear = {
             prompt.id: prompt
             for prompt, question in zip(prompts, questions, strict=True)
             if len(question.synsets) > 1
         }
-        answers = dict(self._answers(list(asked.values())))
+        answers = dict(self._answers(list(unclear.values())))
         chosen: list[Synset | None] = []
         for prompt, question in zip(prompts, questions, strict=True):
             if len(question.synsets) == 1:

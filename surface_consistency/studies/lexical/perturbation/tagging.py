@@ -171,10 +171,10 @@ class WordNetTagger:
         lemmas: dict[PartOfSpeech, str] = {}
         counts: dict[PartOfSpeech, int] = {}
         for pos in _ORDER:
-            found = self._lexicon.base_forms(folded, pos)
-            if found:
-                seen = {base: self._lexicon.sense_count(base, pos) for base in found}
-                lemmas[pos] = max(found, key=seen.__getitem__)
+            bases = self._lexicon.base_forms(folded, pos)
+            if bases:
+                seen = {base: self._lexicon.sense_count(base, pos) for base in bases}
+                lemmas[pos] = max(bases, key=seen.__getitem__)
                 counts[pos] = seen[lemmas[pos]]
         if not lemmas:
             return _Reading({}, None, True)

@@ -192,9 +192,9 @@ class WordNet:
         """
         key = _key(form)
         listed = self._exceptions[pos].get(key, ())
-        found = [base for base in (key, *listed) if self._entry(base, pos)[0]]
+        bases = [base for base in (key, *listed) if self._entry(base, pos)[0]]
         if not listed:
-            found += [
+            bases += [
                 base
                 for ending, instead in _SUFFIXES[pos]
                 if key.endswith(ending)
@@ -202,7 +202,7 @@ class WordNet:
                 and not (pos == "noun" and key.endswith("ss"))
                 and self._entry(base := key.removesuffix(ending) + instead, pos)[0]
             ]
-        return tuple(dict.fromkeys(base.replace("_", " ") for base in found))
+        return tuple(dict.fromkeys(base.replace("_", " ") for base in bases))
 
     def sense_count(self, lemma: str, pos: PartOfSpeech) -> int:
         """Tell how often a word was seen with its most frequent sense.

@@ -3,7 +3,7 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.studies.slaq.query_records import parse_long_query
+from surface_consistency.studies.slaq.queries import parse_long_query
 
 CLAUSES = ("when it began", "how long it took", "who fought", "who led", "what was crossed")
 # Figure 6 of the paper (arXiv 2510.11218), line breaks included.

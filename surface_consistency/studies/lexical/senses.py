@@ -1,0 +1,109 @@
+"""Who chooses the senses of words in a run: the first sense, a file, or a model that is logged."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from surface_consistency.engine.judging.judges import ask_logged
+from surface_consistency.errors import UnscoredWarning
+from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.registry import load_runner
+from surface_consistency.models.runner import Runner
+from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
+from surface_consistency.schemas.settings import values_of_items
+from surface_consistency.studies.lexical.perturbation.senses import (
+    FirstSense,
+    JudgedSense,
+    SenseChooser,
+    SenseQuestion,
+    StoredSense,
+    write_senses,
+)
+from surface_consistency.studies.lexical.perturbation.wordnet import Synset
+from surface_consistency.studies.lexical.settings import LexicalSettings
+
+__all__ = ["choose_senses"]
+
+
+def choose_senses(settings: LexicalSettings, home: Path | None) -> SenseChooser:
+    """Find who chooses the senses of words.
+
+    Args:
+        settings: The options of the study.
+        home: Folder of the run, where a judge of senses logs and writes what it chose; None to
+            write nothing.
+
+    Returns:
+        Who chooses; a model is asked once, however many wordings are made of the same words.
+    """
+    if settings.senses == "first":
+        return FirstSense()
+    if settings.senses == "judge":
+        return _Once(_LoggedSenses(settings, home))
+    return StoredSense(settings.senses)
+
+
+class _Once:
+    """Asks for senses once, however many wordings are made of the same words."""
+
+    def __init__(self, chooser: SenseChooser) -> None:
+        self._chooser = chooser
+        self._chosen: Sequence[Synset | None] | None = None
+
+    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+        """Choose senses; see `SenseChooser.choose`."""
+        if self._chosen is None:
+            self._chosen = self._chooser.choose(questions)
+        return self._chosen
+
+
+class _LoggedSenses:
+    """Asks a judge for senses, logs its answers beside the run, and writes the senses down."""
+
+    def __init__(self, settings: "LexicalSettings", home: Path | None) -> None:
+        self._settings = settings
+        self._home = home
+
+    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+        """Choose senses; see `SenseChooser.choose`."""
+        runner = load_runner(
+            self._settings.sense_runner,
+            model=self._settings.sense_model,
+            options=values_of_items(self._settings.sense_option, "sense_option"),
+        )
+        if self._settings.sense_read == "multiple-choice":
+            runner = OptionRunner(runner)
+        self._runner: Runner = runner
+        chosen = JudgedSense(self, batch_size=max(1, len(questions))).choose(questions)
+        if self._home is not None:
+            write_senses(questions, chosen, self._home / "senses.jsonl")
+        n_unclear = sum(sense is None for sense in chosen)
+        if n_unclear:
+            warnings.warn(
+                f"the judge told no sense of {n_unclear} of {len(questions)} words, which stay as "
+                "they are",
+                UnscoredWarning,
+                stacklevel=2,
+            )
+        return chosen
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
+        """Ask what the log does not answer yet."""
+        if self._settings.sense_read == "generate":
+            prompts = [prompt.model_copy(update={"options": None}) for prompt in prompts]
+        if self._home is None:
+            yield from self._runner.generate(prompts, params)
+            return
+        answers = ask_logged(
+            self._runner,
+            prompts,
+            params,
+            self._home / "senses-generations.jsonl",
+            manifest_path=self._home / "senses-manifest.json",
+            model=self._settings.sense_model or self._runner.name,
+            data=DataSource(
+                id="senses of words", revision="1", digest="senses-of-words-v1", n_questions=0
+            ),
+        )
+        for prompt in prompts:
+            yield answers[prompt.key].model_copy(update={"prompt_id": prompt.id})

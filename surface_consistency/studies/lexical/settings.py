@@ -1,0 +1,145 @@
+"""The options of the lexical study."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring
+from surface_consistency.engine.study import StudySettings
+from surface_consistency.models.options import OptionScore
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.lexical.benchmarks import BenchmarkName
+from surface_consistency.studies.lexical.records import PartOfSpeech
+
+__all__ = ["LexicalScoring", "LexicalSettings", "LexicalSource"]
+
+
+class LexicalSource(Settings):
+    """Which benchmarks are asked."""
+
+    task: Items[BenchmarkName]
+    """Tasks: lambada, piqa, copa, winogrande, determiner_noun_agreement, subject_verb_agreement,
+    anaphor_agreement, argument_structure."""
+
+    source: str | None = None
+    """Hub id, folder or file of the rows; the hub's repository of each task by default. With
+    several tasks a folder with one subfolder a task, or BLiMP's own."""
+
+    revision: str | None = None
+    """Commit, tag or branch of the data."""
+
+    split: str | None = None
+    """Split of the data; by default the one that lm-evaluation-harness takes."""
+
+    column: Mapping[str, str] = Field(default_factory=dict)
+    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
+
+
+class LexicalSettings(StudySettings):
+    """How benchmarks are put into other words."""
+
+    wordnet: str = "/usr/share/wordnet"
+    """Folder of WordNet's database files; by default that of the Debian package wordnet-base."""
+
+    pos: Items[PartOfSpeech] = ("noun", "verb")
+    """Parts of speech that are replaced: noun, verb, adjective, adverb."""
+
+    share: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Share of the words with a synonym that are replaced."""
+
+    draws: int = Field(default=1, ge=1)
+    """Draws of synonyms, each asked and compared with the original."""
+
+    senses: str = "first"
+    """How the sense of a word is chosen: first (the most frequent one), judge (by a model, with
+    --sense-model), or a file of senses, as a judge writes it to senses.jsonl of its run."""
+
+    sense_model: str | None = None
+    """Model of --senses judge: a hub id, folder or server's id."""
+
+    sense_runner: str = "openai"
+    """Runner of --senses judge; openai reads OPENAI_BASE_URL."""
+
+    sense_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of that runner, its value JSON or text."""
+
+    sense_read: Literal["generate", "multiple-choice"] = "generate"
+    """Whether --senses judge writes the number of a definition, or the most probable number is
+    taken."""
+
+    may_keep: bool = False
+    """Whether the original word is among those drawn from."""
+
+    multi_word: bool = False
+    """Whether several words may take the place of one."""
+
+    targets: bool = False
+    """Whether LAMBADA's last word, which is to be foretold, is replaced too."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only the first so many instances of each task."""
+
+    control: bool = False
+    """Whether two further wordings are asked that replace the same words: by synonyms about as
+    frequent, and by rarer ones."""
+
+    word_counts: Path | None = None
+    """Counts of words, for --control and the curves of frequency: a folder of `count surfaces
+    --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
+    of senses by default, which are coarse."""
+
+    within: float = Field(default=2.0, ge=1.0)
+    """Factor of the count within which --control takes a synonym for about as frequent."""
+
+    memorisation: bool = False
+    """Whether whole texts and their second halves are scored, for `analyse memorisation`."""
+
+    neighbours: int = Field(default=0, ge=0)
+    """Neighbours of each text with some words replaced by synonyms, scored with --memorisation."""
+
+    neighbour_file: Path | None = None
+    """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
+    neighbours, a list of texts."""
+
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> "LexicalSettings":
+        """Refuse options that would do nothing, before anything is asked."""
+        if self.senses == "judge":
+            if self.sense_model is None and self.sense_runner in ("openai", "transformers"):
+                raise ValueError("--senses judge needs --sense-model, the model that judges")
+        elif self.sense_model is not None:
+            raise ValueError("--sense-model chooses senses with --senses judge; add it")
+        if not self.memorisation and (self.neighbours or self.neighbour_file is not None):
+            option = "--neighbours" if self.neighbours else "--neighbour-file"
+            raise ValueError(f"{option} is scored with --memorisation; add it")
+        if self.neighbours and self.neighbour_file is not None:
+            raise ValueError("give either --neighbours or --neighbour-file, not both")
+        return self
+
+
+class LexicalScoring(JudgeScoring):
+    """How an option is chosen."""
+
+    option_score: OptionScore = "sum"
+    """How options are compared: by the sum of their tokens' log-probabilities (harness' acc), or by
+    its mean per token or per character (harness' acc_norm)."""
+
+    encoder: str | None = None
+    """Sentence encoder with which wordings are compared: bundled-minilm, a hub id or a folder
+    (extra `retrieval`); none by default."""
+
+    meaning_model: str | None = None
+    """Model that judges whether wordings mean the same: a hub id, folder or server's id; nobody by
+    default."""
+
+    meaning_runner: str = "openai"
+    """Runner of that model; openai reads OPENAI_BASE_URL."""
+
+    meaning_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of that runner, its value JSON or text."""
+
+    meaning_pairs: int = Field(default=50, ge=1)
+    """Pairs of each task that are judged."""

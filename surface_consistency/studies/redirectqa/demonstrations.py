@@ -1,0 +1,348 @@
+"""Solved questions that stand before one: drawn from the data, or given in a file."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from random import Random
+from typing import Final, Literal, Protocol
+
+from surface_consistency.errors import RecordError
+from surface_consistency.runs.readers import Place
+from surface_consistency.schemas import QuestionRealization
+from surface_consistency.studies.redirectqa.wordings import relation_name
+from surface_consistency.taxonomy import TEMPLATES
+
+__all__ = [
+    "Demonstration",
+    "DemonstrationPool",
+    "DemonstrationScope",
+    "DemonstrationSource",
+    "GivenDemonstrations",
+    "read_demonstration",
+]
+
+DemonstrationScope = Literal["per_relation", "per_fact"]
+"""Whether the facts of one relation share their demonstrations or each fact draws its own."""
+
+_SCOPES: Final = ("per_relation", "per_fact")
+_REDRAWS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """A solved question."""
+
+    question: str
+    """The question, under the canonical surface form."""
+
+    answer: str
+    """Its first accepted answer."""
+
+    relation: str | None = None
+    """What it asks for, so that it never stands before a question of the same relation; None where
+    that is not known."""
+
+    template: str | None = None
+    """The wording before which it stands; None for any."""
+
+
+class DemonstrationSource(Protocol):
+    """Where the demonstrations of questions come from."""
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+        """
+
+    def draw(self, target: QuestionRealization, shots: int) -> Sequence[Demonstration]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+        """
+
+
+class DemonstrationPool:
+    """Canonical, answerable questions by template and relation, to draw demonstrations from.
+
+    A draw takes one question from each of the other relations, in an order and from facts that
+    depend on the seed alone; with fewer shots than relations it takes a part of the relations,
+    with more it goes round again. RedirectQA draws 15 shots from 15 other relations, its release
+    v0.1.0 14 from 14 (RedirectQA, section 3.1). Since a fact has one relation, its own triple is
+    never among them.
+
+    Args:
+        questions: Questions of a data set; redirect surfaces and facts without answers are left
+            out. The order does not matter.
+        seed: Seed of every draw.
+        scope: "per_relation" gives all facts of a relation the same demonstrations, so their
+            prompts share a prefix and the members of a pair differ in the surface alone;
+            "per_fact" draws anew for each fact, the same for all its surfaces, and leaves out
+            other facts of the same subject.
+
+    Raises:
+        ValueError: If `scope` is unknown.
+    """
+
+    def __init__(
+        self,
+        questions: Iterable[QuestionRealization],
+        *,
+        seed: int = 0,
+        scope: DemonstrationScope = "per_relation",
+    ) -> None:
+        if scope not in _SCOPES:
+            raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {scope!r}")
+        self._seed = seed
+        self._scope = scope
+        pool: dict[str, dict[str, list[QuestionRealization]]] = {}
+        for question in sorted(questions, key=lambda item: (item.triple.relation, item.id)):
+            if question.surface.is_canonical and question.triple.answers:
+                by_relation = pool.setdefault(question.template, {})
+                by_relation.setdefault(question.triple.relation, []).append(question)
+        self._pool = pool
+        self._drawn: dict[tuple[str, str, int], tuple[Demonstration, ...]] = {}
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            Its relation, or its fact when each fact draws its own.
+        """
+        return target.triple.relation if self._scope == "per_relation" else target.triple.id
+
+    def relations(self, template: str) -> frozenset[str]:
+        """List the relations that have demonstrations in a wording.
+
+        Args:
+            template: The wording. A further paraphrase takes the first one of a relation that has
+                no such.
+
+        Returns:
+            Their names.
+        """
+        return frozenset(self._questions(template))
+
+    def _questions(self, template: str) -> dict[str, list[QuestionRealization]]:
+        """Find the questions of a wording by relation."""
+        first = self._pool.get(TEMPLATES[1], {}) if template.startswith(TEMPLATES[1]) else {}
+        return {**first, **self._pool.get(template, {})}
+
+    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+
+        Returns:
+            `shots` demonstrations, none of the target's relation.
+
+        Raises:
+            ValueError: If `shots` is negative, or the other relations of this template do not
+                hold that many facts; names how many there are.
+        """
+        if shots < 0:
+            raise ValueError(f"shots must be 0 or more, got {shots}")
+        unit = self.unit(target)
+        key = (target.template, unit, shots)
+        if key not in self._drawn:
+            if self._scope == "per_fact":
+                # The surfaces of a fact come one after another; keeping all facts would be a leak.
+                self._drawn.clear()
+            self._drawn[key] = self._draw_anew(target, unit, shots)
+        return self._drawn[key]
+
+    def _draw_anew(
+        self, target: QuestionRealization, unit: str, shots: int
+    ) -> tuple[Demonstration, ...]:
+        """Draw with a generator that is seeded by what the draw may depend on."""
+        others = {
+            relation: items
+            for relation, items in sorted(self._questions(target.template).items())
+            if relation != target.triple.relation
+        }
+        available = sum(len(items) for items in others.values())
+        if shots > available:
+            raise ValueError(
+                f"shots={shots}, but only {available} canonical questions of relations other than "
+                f"{target.triple.relation!r} have answers under template {target.template!r}; "
+                "ask for fewer shots or load more rows"
+            )
+        name = f"{self._seed}|{self._scope}|{target.template}|{unit}"
+        random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
+        subject_id = target.triple.subject.id if self._scope == "per_fact" else None
+        return tuple(
+            Demonstration(question=item.question, answer=item.triple.answers[0])
+            for item in _round_robin(others, shots, random, subject_id)
+        )
+
+
+class GivenDemonstrations:
+    """Demonstrations of one's own, in their order, in place of ones drawn from the data.
+
+    A question gets the first ones that may stand before it: of its wording or any, not of its
+    relation, and not one of its fact's own questions. The members of a pair get the same ones.
+
+    Args:
+        demonstrations: Solved questions, at least one.
+        questions: The questions that will be asked, to know which fact a demonstration gives away.
+
+    Raises:
+        ValueError: If there are no demonstrations.
+    """
+
+    def __init__(
+        self,
+        demonstrations: Sequence[Demonstration],
+        *,
+        questions: Iterable[QuestionRealization] = (),
+    ) -> None:
+        if not demonstrations:
+            raise ValueError("demonstrations must hold at least one solved question, got none")
+        self._all = tuple(demonstrations)
+        known = {item.question for item in self._all}
+        self._own: dict[str, set[str]] = {}
+        for question in questions:
+            if question.question in known:
+                self._own.setdefault(question.triple.id, set()).add(question.question)
+
+    def _places(self, target: QuestionRealization) -> tuple[int, ...]:
+        """List which ones may stand before a question."""
+        own = self._own.get(target.triple.id, set()) | {target.question}
+        return tuple(
+            place
+            for place, item in enumerate(self._all)
+            if item.relation != target.triple.relation
+            and item.template in (None, target.template)
+            and item.question not in own
+        )
+
+    def available(self, target: QuestionRealization) -> int:
+        """Count the demonstrations that may stand before a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            Their number.
+        """
+        return len(self._places(target))
+
+    def unit(self, target: QuestionRealization) -> str:
+        """Name what shares its demonstrations with a question.
+
+        Args:
+            target: The question.
+
+        Returns:
+            The places of the demonstrations that it may have.
+        """
+        return "given " + ",".join(map(str, self._places(target)))
+
+    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+        """Choose the demonstrations of one question.
+
+        Args:
+            target: The question that will follow.
+            shots: How many, 0 or more.
+
+        Returns:
+            The first `shots` that may stand before it.
+
+        Raises:
+            ValueError: If `shots` is negative, or fewer may; names how many do.
+        """
+        if shots < 0:
+            raise ValueError(f"shots must be 0 or more, got {shots}")
+        places = self._places(target)
+        if shots > len(places):
+            raise ValueError(
+                f"shots={shots}, but only {len(places)} of the {len(self._all)} demonstrations may "
+                f"stand before questions of {target.triple.relation!r} under template "
+                f"{target.template!r} (none of their own relation or fact may); ask for fewer "
+                "shots or give more demonstrations"
+            )
+        return tuple(self._all[place] for place in places[:shots])
+
+
+def _round_robin(
+    pool: dict[str, list[QuestionRealization]], shots: int, random: Random, subject_id: str | None
+) -> Sequence[QuestionRealization]:
+    """Take one question a relation, relations in random order, again until there are enough."""
+    relations = list(pool)
+    random.shuffle(relations)
+    chosen: list[QuestionRealization] = []
+    taken: set[str] = set()
+    while len(chosen) < shots:
+        before = len(chosen)
+        for relation in relations[: shots - len(chosen)]:
+            item = _pick(pool[relation], taken, random, subject_id)
+            if item is not None:
+                taken.add(item.id)
+                chosen.append(item)
+        if len(chosen) == before:
+            raise ValueError(
+                f"shots={shots}, but only {before} demonstrations are about other subjects than "
+                f"{subject_id}; ask for fewer shots or load more rows"
+            )
+    random.shuffle(chosen)
+    return chosen
+
+
+def _pick(
+    items: list[QuestionRealization], taken: set[str], random: Random, subject_id: str | None
+) -> QuestionRealization | None:
+    """Draw one question that is free and about another subject; None when there is none."""
+
+    def is_free(item: QuestionRealization) -> bool:
+        return item.id not in taken and (subject_id is None or item.triple.subject.id != subject_id)
+
+    # Nearly every draw is free, so drawing again beats listing the free ones of thousands.
+    for _ in range(_REDRAWS):
+        item = random.choice(items)
+        if is_free(item):
+            return item
+    free = [item for item in items if is_free(item)]
+    return random.choice(free) if free else None
+
+
+def read_demonstration(place: Place, row: Mapping[str, object]) -> Demonstration:
+    """Read a demonstration off a row.
+
+    Args:
+        place: Where the row stands.
+        row: Its cells: question, answer, and relation and template if known.
+
+    Returns:
+        The demonstration.
+
+    Raises:
+        RecordError: If a cell is no text, a column is none of these, or question or answer lack.
+    """
+    known = {field.name for field in fields(Demonstration)}
+    if unknown := sorted(set(row) - known):
+        raise RecordError(
+            f"{place}: demonstrations have the columns {', '.join(sorted(known))} and no "
+            f"{', '.join(unknown)}; rename or drop them"
+        )
+    # A cell without a number of a Parquet file is NaN, which is not equal to itself.
+    held = {name: cell for name, cell in row.items() if cell is not None and cell == cell}
+    for name, cell in held.items():
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
+            raise RecordError(
+                f"{place}: {name} holds no text but {str(cell)[:60]}; give one text, such as the "
+                "first of several answers"
+            )
+    cells = {name: text for name, cell in held.items() if (text := str(cell).strip())}
+    if not cells.get("question") or not cells.get("answer"):
+        raise RecordError(f"{place}: a demonstration needs a question and an answer; got {cells}")
+    if "relation" in cells:
+        cells["relation"] = relation_name(cells["relation"])
+    return Demonstration(**cells)

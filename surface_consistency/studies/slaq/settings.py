@@ -1,0 +1,181 @@
+"""The options of SLAQ."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from surface_consistency.engine.judging.chosen_judges import (
+    JudgeScoring,
+)
+from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
+from surface_consistency.engine.study import (
+    OptionSettings,
+    SourceSettings,
+    check_rule,
+)
+from surface_consistency.schemas import GenerationParams
+from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.slaq.data import SLAQ_ID
+from surface_consistency.studies.slaq.prompts import (
+    DEFAULT_INSTRUCTIONS,
+    SlaqInstructions,
+)
+from surface_consistency.studies.slaq.records import SlaqForm
+
+__all__ = ["SlaqOrganism", "SlaqScoring", "SlaqSettings", "SlaqSource"]
+
+_FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
+
+
+def _instructions(prompts: str) -> str:
+    """Name the instructions with their digest; refuse what is no preset."""
+    return pin_prompts(prompts, "instructions")
+
+
+def _judging(prompts: str | None) -> str | None:
+    """Name the judge's prompts with their digest; refuse what is no preset."""
+    return None if prompts is None else pin_prompts(prompts, "judge")
+
+
+class SlaqSource(SourceSettings):
+    """Where the topics come from."""
+
+    source: str = SLAQ_ID
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
+
+
+class SlaqSettings(OptionSettings):
+    """How SLAQ asks; the defaults are the paper's, but for the balance of orders."""
+
+    free: bool = False
+    """Whether to ask also a long query that does not list its questions."""
+
+    permutations: int = Field(default=5, ge=1)
+    """Orders of each long query; multiples of five are balanced."""
+
+    seed: int = 0
+    """Seed of the orders and of the repeated sample."""
+
+    wording: Literal["auto", "query", "questions"] = "auto"
+    """Long queries from the data's own, or from the short questions."""
+
+    completion: bool = False
+    """Whether prompts are plain text, for models without a chat template."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many topics, spread over the categories."""
+
+    short_tokens: int = Field(default=64, ge=1)
+    """Longest short answer, in tokens."""
+
+    long_tokens: int = Field(default=512, ge=1)
+    """Longest long answer, in tokens."""
+
+    free_tokens: int = Field(default=768, ge=1)
+    """Longest free answer, in tokens."""
+
+    repeat: int = Field(default=200, ge=0)
+    """Prompts of each form asked a second time in other batches, for the noise floor; 0 for none.
+    """
+
+    prompts: Annotated[str, AfterValidator(_instructions)] = OWN_WORDS
+    """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
+    model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
+
+    short_instruction: str = DEFAULT_INSTRUCTIONS.short
+    """Wording around one question; {topic} and {question} are replaced."""
+
+    long_instruction: str = DEFAULT_INSTRUCTIONS.long
+    """Wording around the query that lists five questions."""
+
+    free_instruction: str = DEFAULT_INSTRUCTIONS.free
+    """Wording around the query that lists none."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_words_of_paper(cls, given: object) -> object:
+        """Put the paper's instructions in place of the own; refuse others beside them."""
+        if not isinstance(given, Mapping) or given.get("prompts", OWN_WORDS) == OWN_WORDS:
+            return given
+        texts = {f"{form}_instruction": paper_prompt(f"slaq_{form}") for form in _FORMS[:2]}
+        other = [name for name, text in texts.items() if given.get(name, text) != text]
+        if other:
+            raise ValueError(
+                f"`{other[0]}` would replace the instruction that `prompts` {given['prompts']} "
+                "brings; leave one of them out"
+            )
+        return {**given, **texts}
+
+    @model_validator(mode="after")
+    def _has_questions(self) -> "SlaqSettings":
+        """Refuse a wording without the question."""
+        _ = self.instructions
+        return self
+
+    @property
+    def forms(self) -> tuple[SlaqForm, ...]:
+        """The forms that are asked."""
+        return _FORMS if self.free else _FORMS[:2]
+
+    @property
+    def instructions(self) -> SlaqInstructions:
+        """The wording around the questions."""
+        return SlaqInstructions(
+            short=self.short_instruction, long=self.long_instruction, free=self.free_instruction
+        )
+
+    def params(self, form: SlaqForm) -> GenerationParams:
+        """Return how a form is decoded: greedy; plain text stops at the newline when short.
+
+        Args:
+            form: The form.
+
+        Returns:
+            The decoding.
+        """
+        return GenerationParams(
+            max_new_tokens=getattr(self, f"{form}_tokens"),
+            stop=("\n",) if self.completion and form == "short" else (),
+        )
+
+
+class SlaqScoring(JudgeScoring):
+    """How answers are judged."""
+
+    judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
+    """Who judges: a matching rule, a model, or labels of people; llm where --judge-model is given.
+    """
+
+    judge_part: Literal["answering", "whole"] = "answering"
+    """What --judge matcher reads of a long answer: the item or sentences that answer, or all."""
+
+    judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
+    """Matching rule of --judge matcher."""
+
+    all_facts: bool = False
+    """Whether answers that are no named entities are matched too; else they stay unjudged."""
+
+    judge_prompts: Annotated[str | None, AfterValidator(_judging)] = None
+    """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
+    run was asked in by default."""
+
+    @model_validator(mode="after")
+    def _words_are_asked(self) -> "SlaqScoring":
+        """Refuse words for a judge that is no model."""
+        if self.judge != "llm" and self.judge_prompts is not None:
+            raise ValueError(
+                f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
+                "name a model by --judge-model, or leave it out"
+            )
+        return self
+
+
+class SlaqOrganism(Settings):
+    """What the model organism of SLAQ is taught."""
+
+    organism_steps: int = Field(default=260, ge=1)
+    """Optimiser steps of its training, for --model organism."""
+
+    organism_seed: int = 0
+    """Seed of what it is taught and of its weights."""
