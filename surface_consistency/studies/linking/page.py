@@ -8,11 +8,11 @@ from typing import Final
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired import PairedReport
-from surface_consistency.engine.paired.tables import interval_value
+from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.metrics import Intervals, clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.report.columns import COLUMNS, catalogue
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Finding, Part, Section
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
