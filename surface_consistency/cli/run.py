@@ -9,7 +9,7 @@ from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.study import find_study
-from surface_consistency.engine.sweep import run_variants
+from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.models.revisions import Revision, find_revisions
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import record_options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["make_run", "no_preset"]
 
-_ORGANISM = "organism"
+_TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
 
 
@@ -45,19 +45,19 @@ def make_run(name: str) -> Callable[..., object]:
         reporting: ReportSettings,
         **further: Any,  # noqa: ANN401
     ) -> int:
-        _check_organism(study, model, further.get("organism"))
+        _check_toy_model(study, model, further.get("toy_model"))
         told = settings.model_dump(mode="json")
-        scoring = study.settle_scoring(scoring, told, is_new_run=True)
-        asked = study.keeping(out)
+        scoring = study.resolve_scoring(scoring, told, is_new_run=True)
+        asked = study.with_output_dir(out)
         revisions = _revisions(model, quiet=json)
         data = asked.load(source)
         if revisions:
             label = model.name(None)
             runner = lambda one: model.load(asked, revision=one.name)  # noqa: E731
         else:
-            runner = _runner(asked, data, settings, model, out, further.get("organism"))
+            runner = _runner(asked, data, settings, model, out, further.get("toy_model"))
             label = model.name(runner)
-        swept = run_variants(
+        swept = run_sweep(
             asked,
             data,
             runner,
@@ -79,8 +79,8 @@ def make_run(name: str) -> Callable[..., object]:
         "scoring": study.scoring,
         "reporting": ReportSettings,
     }
-    if study.organism is not None:
-        records["organism"] = study.organism
+    if study.toy_model is not None:
+        records["toy_model"] = study.toy_model
     return record_command(
         run,
         help_text=f"{(type(study).__doc__ or study.name).strip().splitlines()[0]}\n\nAsk a model "
@@ -100,7 +100,7 @@ def no_preset(name: str) -> str:
         What is wrong with --prompts, and what to do.
     """
     study = find_study(name)
-    told = study.printed_prompts or "no paper's words are known of it"
+    told = study.paper_prompts_note or "no paper's words are known of it"
     return f"--prompts: {study.name} has no preset of prompts: {told}; leave --prompts out"
 
 
@@ -110,13 +110,13 @@ def _runner(
     settings: Any,  # noqa: ANN401
     model: ModelSettings,
     out: Path,
-    organism: Any,  # noqa: ANN401
+    toy_model: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Load who answers, or train the study's model organism."""
-    if model.model != _ORGANISM:
+    """Load who answers, or train the study's toy model."""
+    if model.model != _TOY_MODEL:
         return model.load(study)
     output_folder(out)
-    return study.train_organism(data, settings, organism, out / _ORGANISM, options=model.options)
+    return study.train_toy_model(data, settings, toy_model, out / _TOY_MODEL, options=model.options)
 
 
 def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
@@ -132,19 +132,19 @@ def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
     return found
 
 
-def _check_organism(study: "Study", model: ModelSettings, organism: Any) -> None:  # noqa: ANN401
-    """Refuse an organism that the study does not have, and options that would do nothing."""
-    if model.model != _ORGANISM:
-        for option in record_options(study.organism) if study.organism else ():
-            if option.path[0] in organism.model_fields_set:
+def _check_toy_model(study: "Study", model: ModelSettings, toy_model: Any) -> None:  # noqa: ANN401
+    """Refuse a toy model that the study does not have, and options that would do nothing."""
+    if model.model != _TOY_MODEL:
+        for option in record_options(study.toy_model) if study.toy_model else ():
+            if option.path[0] in toy_model.model_fields_set:
                 raise ValueError(
-                    f"{option.flags[0]} says what a model is taught; it needs --model organism"
+                    f"{option.flags[0]} says what a model is taught; it needs --model toy_model"
                 )
         return
-    if study.organism is None:
+    if study.toy_model is None:
         raise ValueError(
-            f"--model organism: the study {study.name} has no model organism; name a model"
+            f"--model toy_model: the study {study.name} has no toy model; name a model"
             + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
         )
     if model.runner not in (None, study.runner):
-        raise ValueError("--model organism trains a model of its own; leave out --runner")
+        raise ValueError("--model toy_model trains a model of its own; leave out --runner")

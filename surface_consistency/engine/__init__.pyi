@@ -17,8 +17,8 @@ from .judging.judges import (
     Judge as Judge,
     LLMJudge as LLMJudge,
     RuleJudge as RuleJudge,
-    ask_logged as ask_logged,
     facts_of as facts_of,
+    generate_cached as generate_cached,
     judge_targets as judge_targets,
 )
 from .paired import (
@@ -64,7 +64,7 @@ from .study import (
     find_study as find_study,
 )
 from .sweep import (
-    run_variants as run_variants,
+    run_sweep as run_sweep,
 )
 from .verdicts import (
     import_verdicts as import_verdicts,

@@ -199,7 +199,7 @@ def check_answers(run: "Run") -> Iterator[Check]:
         yield from _check_scripts(run, texts)
     if run.manifest.runner.get("chat_template") and _asks_in_plain_text(run):
         yield Check(
-            level="look here",
+            level="warning",
             title="Asked without its chat template",
             text=[
                 f"{run.label}: the model has a chat template and was asked in plain text. If it is "
@@ -223,7 +223,7 @@ def _check_empty(run: "Run", texts: pd.Series) -> Iterator[Check]:
         )
         is_first_line = run.judged_by.endswith(" on first_line")
         yield Check(
-            level="look here",
+            level="warning",
             title="Empty answers",
             text=[f"{told}, alike under both conditions.{remedy if is_first_line else ''}"],
         )
@@ -241,7 +241,7 @@ def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
         )
         if share > _MANY:
             yield Check(
-                level="look here",
+                level="warning",
                 title="Scripts without spaces",
                 text=[
                     f"{run.label}: ",
@@ -254,7 +254,7 @@ def _check_scripts(run: "Run", texts: pd.Series) -> Iterator[Check]:
         share = _share(texts, lambda text: _AFFIXING.search(text) is not None)
         if share > _MANY:
             yield Check(
-                level="look here",
+                level="warning",
                 title="Words with particles",
                 text=[
                     f"{run.label}: ",

@@ -22,20 +22,20 @@ from surface_consistency.report.page import (
     Answer,
     Answers,
     Dot,
-    Dots,
     Finding,
+    ForestPlot,
+    MosaicPlot,
+    MosaicPlots,
     Page,
     Part,
     Section,
-    Square,
-    Squares,
     Value,
 )
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 
-__all__ = ["PairedReport", "cell_of", "fact_story"]
+__all__ = ["PairedReport", "cell_of", "fact_trace"]
 
 _CELLS: Final = {
     (True, True): "both",
@@ -60,7 +60,7 @@ def cell_of(first: object, second: object) -> str:
     return _CELLS[bool(first), bool(second)]
 
 
-def fact_story(
+def fact_trace(
     folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
 ) -> str:
     """Tell what became of one fact in a run, for a terminal.
@@ -115,7 +115,7 @@ class PairedReport(PairedChecks):
             finding=self.finding(tables),
             sections=self.sections(tables),
             checks=self.checks(tables),
-            made=self.made(),
+            provenance=self.provenance(),
             method=self.method(),
             citation=self.design.citation,
         )
@@ -179,14 +179,14 @@ class PairedReport(PairedChecks):
         rows = self._rows(tables)
         of_panel = self._of_panel(tables)
         sentence: list[Part] = []
-        standfirst: list[Part] = []
+        summary: list[Part] = []
         for row in rows:
             if is_hardly_right(row):
                 continue
             sentence.append(", " if sentence else f"The {second} in place of the {first} flips ")
             sentence += [interval_value(row, "flip_rate", tone="lost")]
             sentence.append(f" of {row['model']}’s verdicts{of_panel}")
-            standfirst += [
+            summary += [
                 f"{row['model']} is right on ",
                 interval_value(row, "first_accuracy", tone="strong"),
                 f" under the {first} and on ",
@@ -194,14 +194,14 @@ class PairedReport(PairedChecks):
                 f" under the {second}; of its {int(row['first_only'] + row['second_only']):,} "
                 f"flips {int(row['first_only']):,} go from right to wrong. ",
             ]
-            standfirst += self._same_sentence(tables, row)
-            standfirst += self._noise_sentence(tables, row)
+            summary += self._same_sentence(tables, row)
+            summary += self._noise_sentence(tables, row)
         sentence += [". "] if sentence else []
         for row in filter(is_hardly_right, rows):
             sentence += self._hardly_sentence(row)
         sentence = [*sentence[:-1], str(sentence[-1]).rstrip()] if sentence else ["No pair."]
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=sentence, summary=summary, warning=self.warning(), facts=self.key_facts()
         )
 
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
@@ -268,7 +268,7 @@ class PairedReport(PairedChecks):
                 "is share."
             ],
             blocks=[
-                Squares(
+                MosaicPlots(
                     squares=[
                         self.square(row) for row in tables["overall"].frame.to_dict("records")
                     ],
@@ -279,7 +279,7 @@ class PairedReport(PairedChecks):
             ],
         )
 
-    def square(self, row: Mapping[Any, Any]) -> Square:
+    def square(self, row: Mapping[Any, Any]) -> MosaicPlot:
         """Draw the contingency table of one row.
 
         Args:
@@ -293,7 +293,7 @@ class PairedReport(PairedChecks):
         if self.facet is not None:
             title += f", {row[self.facet]}"
             filters[self.facet] = str(row[self.facet])
-        return Square(
+        return MosaicPlot(
             title=title,
             model=self.index[str(row["model"])],
             **{name: int(row[name]) for name in COUNTS},
@@ -347,7 +347,7 @@ class PairedReport(PairedChecks):
             for title in dict.fromkeys(title for run in runs for title in run.highlights)
         ]
 
-    def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
         """Show the flip rate by group over the noise floor.
 
         Args:
@@ -375,7 +375,7 @@ class PairedReport(PairedChecks):
                         rows.append((titles.get(label, label.replace("_", " ")), 0, dots))
                 if rows:
                     suffix = f"-{panel}" if len(panels) > 1 else ""
-                    yield Dots(
+                    yield ForestPlot(
                         name=f"flips-{name.removeprefix('by_')}{suffix}",
                         title=name.replace("_", " ").capitalize()
                         + (f", {panel}" if suffix else ""),

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from surface_consistency.engine.answer_agreement import check_answers
 from surface_consistency.engine.paired_tables import PairedTables, interval_value, is_hardly_right
-from surface_consistency.report.page import Check, Made, Value
+from surface_consistency.report.page import Check, Provenance, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run
 
@@ -15,10 +15,10 @@ __all__ = ["PairedChecks"]
 _FEW_CLUSTERS: Final = 20
 _FROM_PYTHON: Final = "# from Python, with these settings"
 _NO_ANSWER: Final = {
-    "unclosed_thought": (
-        "Thoughts without an end",
-        "end within a thought and count as not answered, not as wrong. Ask again with a larger "
-        "--max-thought-tokens.",
+    "unclosed_reasoning": (
+        "Reasoning without an end",
+        "end within reasoning and count as not answered, not as wrong. Ask again with a larger "
+        "--max-reasoning-tokens.",
     ),
     "content_filter": (
         "Filtered replies",
@@ -42,12 +42,12 @@ class PairedChecks(PairedTables):
             tables: The tables.
 
         Returns:
-            "look here" first.
+            "warning" first.
         """
         found = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
         found += self._check_judges()
         found += [*self._check_noise(tables), *self._check_sizes(tables)]
-        return sorted(found, key=lambda check: check.level != "look here")
+        return sorted(found, key=lambda check: check.level != "warning")
 
     def _check_missing(self) -> Iterator[Check]:
         """Tell how many pairs have no verdict, and what mars the answers."""
@@ -56,7 +56,7 @@ class PairedChecks(PairedTables):
             n_missing = int((frame["first_correct"].isna() | frame["second_correct"].isna()).sum())
             if n_missing:
                 yield Check(
-                    level="look here",
+                    level="warning",
                     title="Missing verdicts",
                     text=[
                         f"{run.label}: {n_missing:,} of {len(frame):,} pairs lack a verdict and "
@@ -68,36 +68,36 @@ class PairedChecks(PairedTables):
             (run.outcomes[["first_correct", "second_correct"]].isna()).any(axis=None)
             for run in self.report.runs
         ):
-            yield Check(level="fine", title="All judged", text=["Every pair has both verdicts."])
+            yield Check(level="ok", title="All judged", text=["Every pair has both verdicts."])
 
     def _check_replies(self) -> Iterator[Check]:
-        """Tell how many replies hold thoughts, and which hold no answer."""
+        """Tell how many replies hold reasoning, and which hold no answer."""
         for run in self.report.runs:
             if "replies" not in run.checks:
                 continue
             counts = {str(name): n for name, n in run.checks["replies"].iloc[0].items()}
-            n_all, n_thoughts = int(counts["n_replies"]), int(counts["n_with_thought"])
+            n_all, n_reasoned = int(counts["n_replies"]), int(counts["n_with_reasoning"])
             for kind, (title, sentence) in _NO_ANSWER.items():
                 if n := int(counts[f"n_{kind}"]):
                     yield Check(
-                        level="look here",
+                        level="warning",
                         title=title,
                         text=[f"{run.label}: {n:,} of {n_all:,} replies {sentence}"],
                     )
-            if n_thoughts:
+            if n_reasoned:
                 n_others = sum(
                     int(counts[f"n_{kind}"]) for kind in ("error", "content_filter", "refusal")
                 )
-                n_without = max(0, n_all - n_thoughts - n_others)
+                n_without = max(0, n_all - n_reasoned - n_others)
                 rest = (
-                    f" {n_without:,} hold none; if their prompts opened a thought, they are no "
-                    "answers: say so with --thought-opened."
+                    f" {n_without:,} hold none; if their prompts opened reasoning, they are no "
+                    "answers: say so with --reasoning-opened."
                 )
                 yield Check(
-                    level="look here" if n_without else "fine",
-                    title="Thoughts",
+                    level="warning" if n_without else "ok",
+                    title="Reasoning",
                     text=[
-                        f"{run.label}: {n_thoughts:,} of {n_all:,} replies hold a thought, which "
+                        f"{run.label}: {n_reasoned:,} of {n_all:,} replies hold reasoning, which "
                         f"was told apart from the answer and not judged.{rest if n_without else ''}"
                     ],
                 )
@@ -109,7 +109,7 @@ class PairedChecks(PairedTables):
                 continue
             row = run.checks["cut_answers"].iloc[0]
             yield Check(
-                level="look here",
+                level="warning",
                 title="Answers that were cut off",
                 text=[
                     f"{run.label}: {int(row['n_cut']):,} of {int(row['n_answers']):,} answers end "
@@ -125,7 +125,7 @@ class PairedChecks(PairedTables):
         if len(set(judged.values())) > 1:
             told = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
             yield Check(
-                level="look here",
+                level="warning",
                 title="Judged differently",
                 text=[
                     f"{told}: a difference between these runs may be one of judges. Judge them "
@@ -146,7 +146,7 @@ class PairedChecks(PairedTables):
                 found = held[of_row].to_dict("records")
             if not found:
                 yield Check(
-                    level="look here",
+                    level="warning",
                     title="No noise floor",
                     text=[
                         f"{label}: no prompt has a verdict on each of two answers, so a part of "
@@ -157,7 +157,7 @@ class PairedChecks(PairedTables):
             nearest = max(found, key=lambda one: (one["p_value_holm"], -one["difference"]))
             above = nearest["difference"] > 0 and nearest["p_value_holm"] < 0.05
             yield Check(
-                level="fine" if above else "look here",
+                level="ok" if above else "warning",
                 title="Above the noise" if above else "Near the noise",
                 text=[
                     f"{label}: between the conditions verdicts flip by ",
@@ -174,7 +174,7 @@ class PairedChecks(PairedTables):
         for row in self._rows(tables):
             if row["n_clusters"] < _FEW_CLUSTERS:
                 yield Check(
-                    level="look here",
+                    level="warning",
                     title="Few clusters",
                     text=[
                         f"{row['model']}: the numbers stand on {int(row['n_clusters'])} "
@@ -184,7 +184,7 @@ class PairedChecks(PairedTables):
                 )
             if is_hardly_right(row):
                 yield Check(
-                    level="look here",
+                    level="warning",
                     title="Hardly anything right",
                     text=[
                         f"{row['model']} is hardly ever right, so that its verdicts agree by being "
@@ -192,15 +192,15 @@ class PairedChecks(PairedTables):
                     ],
                 )
 
-    def made(self) -> list[Made]:
+    def provenance(self) -> list[Provenance]:
         """Say how each run was made.
 
         Returns:
             Settings, command and signature of each run.
         """
-        return [self._made(run) for run in self.report.runs]
+        return [self._provenance(run) for run in self.report.runs]
 
-    def _made(self, run: Run) -> Made:
+    def _provenance(self, run: Run) -> Provenance:
         """Say how one run was made."""
         manifest = run.manifest
         scoring = {} if run.scoring is None else run.scoring.settings
@@ -217,7 +217,7 @@ class PairedChecks(PairedTables):
             "started": manifest.created_at,
             "version": manifest.package_version,
         }
-        return Made(
+        return Provenance(
             label=run.label,
             settings={name: _setting(value) for name, value in told.items()},
             command=self.command(run),
@@ -270,11 +270,11 @@ class PairedChecks(PairedTables):
         if any(run.manifest.data.is_sample for run in self.report.runs):
             return "Asked on the bundled sample: the numbers say nothing about a model."
         named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
-        if any("organism" in names for names in named):
-            return "A model organism, trained for this run: the numbers say nothing about a model."
+        if any("toy_model" in names for names in named):
+            return "A small model trained for this demo: the numbers say nothing about a model."
         return ""
 
-    def chips(self) -> list[tuple[str, str]]:
+    def key_facts(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding.
 
         Returns:
@@ -293,7 +293,7 @@ class PairedChecks(PairedTables):
 
 
 def _last(runner: Mapping[str, Any]) -> str:
-    """Name the folder of a runner's model, as `train_organism` chose it."""
+    """Name the folder of a runner's model, as `train_toy_model` chose it."""
     return PurePath(str(runner.get("model", ""))).name
 
 

@@ -308,7 +308,7 @@ class PairedTables(ContrastTables):
             caption="All pairs",
             columns=self.score_columns(self.label_columns(keys)),
             note=detectable_note(frame),
-            few="n_clusters",
+            cluster_column="n_clusters",
         )
 
     def grouped(self, name: str, columns: tuple[str, ...]) -> Table:
@@ -356,7 +356,7 @@ class PairedTables(ContrastTables):
             caption=name.replace("_", " ").capitalize(),
             columns=shown,
             note=note + detectable_note(frame),
-            few="n_clusters",
+            cluster_column="n_clusters",
         )
 
     def generalisation(self) -> dict[str, Table]:
@@ -400,7 +400,7 @@ class PairedTables(ContrastTables):
                     interval_column("flip_rate", "Flips", "rate", "%"),
                     interval_column("accuracy_difference", "Difference", "difference", "points"),
                 ],
-                few="n_clusters",
+                cluster_column="n_clusters",
             )
         }
 
@@ -451,7 +451,7 @@ class PairedTables(ContrastTables):
                         )
                     ),
                 ],
-                few="n_clusters",
+                cluster_column="n_clusters",
             )
         }
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.engine.choices import offer_options
+from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.study import (
     Answerer,
     DataT,
@@ -27,7 +27,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Rebatchable, Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.runs.answers import count_replies
@@ -115,20 +115,20 @@ def run_study(
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settings = plan.settings or settings
     if isinstance(settings, OptionSettings) and settings.read != "generate":
-        plan = offer_options(plan, settings)
+        plan = add_choices(plan, settings)
     plan = replace(
         plan,
         groups={
-            name: replace(group, params=settings.with_thoughts(group.params))
+            name: replace(group, params=settings.with_reasoning(group.params))
             for name, group in plan.groups.items()
         },
     )
     if any(prompt.options for group in plan.groups.values() for prompt in group.prompts):
-        _refuse_thoughts(settings)
+        _refuse_reasoning(settings)
         how: dict[str, Any] = {}
         if isinstance(settings, OptionSettings):
             how = {"option_score": settings.option_score, "majority": settings.read == "log-odds"}
-        runner = OptionRunner(runner, **how)
+        runner = MultipleChoiceRunner(runner, **how)
     asked = _prepared(runner, plan)
     manifest = make_manifest(
         study.name,
@@ -148,10 +148,10 @@ def run_study(
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
     is_stored = isinstance(asked, StoredRunner) or (
-        isinstance(runner, OptionRunner) and runner.is_stored
+        isinstance(runner, MultipleChoiceRunner) and runner.is_stored
     )
     is_repeated = bool(settings.repeat) and not is_stored
-    judged = set(plan.targets["prompt_id"])
+    judged = set(plan.items["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
@@ -355,7 +355,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     for name, group in plan.groups.items():
         for prompt in group.prompts:
             keys[prompt.id], groups[prompt.id] = prompt.key, name
-    asked = plan.targets["prompt_id"]
+    asked = plan.items["prompt_id"]
     missing = asked[pd.Index(list(keys)).get_indexer(pd.Index(asked)) < 0]
     if len(missing):
         raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
@@ -368,12 +368,12 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
 def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
     """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
     folder.write_checks(plan.checks)
-    folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
+    folder.write_plan(plan.items.assign(prompt_key=keys, group=groups), plan.pairs)
 
 
-def _refuse_thoughts(settings: StudySettings) -> None:
-    """Refuse what is said of thoughts where options are scored and nothing is written."""
-    for name in ("max_thought_tokens", "thought_opened"):
+def _refuse_reasoning(settings: StudySettings) -> None:
+    """Refuse what is said of reasoning where options are scored and nothing is written."""
+    for name in ("max_reasoning_tokens", "reasoning_opened"):
         if value := getattr(settings, name):
             raise ValueError(
                 f"{name}={value} is for answers that are written; the probabilities of options "

@@ -25,8 +25,8 @@ from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import WHOLE, ProgressOption, Shard, merge_shards
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import Study, find_study
-from surface_consistency.engine.suite_file import Cell, StudyEntry, Suite, read_suite
-from surface_consistency.engine.sweep import ask_variants
+from surface_consistency.engine.suite_file import StudyEntry, Suite, SuiteRun, read_suite
+from surface_consistency.engine.sweep import ask_sweep
 from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
@@ -60,7 +60,7 @@ _JUDGED: Final = ("done", "unanswered")
 class CellState:
     """How far a run of a suite is."""
 
-    cell: Cell
+    cell: SuiteRun
     """The run."""
 
     state: State
@@ -115,7 +115,7 @@ def suite_states(suite: Suite, out: str | os.PathLike[str]) -> list[CellState]:
     return states
 
 
-def _progress(cell: Cell, home: Path) -> State:
+def _progress(cell: SuiteRun, home: Path) -> State:
     """Tell how far a run is that was begun and did not fail."""
     runs = _run_folders(cell, home)
     scorings = [run.read_scoring() for run in runs]
@@ -126,7 +126,7 @@ def _progress(cell: Cell, home: Path) -> State:
     return "unanswered" if any(one.n_unanswered for one in known) else "done"
 
 
-def _described(cell: Cell) -> dict[str, Any]:
+def _described(cell: SuiteRun) -> dict[str, Any]:
     """Write down what a run is made of; how it is judged may be chosen anew."""
     return {
         "study": cell.entry.study,
@@ -137,7 +137,7 @@ def _described(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _changes(cell: Cell, home: Path) -> str:
+def _changes(cell: SuiteRun, home: Path) -> str:
     """Say in what the suite file has changed since a run was begun; "" for nothing."""
     path = home / cell.folder / _CELL
     if not path.is_file():
@@ -382,7 +382,7 @@ class _Loader:
             self._data[entry.name] = study.load(entry.source)
         return self._data[entry.name]
 
-    def runner(self, study: Study, cell: Cell) -> Any:  # noqa: ANN401 - as the study's
+    def runner(self, study: Study, cell: SuiteRun) -> Any:  # noqa: ANN401 - as the study's
         """Load the model of a run; the one before is let go first."""
         changed: dict[str, object] = {}
         if cell.revision is not None:
@@ -420,7 +420,7 @@ def takes_device(model: ModelSettings, study: Study) -> bool:
 
 
 def _attempt(
-    cell: Cell, home: Path, loader: _Loader, *, progress: ProgressOption, shard: Shard = WHOLE
+    cell: SuiteRun, home: Path, loader: _Loader, *, progress: ProgressOption, shard: Shard = WHOLE
 ) -> None:
     """Ask a run or a shard of it; write down why it failed, if it does."""
     folder = home / cell.folder
@@ -429,8 +429,8 @@ def _attempt(
     try:
         part.mkdir(parents=True, exist_ok=True)
         write_json(folder / _CELL, _described(cell))
-        study = find_study(cell.entry.study).keeping(folder)
-        ask_variants(
+        study = find_study(cell.entry.study).with_output_dir(folder)
+        ask_sweep(
             study,
             loader.data(study, cell.entry),
             loader.runner(study, cell),
@@ -454,15 +454,15 @@ def _attempt(
             write_text(folder / _FAILED, text)
 
 
-def _merge(cell: Cell, home: Path, n_shards: int) -> None:
+def _merge(cell: SuiteRun, home: Path, n_shards: int) -> None:
     """Merge and judge the shards of a run; write down why it failed, if it does."""
     folder = home / cell.folder
     parts = [_shard_folder(folder, (number, n_shards)) for number in range(n_shards)]
     if not any(part.is_dir() for part in parts):
         return
     try:
-        study = find_study(cell.entry.study).keeping(folder)
-        for name, _ in study.variants(cell.settings):
+        study = find_study(cell.entry.study).with_output_dir(folder)
+        for name, _ in study.sweep(cell.settings):
             merged = merge_shards([part / name for part in parts], folder / name)
             score_run(merged, study=study, scoring=cell.entry.scoring)
         (folder / _FAILED).unlink(missing_ok=True)
@@ -477,7 +477,7 @@ def _shard_folder(folder: Path, shard: Shard) -> Path:
     return folder / _SHARDS / f"{shard[0]:05d}-of-{shard[1]:05d}"
 
 
-def _unit_name(cell: Cell, number: int) -> str:
+def _unit_name(cell: SuiteRun, number: int) -> str:
     """Name a shard of a run."""
     return f"{cell.folder}#{number}"
 
@@ -489,10 +489,10 @@ def _is_waiting(one: CellState, home: Path) -> bool:
     return one.state in ("new", "begun", "unanswered")
 
 
-def _run_folders(cell: Cell, home: Path) -> list[RunFolder]:
+def _run_folders(cell: SuiteRun, home: Path) -> list[RunFolder]:
     """List the run folders of a cell that are there, all of them or none."""
     study = find_study(cell.entry.study)
-    found = [RunFolder(home / cell.folder / name) for name, _ in study.variants(cell.settings)]
+    found = [RunFolder(home / cell.folder / name) for name, _ in study.sweep(cell.settings)]
     return found if all(run.manifest.is_file() for run in found) else []
 
 
@@ -550,8 +550,8 @@ def _page(suite: Suite, states: Sequence[CellState], sections: Sequence[Section]
         models=[],
         finding=Finding(
             sentence=[f"{n_judged} of {len(states)} runs are done."],
-            standfirst=[f"The others: {told}."] if told else [],
-            chips=[
+            summary=[f"The others: {told}."] if told else [],
+            facts=[
                 ("suite", suite.path.name),
                 ("studies", ", ".join(entry.name for entry in suite.studies)),
                 ("models", str(len(suite.models))),

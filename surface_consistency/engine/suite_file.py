@@ -25,7 +25,7 @@ from surface_consistency.plugins import STUDIES
 from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
 from surface_consistency.schemas.settings import RecordOption, record_from_options, record_options
 
-__all__ = ["Cell", "StudyEntry", "Suite", "read_suite"]
+__all__ = ["StudyEntry", "Suite", "SuiteRun", "read_suite"]
 
 _TOP: Final = ("title", "models", "studies")
 _OWN: Final = ("study", "name", "variants")
@@ -55,7 +55,7 @@ class StudyEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class SuiteRun:
     """One run of a suite, or one sweep where its settings stand for several runs."""
 
     entry: StudyEntry
@@ -105,10 +105,10 @@ class Suite:
     """The studies."""
 
     @property
-    def cells(self) -> list[Cell]:
+    def cells(self) -> list[SuiteRun]:
         """All runs, those of a model and revision after each other, so that it is loaded once."""
         return [
-            Cell(entry=entry, variant=variant, model=model, revision=revision)
+            SuiteRun(entry=entry, variant=variant, model=model, revision=revision)
             for model in self.models
             for revision in (*model.revision_names,) or (None,)
             for entry in self.studies
@@ -148,7 +148,7 @@ def read_suite(path: str | os.PathLike[str]) -> Suite:
             for place, table in enumerate(_tables(file, told, "studies"), start=1)
         ],
     )
-    seen: dict[str, Cell] = {}
+    seen: dict[str, SuiteRun] = {}
     for cell in suite.cells:
         if cell.folder in seen:
             same = cell.entry is not seen[cell.folder].entry
@@ -176,8 +176,8 @@ def _model(where: str, table: Mapping[str, Any]) -> ModelSettings:
     made: ModelSettings = _records(where, table, {"model": ModelSettings})["model"]
     if made.model is None and made.label is None:
         raise DataError(f"{where}: needs `model`, or a `label` where the runner needs none")
-    if made.model == "organism":
-        raise DataError(f"{where}: a suite asks models that are there, and trains no organism")
+    if made.model == "toy_model":
+        raise DataError(f"{where}: a suite asks models that are there, and trains no toy model")
     if made.runner is not None:
         try:
             check_runner(made.runner)

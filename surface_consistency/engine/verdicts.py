@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, create_model
 
 from surface_consistency.engine.design import Design
-from surface_consistency.engine.paired import PairedReport, fact_story
+from surface_consistency.engine.paired import PairedReport, fact_trace
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.study import StudySettings
 from surface_consistency.engine.two_runs_page import RunsOutcome, RunsReport
@@ -128,9 +128,9 @@ class Verdicts:
         """How the conditions are compared."""
         return self.settings.design
 
-    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what became of one fact; see `Study.story`."""
-        return fact_story(folder, fact_id, outcome=self.outcome)
+    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+        """Tell what became of one fact; see `Study.trace`."""
+        return fact_trace(folder, fact_id, outcome=self.outcome)
 
 
 def import_verdicts(

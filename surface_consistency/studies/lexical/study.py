@@ -22,12 +22,12 @@ from pydantic import Field, model_validator
 
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.judging.judges import ask_logged
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.judging.judges import generate_cached
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import Plan, PromptGroup, Scored, Study, StudySettings
 from surface_consistency.errors import DataError, UnscoredWarning
 from surface_consistency.models.options import (
-    OptionRunner,
+    MultipleChoiceRunner,
     OptionScore,
     check_scores_of_options,
     option_scores,
@@ -46,9 +46,9 @@ from surface_consistency.schemas import (
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 from surface_consistency.studies.lexical.benchmarks import BenchmarkName, load_benchmark
-from surface_consistency.studies.lexical.memorisation import (
+from surface_consistency.studies.lexical.memorization import (
     MEMORISATION,
-    memorisation_prompts,
+    memorization_prompts,
     read_neighbours,
 )
 from surface_consistency.studies.lexical.perturbation.frequencies import (
@@ -168,18 +168,18 @@ class LexicalSettings(StudySettings):
     frequent, and by rarer ones."""
 
     word_counts: Path | None = None
-    """Counts of words, for --control and the curves of frequency: a folder of `count surfaces
+    """Counts of words, for --control and the curves of frequency: a folder of `count mentions
     --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
     of senses by default, which are coarse."""
 
     within: float = Field(default=2.0, ge=1.0)
     """Factor of the count within which --control takes a synonym for about as frequent."""
 
-    memorisation: bool = False
-    """Whether whole texts and their second halves are scored, for `analyse memorisation`."""
+    memorization: bool = False
+    """Whether whole texts and their second halves are scored, for `analyse memorization`."""
 
     neighbours: int = Field(default=0, ge=0)
-    """Neighbours of each text with some words replaced by synonyms, scored with --memorisation."""
+    """Neighbours of each text with some words replaced by synonyms, scored with --memorization."""
 
     neighbour_file: Path | None = None
     """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
@@ -193,9 +193,9 @@ class LexicalSettings(StudySettings):
                 raise ValueError("--senses judge needs --sense-model, the model that judges")
         elif self.sense_model is not None:
             raise ValueError("--sense-model chooses senses with --senses judge; add it")
-        if not self.memorisation and (self.neighbours or self.neighbour_file is not None):
+        if not self.memorization and (self.neighbours or self.neighbour_file is not None):
             option = "--neighbours" if self.neighbours else "--neighbour-file"
-            raise ValueError(f"{option} is scored with --memorisation; add it")
+            raise ValueError(f"{option} is scored with --memorization; add it")
         if self.neighbours and self.neighbour_file is not None:
             raise ValueError("give either --neighbours or --neighbour-file, not both")
         return self
@@ -301,7 +301,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
-    printed_prompts = (
+    paper_prompts_note = (
         "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
         "the benchmarks are asked in the words of lm-evaluation-harness"
     )
@@ -362,7 +362,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
 
         Returns:
             One target an instance and wording, one pair an instance and draw; the checks
-            "perturbation" and "replaced_words" count what was replaced. With `memorisation` a group
+            "perturbation" and "replaced_words" count what was replaced. With `memorization` a group
             of prompts of that name, which are scored and not judged.
 
         Raises:
@@ -371,7 +371,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
             MissingDependencyError: If lemminflect is not installed.
         """
         instances = _limited(data.instances, settings.limit)
-        tell_limit(settings.limit, len(instances), len(data.instances), "instances")
+        warn_limited(settings.limit, len(instances), len(data.instances), "instances")
         lexicon = WordNet(settings.wordnet)
         frequency = corpus_frequencies(settings.word_counts or lexicon)
         reword = partial(
@@ -410,20 +410,20 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
                 params=GenerationParams(),
             )
         }
-        if settings.memorisation:
+        if settings.memorization:
             neighbours = _neighbours(instances, settings, reword)
             groups[MEMORISATION] = PromptGroup(
                 prompts=[
                     prompt
                     for fact, instance in originals.items()
-                    for prompt in memorisation_prompts(fact, instance, neighbours)
+                    for prompt in memorization_prompts(fact, instance, neighbours)
                 ],
                 params=GenerationParams(),
             )
         return Plan(
             data=data.source,
             groups=groups,
-            targets=pd.DataFrame(
+            items=pd.DataFrame(
                 [_target(name, item, words) for name, item in wordings.items()], columns=_TARGETS
             ),
             pairs=pd.DataFrame([_pair(originals[_fact(p.instance)], p, arms) for p in perturbed]),
@@ -433,7 +433,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
             },
         )
 
-    def keeping(self, out: Path) -> "LexicalStudy":
+    def with_output_dir(self, out: Path) -> "LexicalStudy":
         """Take the folder where a judge of senses logs and writes what it chose."""
         study = copy.copy(self)
         study._home = out
@@ -448,17 +448,15 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
 
         Args:
             scored: The run. The texts are those for `count ngrams`, each option in its place; the
-                words those that were replaced and their synonyms, for `count surfaces --names`.
+                words those that were replaced and their synonyms, for `count mentions --names`.
         """
         lines = [
             json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
-            for target, texts in zip(
-                scored.targets["target_id"], scored.targets["texts"], strict=True
-            )
+            for target, texts in zip(scored.items["target_id"], scored.items["texts"], strict=True)
             for number, text in enumerate(texts)
         ]
         write_text(scored.folder.path / "texts.jsonl", "\n".join([*lines, ""]))
-        words = sorted({word for words in scored.targets["words"] for word in words})
+        words = sorted({word for words in scored.items["words"] for word in words})
         frame = pd.DataFrame({"entity_id": words, "surface": words})
         write_csv(scored.folder.path / "words.csv", frame)
 
@@ -689,7 +687,7 @@ class _LoggedSenses:
             options=values_of_items(self._settings.sense_option, "sense_option"),
         )
         if self._settings.sense_read == "multiple-choice":
-            runner = OptionRunner(runner)
+            runner = MultipleChoiceRunner(runner)
         self._runner: Runner = runner
         chosen = JudgedSense(self, batch_size=max(1, len(questions))).choose(questions)
         if self._home is not None:
@@ -711,7 +709,7 @@ class _LoggedSenses:
         if self._home is None:
             yield from self._runner.generate(prompts, params)
             return
-        answers = ask_logged(
+        answers = generate_cached(
             self._runner,
             prompts,
             params,

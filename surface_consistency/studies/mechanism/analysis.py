@@ -22,8 +22,8 @@ from surface_consistency.models.registry import load_runner
 from surface_consistency.report.page import (
     Block,
     Dot,
-    Dots,
-    Heat,
+    ForestPlot,
+    Heatmap,
     Prose,
     Section,
     Value,
@@ -183,14 +183,14 @@ class MechanismAnalysis(Analysis):
     name = "mechanism"
     title = "Mechanism"
     settings = MechanismSettings
-    reading = (
+    caveat = (
         "Each head and each MLP is taken away by itself, and every token of an answer is read "
         "again. What one component’s absence changes is no proof that it holds the fact: others "
         "may stand in for it, and what is taken away also feeds what comes after."
     )
 
     def __init__(self) -> None:
-        self._maps: list[Heat] = []
+        self._maps: list[Heatmap] = []
         self._notes: list[str] = []
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
@@ -405,9 +405,9 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
 
 def _known_model(run: Run, told: Mapping[str, Any]) -> str:
     """Find the weights that the manifest names, or say how to name them."""
-    organism = run.folder.path / "organism"
-    if (organism / "config.json").is_file():
-        return str(organism)
+    toy_model = run.folder.path / "toy_model"
+    if (toy_model / "config.json").is_file():
+        return str(toy_model)
     if told.get("revision") and told.get("model"):
         return str(told["model"])
     by = told.get("runner", "another program")
@@ -477,7 +477,7 @@ def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table
         "shuffles classes within models and takes clusters whole, uncorrected for the number of "
         "features. Pairs right once hold two different answers: --target reference reads the same "
         "words in both.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[Column(key="model", title="Model"), *_difference_columns()],
     )
 
@@ -488,7 +488,7 @@ def _sensitivity_table(frame: pd.DataFrame) -> Table:
         frame=frame.reset_index(drop=True),
         caption="The same by other rules: tokens matched one to one, and whole answers",
         note="A result that the rule of spans makes is there for spans and not for whole answers.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             Column(key="model", title="Model"),
             Column(key="tokens", title="Tokens", labels={"span": "of the fact"}),
@@ -508,7 +508,7 @@ def _prediction_table(rows: list[dict[str, Any]]) -> Table:
         note="Folds keep topics together, or, as in the paper, deal out pairs; then a topic stands "
         "on both sides. An area of 0.5 is chance.",
         model=None,
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             Column(key="folds", title="Folds by"),
             Column(key="feature", title="Feature", labels=FEATURES),
@@ -652,7 +652,7 @@ def _pairs_table(similarity: pd.DataFrame) -> Table:
     )
 
 
-def _figure_4(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
+def _figure_4(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot]:
     """Draw the means of both classes, and their difference."""
     shown = frame[frame["model"] != ALL_MODELS] if len(place) > 1 else frame
     means: list[tuple[str, int, list[Dot]]] = []
@@ -665,14 +665,14 @@ def _figure_4(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
         differences.append((title, 0, [_dot(row, "difference", place) for row in rows]))
     if shown.empty:
         return
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-similarity",
         title="How alike two answers to a fact are computed",
         axis="similarity, × 100",
         rows=means,
         clusters="clusters",
     )
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-difference",
         title="Similarity of pairs right both times, less that of pairs right once",
         axis="difference of similarities, × 100",
@@ -691,12 +691,12 @@ def _dot(row: Mapping[Any, Any], key: str, place: Mapping[str, int]) -> Dot:
     )
 
 
-def _figure_5(frame: pd.DataFrame) -> Iterator[Dots]:
+def _figure_5(frame: pd.DataFrame) -> Iterator[ForestPlot]:
     """Draw how well features predict, folded by topic."""
     rows = frame[frame["folds"] == "topic"].to_dict("records")
     if not rows:
         return
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-prediction",
         title="How well similarity tells whether both answers are right",
         axis="area under the ROC curve, × 100; 50 is chance",
@@ -720,7 +720,7 @@ def _figure_5(frame: pd.DataFrame) -> Iterator[Dots]:
     )
 
 
-def _heat_maps(one: _Looked, n: int) -> Iterator[Heat]:
+def _heat_maps(one: _Looked, n: int) -> Iterator[Heatmap]:
     """Draw the components of some pairs: of each class those of middling similarity."""
     rows = one.similarity
     rows = rows[(rows["aggregation"] == "transport") & (rows["tokens"] == "span")]
@@ -733,7 +733,7 @@ def _heat_maps(one: _Looked, n: int) -> Iterator[Heat]:
     for number, name in enumerate(chosen[:n]):
         pair = by_id[name]
         kind = _ONE_CLASS["aligned" if pair.is_aligned else "misaligned"]
-        yield Heat(
+        yield Heatmap(
             name=f"mechanism-map-{number + 1}",
             title=f"{one.label}: {pair.first.question or pair.fact_id} ({kind})",
             columns=[*map(str, range(_n_units(one))), "MLP"],

@@ -54,7 +54,7 @@ class FrequencySettings(Settings):
     """Which counts are held against the answers."""
 
     frequencies: Items[Path] = Field(min_length=1, max_length=2)
-    """Folder of `count surfaces` or `count pairs`, or a Parquet file with the columns of its
+    """Folder of `count mentions` or `count pairs`, or a Parquet file with the columns of its
     instances.parquet; give the option again for a second measurement, with which errors of counting
     are taken out."""
 
@@ -76,12 +76,12 @@ class FrequencyAnalysis(Analysis):
     title = "Frequency and accuracy"
     settings = FrequencySettings
     studies = ("redirectqa",)
-    reading = (
+    caveat = (
         "Counts of strings are no counts of mentions: what is spelled alike counts whoever is "
         "meant. A partial correlation holds constant what was counted; errors of counting alone "
         "let the entity seem to matter beyond the name."
     )
-    drawn = ("frequency_bins",)
+    figure_only = ("frequency_bins",)
 
     def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
         """Correlate the accuracy of each fact under each name with how often a corpus holds them.
@@ -141,7 +141,7 @@ class FrequencyAnalysis(Analysis):
         rows = rows[rows["subset"] == "overall"]
         return [
             Check(
-                level="look here",
+                level="warning",
                 title="Names that the corpus does not hold",
                 text=[
                     f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
@@ -217,7 +217,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         raise DataError(
             f"the counts hold none of the {asked['surface_id'].nunique()} names of {run.label}, "
             f"such as {asked['surface_id'].iloc[0]!r}; count the names of the same questions "
-            "(`count surfaces --data`)"
+            "(`count mentions --data`)"
         )
     _check_version(run, asked, counts)
     kept = [column for column in shared if column != "template"]
@@ -329,7 +329,7 @@ def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
         caption="Correlation of accuracy with the log frequency of the entity and of this name",
         note="Rows without a logarithm are left out (zero). Difference: Steiger’s test (p, rows "
         "independent, as in the paper), and by clusters.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             *_labels(settings),
             *_rows_left(),
@@ -347,7 +347,7 @@ def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
         frame=_wide(rows, names),
         caption="Partial correlation of accuracy with either log frequency, given the other",
         note="p takes rows for independent, as the paper does; its stars are p < 0.01.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             *_labels(settings),
             Column(key="n", title="Rows", kind="count"),
@@ -397,7 +397,7 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         note="Other names: mentions of the entity less those under this name, which the "
         "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
         "counts the rows that have one.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             *_labels(),
             Column(key="transform", title="Frequency"),
@@ -418,7 +418,7 @@ def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         frame=_wide(rows, names),
         caption="Pageviews of the subject’s article in place of its frequency",
         note="On the rows whose three frequencies are known and above zero.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             *_labels(),
             *_rows_left(),
@@ -456,7 +456,7 @@ def _corrected(
         caption="Partial correlations with errors of counting taken out",
         note="By two measurements; what both get wrong alike stays in. Halves of one corpus "
         "correct for sampling only.",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[*_labels(settings), Column(key="n", title="Rows", kind="count"), *columns],
     )
 
@@ -466,7 +466,7 @@ def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table
     return Table(
         frame=frequency_curves(frame, n_bins=n_bins, **options),
         caption="Accuracy by frequency",
-        few="n_clusters",
+        cluster_column="n_clusters",
         columns=[
             *_labels(),
             Column(key="frequency", title="Frequency of", labels={"surface": "this name"}),
