@@ -3,7 +3,7 @@
 Run `python benchmarks/bench_lookup.py`; prints a Markdown table. The model has a Llama shape and
 random weights, and biases that make it look up; the prompts ask facts in one state of a store, and
 then a third as many in three states. "generate" reads the whole text anew after each lookup, as the
-published code does. `--shape organism` trains the small limited-memory model of the studies
+published code does. `--shape toy_model` trains the small limited-memory model of the studies
 instead, which asks for what it is asked. On a GPU: `--device cuda --shape 382m`, the shape of the
 published model. The exit status is 1 where a budget is missed in float32: batches of 32 are 4 times
 faster than `LookupRunner` with one prompt at a time (median), and the texts are always the same.
@@ -27,7 +27,7 @@ from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.matching import parse_lookups
-from surface_consistency.studies.audit.toy_model import train_memory_organism
+from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.
 SHAPES = {"70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}
@@ -252,7 +252,7 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--shape", choices=(*SHAPES, "organism"), default="70m")
+    parser.add_argument("--shape", choices=(*SHAPES, "toy_model"), default="70m")
     return parser.parse_args()
 
 
@@ -264,8 +264,8 @@ def main():
     settings = LookupSettings()
     over = []
     with tempfile.TemporaryDirectory() as folder:
-        if arguments.shape == "organism":
-            train_memory_organism(facts, Path(folder), steps=400)
+        if arguments.shape == "toy_model":
+            train_memory_toy_model(facts, Path(folder), steps=400)
         else:
             save_random_model(Path(folder), arguments.shape, facts)
             settings = LookupSettings(entity_bias=5.0, other_bias=5.0, max_lookups=2)

@@ -122,7 +122,7 @@ def main():
     plan = study.plan(
         slaq_from(topics, source="made up"), SlaqSettings(permutations=N_PERMUTATIONS)
     )
-    runs = {f"model-{m:02}": verdicts_on(plan.targets, rng) for m in range(options.models)}
+    runs = {f"model-{m:02}": verdicts_on(plan.items, rng) for m in range(options.models)}
 
     def outcomes():
         frames = [

@@ -13,7 +13,7 @@ from surface_consistency.schemas import DataSource
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, types_of
 
 
-def _manifest(model: str = "organism", **changes: object) -> RunManifest:
+def _manifest(model: str = "toy_model", **changes: object) -> RunManifest:
     settings: dict[str, object] = {
         "study": "redirectqa",
         "model": model,
@@ -30,7 +30,7 @@ def _manifest(model: str = "organism", **changes: object) -> RunManifest:
 def _outcomes(
     verdicts: Sequence[tuple[bool | None, bool | None]],
     *,
-    model: str = "organism",
+    model: str = "toy_model",
     categories: Sequence[Sequence[str]] = (("Redirects_from_birth_names",),),
     template: str = "original",
 ) -> pd.DataFrame:

@@ -50,7 +50,7 @@ def records(study):
         "scoring": study.scoring,
         "reporting": ReportSettings,
     }
-    return found if study.organism is None else found | {"organism": study.organism}
+    return found if study.toy_model is None else found | {"toy_model": study.toy_model}
 
 
 def test_every_study_that_is_asked_is_walked():
@@ -110,8 +110,10 @@ def test_every_field_is_in_the_manifest_or_the_scoring(run):
 def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
     study, folder = run
     seen = []
-    made = PairedReport.made
-    monkeypatch.setattr(PairedReport, "made", lambda self: seen.append(made(self)) or seen[-1])
+    made = PairedReport.provenance
+    monkeypatch.setattr(
+        PairedReport, "provenance", lambda self: seen.append(made(self)) or seen[-1]
+    )
 
     report_runs([folder], tmp_path / "page", settings=ReportSettings(resamples=60))
 

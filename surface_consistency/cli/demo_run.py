@@ -1,4 +1,4 @@
-"""The demonstration: a model organism with planted frequencies, studied from rows to report."""
+"""The demonstration: a toy model with planted frequencies, studied from rows to report."""
 
 import os
 import warnings
@@ -24,13 +24,13 @@ from surface_consistency.studies.redirectqa.toy_model import (
     count_names,
     plan_exposures,
     sentences_of,
-    train_organism,
+    train_toy_model,
 )
 
 __all__ = ["DEFAULT_STEPS", "exposure_table", "run_demo"]
 
 DEFAULT_STEPS = 250
-"""Training steps after which the organism knows what it was taught."""
+"""Training steps after which the toy model knows what it was taught."""
 
 _SHOTS = 3
 
@@ -43,10 +43,10 @@ def run_demo(
     data: RedirectQA | None = None,
     say: Callable[[str], None] | None = None,
 ) -> tuple[RunFolder, pd.DataFrame]:
-    """Train a model organism on the bundled sample, run the study on it and score it.
+    """Train a toy model on the bundled sample, run the study on it and score it.
 
     Args:
-        out: Folder of the run; the model is saved in its subfolder `organism`.
+        out: Folder of the run; the model is saved in its subfolder `toy_model`.
         steps: Training steps.
         seed: Seed of the planted frequencies, the training and the demonstrations.
         data: Facts to teach and ask; None for the bundled sample.
@@ -60,10 +60,10 @@ def run_demo(
     data = (data or load_sample()).select(templates=("original",))
     exposures = plan_exposures(data.questions, seed=seed)
     folder = RunFolder.create(out)
-    model = folder.path / "organism"
+    model = folder.path / "toy_model"
     sentences = sentences_of(data.questions, exposures)
     tell(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
-    train_organism(
+    train_toy_model(
         sentences, model, names=[q.question for q in data.questions], steps=steps, seed=seed
     )
     tell("asking every fact under every name")
@@ -74,7 +74,7 @@ def run_demo(
         data,
         runner,
         folder.path,
-        model="organism",
+        model="toy_model",
         settings=settings,
         source=RedirectQASource(source="sample"),
     )

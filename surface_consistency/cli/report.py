@@ -23,7 +23,7 @@ def _report(
     *runs: Annotated[Path, Parameter(help=RUNS)],
     out: _Out = None,
     fact: Annotated[
-        str | None, Parameter(help="Print the whole story of a fact instead, such as its id.")
+        str | None, Parameter(help="Print the whole trace of a fact instead, such as its id.")
     ] = None,
     json: Json = False,
     reporting: ReportSettings,
@@ -36,7 +36,7 @@ def _report(
         return
     study = study_of_runs(folders)
     for run in folders:
-        print(study.story(run, fact or ""))
+        print(study.trace(run, fact or ""))
 
 
 def make_report(argv: Sequence[str]) -> Callable[..., object]:

@@ -16,14 +16,14 @@ from surface_consistency.engine.study import (
     StudySettings,
     find_study,
 )
-from surface_consistency.engine.suite.sweep import run_variants
+from surface_consistency.engine.suite.sweep import run_sweep
 from surface_consistency.models.revisions import Revision, find_revisions
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import Settings, record_options
 
 __all__ = ["make_run", "no_preset"]
 
-_ORGANISM = "organism"
+_TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
 
 
@@ -49,11 +49,11 @@ def make_run(name: str) -> Callable[..., object]:
         reporting: ReportSettings,
         **further: Settings,
     ) -> int:
-        organism = further.get("organism")
-        _check_organism(study, model, organism)
+        toy_model = further.get("toy_model")
+        _check_toy_model(study, model, toy_model)
         chosen = settings.model_dump(mode="json")
-        scoring = study.settle_scoring(scoring, chosen, is_new_run=True)
-        placed = study.keeping(out)
+        scoring = study.resolve_scoring(scoring, chosen, is_new_run=True)
+        placed = study.with_output_dir(out)
         revisions = _revisions(model, quiet=json)
         data = placed.load(source)
         runner: Answerer | Callable[[Revision], Answerer]
@@ -61,9 +61,9 @@ def make_run(name: str) -> Callable[..., object]:
             label = model.name(None)
             runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
         else:
-            runner = _runner(placed, data, settings, model, out, organism)
+            runner = _runner(placed, data, settings, model, out, toy_model)
             label = model.name(runner)
-        swept = run_variants(
+        swept = run_sweep(
             placed,
             data,
             runner,
@@ -85,8 +85,8 @@ def make_run(name: str) -> Callable[..., object]:
         "scoring": study.scoring,
         "reporting": ReportSettings,
     }
-    if study.organism is not None:
-        records["organism"] = study.organism
+    if study.toy_model is not None:
+        records["toy_model"] = study.toy_model
     return record_command(
         run,
         help_text=f"{(type(study).__doc__ or study.name).strip().splitlines()[0]}\n\nAsk a model "
@@ -106,7 +106,7 @@ def no_preset(name: str) -> str:
         What is wrong with --prompts, and what to do.
     """
     study = find_study(name)
-    remark = study.printed_prompts or "no paper's words are known of it"
+    remark = study.paper_prompts_note or "no paper's words are known of it"
     return f"--prompts: {study.name} has no preset of prompts: {remark}; leave --prompts out"
 
 
@@ -116,14 +116,14 @@ def _runner(
     settings: StudySettings,
     model: ModelSettings,
     out: Path,
-    organism: Settings | None,
+    toy_model: Settings | None,
 ) -> Answerer:
-    """Load who answers, or train the study's model organism."""
-    if model.model != _ORGANISM:
+    """Load who answers, or train the study's toy model."""
+    if model.model != _TOY_MODEL:
         return model.load(study)
     output_folder(out)
-    trained: Answerer = study.train_organism(
-        data, settings, organism, out / _ORGANISM, options=model.options
+    trained: Answerer = study.train_toy_model(
+        data, settings, toy_model, out / _TOY_MODEL, options=model.options
     )
     return trained
 
@@ -141,20 +141,20 @@ def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
     return revisions
 
 
-def _check_organism(study: Study, model: ModelSettings, organism: Settings | None) -> None:
-    """Refuse an organism that the study does not have, and options that would do nothing."""
-    if model.model != _ORGANISM:
-        given = set() if organism is None else organism.model_fields_set
-        for option in record_options(study.organism) if study.organism else ():
+def _check_toy_model(study: Study, model: ModelSettings, toy_model: Settings | None) -> None:
+    """Refuse a toy model that the study does not have, and options that would do nothing."""
+    if model.model != _TOY_MODEL:
+        given = set() if toy_model is None else toy_model.model_fields_set
+        for option in record_options(study.toy_model) if study.toy_model else ():
             if option.path[0] in given:
                 raise ValueError(
-                    f"{option.flags[0]} says what a model is taught; it needs --model organism"
+                    f"{option.flags[0]} says what a model is taught; it needs --model toy_model"
                 )
         return
-    if study.organism is None:
+    if study.toy_model is None:
         raise ValueError(
-            f"--model organism: the study {study.name} has no model organism; name a model"
+            f"--model toy_model: the study {study.name} has no toy model; name a model"
             + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
         )
     if model.runner not in (None, study.runner):
-        raise ValueError("--model organism trains a model of its own; leave out --runner")
+        raise ValueError("--model toy_model trains a model of its own; leave out --runner")

@@ -21,8 +21,8 @@ from .judging.judges import (
     Judge as Judge,
     LLMJudge as LLMJudge,
     RuleJudge as RuleJudge,
-    ask_logged as ask_logged,
     facts_of as facts_of,
+    generate_cached as generate_cached,
     judge_targets as judge_targets,
 )
 from .paired.page import (
@@ -64,5 +64,5 @@ from .study import (
     find_study as find_study,
 )
 from .suite.sweep import (
-    run_variants as run_variants,
+    run_sweep as run_sweep,
 )

@@ -15,13 +15,13 @@ from surface_consistency.metrics import cluster_bootstrap
 from surface_consistency.models.options import OptionScore, option_log_odds, option_scores
 from surface_consistency.schemas import Prompt
 
-__all__ = ["offer_options", "reference_log_odds"]
+__all__ = ["add_choices", "reference_log_odds"]
 
 _ALIKE = 1e-9
 _DRAWS = 50
 
 
-def offer_options(plan: Plan, settings: OptionSettings) -> Plan:
+def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
     """Give every prompt options: the reference of its fact and references of other facts.
 
     The options of a fact are the same under all its names and in all its prompts, in an order that
@@ -38,7 +38,7 @@ def offer_options(plan: Plan, settings: OptionSettings) -> Plan:
     Raises:
         DataError: If a prompt asks several facts, or there are too few other references; names it.
     """
-    targets = plan.targets
+    targets = plan.items
     repeated = targets["prompt_id"].duplicated()
     if repeated.any():
         prompt_id = targets.loc[repeated, "prompt_id"].iloc[0]
@@ -142,7 +142,7 @@ def _mean(sums: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 def _relations(plan: Plan) -> pd.Series:
     """Look up the relation of each target's fact; empty where no pair names one."""
-    facts = plan.targets["fact_id"]
+    facts = plan.items["fact_id"]
     if "relation" not in plan.pairs:
         return pd.Series("", index=facts.index)
     of_facts = plan.pairs.drop_duplicates("fact_id").set_index("fact_id")["relation"]

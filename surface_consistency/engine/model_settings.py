@@ -20,7 +20,7 @@ class ModelSettings(Settings):
 
     model: str | None = None
     """Hub id, folder or GGUF file, or smollm2-135m for the model of extra `smol`; what the runner
-    calls its model. "organism" trains a small one first, if the study has one."""
+    calls its model. "toy_model" trains a small one first, if the study has one."""
 
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""
@@ -66,7 +66,7 @@ class ModelSettings(Settings):
                 "`revisions` names what to ask, so `model_revision` would name another; leave one "
                 "out"
             )
-        if self.revisions and self.model in (None, "organism"):
+        if self.revisions and self.model in (None, "toy_model"):
             raise ValueError("`revisions` needs `model`, a hub id or a folder of checkpoints")
         return self
 

@@ -14,10 +14,10 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
 
 __all__ = [
+    "ItemRow",
     "PairRow",
     "Plan",
     "PromptGroup",
-    "TargetRow",
     "check_groupings",
     "check_pair_columns",
 ]
@@ -25,7 +25,7 @@ __all__ = [
 _TARGET: Final = "_target"
 
 
-class TargetRow(Record):
+class ItemRow(Record):
     """What every target has; whatever else a study's judge reads may stand beside it."""
 
     target_id: NonEmpty
@@ -87,8 +87,8 @@ class Plan:
     groups: Mapping[str, PromptGroup]
     """Prompts by group; one group is named ""."""
 
-    targets: pd.DataFrame
-    """What is judged, one row a target: the columns of `TargetRow`, and whatever the judge and the
+    items: pd.DataFrame
+    """What is judged, one row a target: the columns of `ItemRow`, and whatever the judge and the
     noise floor read besides, such as question. The engine adds group and prompt_key."""
 
     pairs: pd.DataFrame
@@ -110,7 +110,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Refuse a plan that does not hold together."""
         for name, frame, record in (
-            ("targets", self.targets, TargetRow),
+            ("items", self.items, ItemRow),
             ("pairs", self.pairs, PairRow),
         ):
             check_frame(frame, record, f"the {name} of a plan")
@@ -121,7 +121,7 @@ class Plan:
                     f"the {name} of a plan hold {frame.loc[repeated, key].iloc[0]!r} twice "
                     f"in column {key}; each needs an id of its own"
                 )
-        known = pd.Index(self.targets["target_id"])
+        known = pd.Index(self.items["target_id"])
         for column in filter(_is_target, self.pairs.columns):
             strange = self.pairs.loc[self.pairs[column].notna(), column]
             strange = strange[known.get_indexer(pd.Index(strange)) < 0]

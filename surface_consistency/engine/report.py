@@ -111,7 +111,7 @@ def report_runs(
         write_page(page, beside / "report.html")
         _name_files(beside, beside / sources)
         _remove_earlier(home, beside, home / sources)
-    notes = [sentence_text(check.text) for check in page.checks if check.level == "look here"]
+    notes = [sentence_text(check.text) for check in page.checks if check.level == "warning"]
     target = home / "report.html"
     return Reported(
         page=target,
@@ -360,7 +360,7 @@ def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
     """Say on the page how many prompts have no answer."""
     return [
         Check(
-            level="look here",
+            level="warning",
             title="Unanswered prompts",
             text=[
                 f"{run.label}: {count} prompts have no answer, so their pairs are left out. "

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.engine.choices import offer_options
+from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.study import (
     Answerer,
     DataT,
@@ -27,7 +27,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Rebatchable, Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.runs.answers import count_replies
@@ -112,7 +112,7 @@ def run_study(
     plan, settings = _decoded_plan(study, data, settings or study.settings(), runner)
     prompts = [prompt for group in plan.groups.values() for prompt in group.prompts]
     if any(prompt.options for prompt in prompts):
-        _refuse_thoughts(settings)
+        _refuse_reasoning(settings)
         runner = _choosing(runner, settings)
     answerer = _prepared(runner, plan)
     manifest = make_manifest(
@@ -133,9 +133,9 @@ def run_study(
     folder = RunFolder.create(out)
     # What is stored is what it was, however often it is read.
     is_stored = isinstance(answerer, StoredRunner) or (
-        isinstance(runner, OptionRunner) and runner.is_stored
+        isinstance(runner, MultipleChoiceRunner) and runner.is_stored
     )
-    judged = set() if is_stored or not settings.repeat else set(plan.targets["prompt_id"])
+    judged = set() if is_stored or not settings.repeat else set(plan.items["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
@@ -177,20 +177,20 @@ def _decoded_plan(
         raise DataError(f"no pair to ask in {plan.data.id} with these settings")
     settled: SettingsT = plan.settings or settings
     if isinstance(settled, OptionSettings) and settled.read != "generate":
-        plan = offer_options(plan, settled)
+        plan = add_choices(plan, settled)
     groups = {
-        name: replace(group, params=settled.with_thoughts(group.params))
+        name: replace(group, params=settled.with_reasoning(group.params))
         for name, group in plan.groups.items()
     }
     return replace(plan, groups=groups), settled
 
 
-def _choosing(runner: Answerer, settings: StudySettings) -> OptionRunner:
+def _choosing(runner: Answerer, settings: StudySettings) -> MultipleChoiceRunner:
     """Read answers off the probabilities of options, compared as the settings say."""
     if not isinstance(settings, OptionSettings):
-        return OptionRunner(runner)
+        return MultipleChoiceRunner(runner)
     is_majority = settings.read == "log-odds"
-    return OptionRunner(runner, option_score=settings.option_score, majority=is_majority)
+    return MultipleChoiceRunner(runner, option_score=settings.option_score, majority=is_majority)
 
 
 def _prepared(runner: Answerer, plan: Plan) -> Runner:
@@ -358,7 +358,7 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
     for name, group in plan.groups.items():
         for prompt in group.prompts:
             keys[prompt.id], groups[prompt.id] = prompt.key, name
-    prompt_ids = plan.targets["prompt_id"]
+    prompt_ids = plan.items["prompt_id"]
     missing = prompt_ids[pd.Index(list(keys)).get_indexer(pd.Index(prompt_ids)) < 0]
     if len(missing):
         raise DataError(f"target of prompt {missing.iloc[0]!r}, which the plan does not ask")
@@ -371,12 +371,12 @@ def _write_plan(folder: RunFolder, plan: Plan) -> None:
 def write_targets(folder: RunFolder, plan: Plan, keys: pd.Series, groups: pd.Series | str) -> None:
     """Write targets with the keys of their prompts, pairs, and the checks of what goes in."""
     folder.write_checks(plan.checks)
-    folder.write_plan(plan.targets.assign(prompt_key=keys, group=groups), plan.pairs)
+    folder.write_plan(plan.items.assign(prompt_key=keys, group=groups), plan.pairs)
 
 
-def _refuse_thoughts(settings: StudySettings) -> None:
-    """Refuse what is said of thoughts where options are scored and nothing is written."""
-    for name in ("max_thought_tokens", "thought_opened"):
+def _refuse_reasoning(settings: StudySettings) -> None:
+    """Refuse what is said of reasoning where options are scored and nothing is written."""
+    for name in ("max_reasoning_tokens", "reasoning_opened"):
         if value := getattr(settings, name):
             raise ValueError(
                 f"{name}={value} is for answers that are written; the probabilities of options "

@@ -41,12 +41,12 @@ from surface_consistency.metrics import paired_by
 from surface_consistency.models.options import OptionScore
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.predictions import (
-    Asked,
     Predictions,
+    QuestionIndex,
     answers_only,
     read_predictions,
 )
-from surface_consistency.models.thoughts import separate_stored
+from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import atomic_path, write_text
@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 _MANY_UNSPACED: Final = 0.02
-_UNANSWERED: Final = ("error", "unclosed_thought")
+_UNANSWERED: Final = ("error", "unclosed_reasoning")
 """How a reply ends that is no answer and no refusal to give one."""
 
 _ROWS_AT_ONCE = 8_192
@@ -99,7 +99,7 @@ def import_predictions(
         out: Folder of the run; made, or taken as it is when it holds these predictions already.
         model: Label of the model in tables.
         origin: Where the predictions came from, for the manifest.
-        settings: The study's settings, as far as they say what is compared, and how thoughts are
+        settings: The study's settings, as far as they say what is compared, and how reasoning is
             told from answers.
         source: Where the data came from, for the manifest.
         plan: The plan of this data and these settings, to save making it again.
@@ -115,7 +115,7 @@ def import_predictions(
     """
     settings = settings or study.settings()
     plan = plan or make_plan(study, cast("DataT", data), settings)
-    texts = align_predictions(plan.targets, predictions, reading=reading)
+    texts = align_predictions(plan.items, predictions, reading=reading)
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
@@ -128,12 +128,12 @@ def import_predictions(
             "runner": "stored",
             "predictions": origin,
             "sha256": _digest(texts),
-            "thought_tags": settings.thought_tags and list(settings.thought_tags),
-            "thought_opened": settings.thought_opened,
+            "reasoning_tags": settings.reasoning_tags and list(settings.reasoning_tags),
+            "reasoning_opened": settings.reasoning_opened,
         },
         source=source,
     )
-    lines = separate_stored(texts, settings.with_thoughts(GenerationParams()))
+    lines = separate_stored(texts, settings.with_reasoning(GenerationParams()))
     manifest = manifest.model_copy(update={"replies": count_replies(lines)})
     if folder.manifest.exists():
         fields = folder.read_manifest().differences(manifest)
@@ -147,7 +147,7 @@ def import_predictions(
             lines.iloc[start : start + _ROWS_AT_ONCE].to_json(
                 log, orient="records", lines=True, force_ascii=False
             )
-    write_targets(folder, plan, plan.targets["prompt_id"], "")
+    write_targets(folder, plan, plan.items["prompt_id"], "")
     write_text(folder.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
 
@@ -173,7 +173,7 @@ def score_files(
         out: Folder of the run, or with several files of the runs' folders, named after the files.
         label: Label of the model; None for the file's name.
         reading: How the files are read; None for the defaults.
-        settings: The study's settings, as far as they say what is compared, and how thoughts are
+        settings: The study's settings, as far as they say what is compared, and how reasoning is
             told from answers.
         source: Where the data came from, for the manifest.
         scoring: How to judge.
@@ -277,7 +277,7 @@ def score_run(
     """
     manifest = folder.read_manifest()
     study = study or find_study(manifest.study)
-    scoring = study.settle_scoring(scoring or study.scoring(), manifest.settings)
+    scoring = study.resolve_scoring(scoring or study.scoring(), manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 
@@ -305,7 +305,7 @@ def _score(
     scored = Scored(
         folder=folder,
         model=manifest.model,
-        targets=answered,
+        items=answered,
         verdicts=verdicts,
         outcomes=outcomes,
         repeated=repeated,
@@ -377,7 +377,7 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
 def _judge_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
     """Hold a judge against the study's own rule and against people, and correct its scores."""
     checks: dict[str, pd.DataFrame] = {}
-    kinds, ruled = scored.targets[study.kind], scored.verdicts["rule_correct"]
+    kinds, ruled = scored.items[study.kind], scored.verdicts["rule_correct"]
     if ruled.notna().any():
         checks["judge_against_rule"] = agreement_by_kind(kinds, scored.verdicts, ruled)
     labels = scored.scoring.labels or scored.folder.labels
@@ -400,7 +400,7 @@ def retest_flip_rate(
     other prompts of the batch. A flip rate between conditions means something only above this.
 
     Args:
-        targets: What was judged, `Plan.targets`.
+        targets: What was judged, `Plan.items`.
         first: Verdicts of the run.
         second: Verdicts of the repetition, on some of the targets.
         stratum: Column of the targets by which the rate is told; None for all together.
@@ -451,7 +451,7 @@ def align_predictions(
     """Find the prediction of each prompt.
 
     Args:
-        targets: `Plan.targets`; the column question, where it is there, may name a prompt too.
+        targets: `Plan.items`; the column question, where it is there, may name a prompt too.
         predictions: As for `import_predictions`.
         reading: As for `import_predictions`.
 
@@ -482,7 +482,7 @@ def align_predictions(
             targets.loc[ids.index, name].tolist() if name in targets else None
             for name in ("fact_id", "answers")
         )
-        texts = predictions.match(Asked(ids.tolist(), questions, facts, answers))
+        texts = predictions.match(QuestionIndex(ids.tolist(), questions, facts, answers))
     elif isinstance(predictions, Mapping):
         texts = _by_name(ids, questions, predictions)
     elif len(predictions) == len(ids):
@@ -585,26 +585,26 @@ def _log_odds(
     if settings.get("read", "generate") == "generate" or "option_score" not in settings:
         return {}
     table = reference_log_odds(
-        scored.targets,
+        scored.items,
         pairs,
         read_jsonl(scored.folder.prompts, Prompt),
         conditions=study.design.conditions,
-        cluster=_cluster(study, scored.targets),
+        cluster=_cluster(study, scored.items),
         option_score=cast("OptionScore", settings["option_score"]),
     )
     return {} if table.empty else {"log_odds": table}
 
 
 def _replies(answered: pd.DataFrame, model: str) -> dict[str, pd.DataFrame]:
-    """Count the replies that hold thoughts, or no answer for another reason than an error."""
+    """Count the replies that hold reasoning, or no answer for another reason than an error."""
     replies = answered.drop_duplicates(["prompt_key", "group"])
     replies = replies[replies["finish_reason"].notna()]
     counts = count_replies(replies)
     kinds = {kind: counts.get(kind, 0) for kind in NO_ANSWER_REASONS}
-    n_thoughts = int(replies["thought_source"].notna().sum())
-    if not n_thoughts and sum(kinds.values()) == kinds["error"]:
+    n_reasoned = int(replies["reasoning_source"].notna().sum())
+    if not n_reasoned and sum(kinds.values()) == kinds["error"]:
         return {}
-    row = {"model": model, "n_replies": len(replies), "n_with_thought": n_thoughts}
+    row = {"model": model, "n_replies": len(replies), "n_with_reasoning": n_reasoned}
     row |= {f"n_{kind}": n for kind, n in kinds.items()}
     return {"replies": pd.DataFrame([row])}
 
@@ -632,7 +632,7 @@ def _cut_answers(
 def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
     """Quote the first error of a run without an answer, and say what helps."""
     if not folder.logs():
-        return f": its log was deleted; restore it, or {folder.made_anew()}"
+        return f": its log was deleted; restore it, or {folder.rerun_hint()}"
     errors = folder.read_answers(answered["group"].unique())["error"].dropna()
     reason = "" if errors.empty else f", only errors such as {errors.iloc[0]!r}"
     if answered["finish_reason"].isin([None, "error"]).any():

@@ -13,7 +13,7 @@ __all__ = [
     "pause_gc",
     "repeated_rows",
     "spread",
-    "tell_limit",
+    "warn_limited",
 ]
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def spread(grouped: Iterable[tuple[str, T]], limit: int) -> set[T]:
     return set(islice(chain.from_iterable(rounds), limit))
 
 
-def tell_limit(limit: int | None, n_asked: int, n_held: int, what: str) -> None:
+def warn_limited(limit: int | None, n_asked: int, n_held: int, what: str) -> None:
     """Say in the log of the package where a limit takes all, since there are not so many.
 
     Args:

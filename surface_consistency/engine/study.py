@@ -1,6 +1,6 @@
 """What a study is: what differs between the two conditions, and nothing of how runs are made.
 
-The engine (`asking`, `scoring`, `reporting`, `variants`) owns the run folder, resume, asking, the
+The engine (`asking`, `scoring`, `reporting`, `sweep`) owns the run folder, resume, asking, the
 repeated sample, scoring, tables on disk and the page. A study is a class that says what is asked,
 what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
@@ -30,15 +30,15 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
 from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.paired.page import PairedReport, fact_story
+from surface_consistency.engine.paired.page import PairedReport, fact_trace
 from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.options import OptionScore
+from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
-from surface_consistency.models.thoughts import thought_tags as known_tags
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.report.table import Table
@@ -105,33 +105,33 @@ class StudySettings(Settings):
     repeat: int = Field(default=200, ge=0)
     """Prompts of each group asked a second time, for the noise floor; 0 for none."""
 
-    max_thought_tokens: int | None = Field(default=None, ge=1)
-    """Longest thought before an answer, in tokens, for reasoning models; without, thought and
+    max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    """Longest reasoning before an answer, in tokens, for reasoning models; without, reasoning and
     answer share the limit of the answer."""
 
-    thought_tags: Items[str] | None = None
+    reasoning_tags: Items[str] | None = None
     """Opening and closing tag between which a model thinks, where they are not among the known."""
 
-    thought_opened: bool | None = None
-    """Whether every prompt ends within a thought, so that an answer begins behind a closing tag; by
+    reasoning_opened: bool | None = None
+    """Whether every prompt ends within reasoning, so that an answer begins behind a closing tag; by
     default as the chat template says."""
 
     @model_validator(mode="after")
     def _has_pairs(self) -> "StudySettings":
         """Refuse an opening tag without a closing one."""
-        known_tags(self.thought_tags or ())
+        known_tags(self.reasoning_tags or ())
         return self
 
-    def with_thoughts(self, params: GenerationParams) -> GenerationParams:
-        """Add what these settings say of thoughts to how a group of prompts is decoded.
+    def with_reasoning(self, params: GenerationParams) -> GenerationParams:
+        """Add what these settings say of reasoning to how a group of prompts is decoded.
 
         Args:
-            params: The decoding; what it says of thoughts itself stays.
+            params: The decoding; what it says of reasoning itself stays.
 
         Returns:
             The decoding of a run.
         """
-        names = ("max_thought_tokens", "thought_tags", "thought_opened")
+        names = ("max_reasoning_tokens", "reasoning_tags", "reasoning_opened")
         return params.model_copy(
             update={name: getattr(self, name) for name in names if getattr(params, name) is None}
         )
@@ -194,8 +194,8 @@ class Scored:
     model: str
     """Label of the model."""
 
-    targets: pd.DataFrame
-    """What was judged: `Plan.targets` with group, prompt_key and the answers' `ANSWER_FIELDS`."""
+    items: pd.DataFrame
+    """What was judged: `Plan.items` with group, prompt_key and the answers' `ANSWER_FIELDS`."""
 
     verdicts: pd.DataFrame
     """Verdicts, row by row those of `targets`."""
@@ -212,7 +212,7 @@ class Scored:
     @property
     def shown(self) -> pd.DataFrame:
         """The targets with the judged part of each answer as text, as people and models see it."""
-        return shown_answers(self.targets, self.verdicts["prediction"])
+        return shown_answers(self.items, self.verdicts["prediction"])
 
 
 class Answerer(Protocol):
@@ -239,7 +239,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     design: ClassVar[Design]
     """How its two conditions are compared, and what tables and page call them."""
 
-    printed_prompts: ClassVar[str] = ""
+    paper_prompts_note: ClassVar[str] = ""
     """Where the words are that the study's paper prints, for who asks for a preset of them by
     --prompts and the study has none; "" where no paper prints any."""
 
@@ -255,8 +255,8 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     runner: ClassVar[str] = "transformers"
     """Name of the runner that is loaded unless another is named."""
 
-    organism: ClassVar[type[Settings] | None] = None
-    """What a model organism of the study is taught; None where there is no organism."""
+    toy_model: ClassVar[type[Settings] | None] = None
+    """What a toy model of the study is taught; None where there is no toy model."""
 
     kind: ClassVar[str] = "condition"
     """Column of the targets whose values a judge is held against people apart on, and answers are
@@ -271,7 +271,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     report: ClassVar[type[PairedReport]] = PairedReport
     """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
 
-    def keeping(self, out: Path) -> "Study":
+    def with_output_dir(self, out: Path) -> "Study":
         """Take the folder of a run, for studies that make data of their own which a reader needs.
 
         Args:
@@ -331,11 +331,11 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         """
         return load_runner(name, model=model, options=options)
 
-    def train_organism(
+    def train_toy_model(
         self,
         data: DataT,
         settings: SettingsT,
-        organism: Any,  # noqa: ANN401 - the study's own record
+        toy_model: Any,  # noqa: ANN401 - the study's own record
         out: Path,
         *,
         options: Mapping[str, object],
@@ -345,7 +345,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         Args:
             data: What `load` returned.
             settings: How the study asks.
-            organism: An instance of `organism`.
+            toy_model: An instance of `toy_model`.
             out: Folder of the model.
             options: Keyword arguments of its runner.
 
@@ -353,11 +353,11 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             The runner.
 
         Raises:
-            NotImplementedError: If the study has no organism.
+            NotImplementedError: If the study has no toy model.
         """
-        raise NotImplementedError(f"{self.name} has no model organism")
+        raise NotImplementedError(f"{self.name} has no toy model")
 
-    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what became of one fact in a run, for a terminal.
 
         Args:
@@ -370,9 +370,9 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         Raises:
             DataError: If the run has no such fact.
         """
-        return fact_story(folder, fact_id, outcome=self.outcome)
+        return fact_trace(folder, fact_id, outcome=self.outcome)
 
-    def variants(self, settings: SettingsT) -> Sequence[tuple[str, SettingsT]]:
+    def sweep(self, settings: SettingsT) -> Sequence[tuple[str, SettingsT]]:
         """Take settings that stand for several runs apart: a sweep.
 
         Args:
@@ -383,7 +383,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         """
         return [("", settings)]
 
-    def settle_scoring(
+    def resolve_scoring(
         self, scoring: ScoringT, settings: Mapping[str, Any], *, is_new_run: bool = False
     ) -> ScoringT:
         """Complete how answers are judged by how they are asked.
@@ -463,7 +463,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         wanted = {name: columns[name] for name in self.outcome.model_fields if name in columns}
         return make_frame(wanted, self.outcome)
 
-    def further_numbers(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
         """Compute single numbers besides those of the pairs, for tools that show nothing else.
 
         Args:
@@ -490,7 +490,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             DataError: If the labels cannot be read, are not of this run, or label nothing.
         """
         truth = labels_by_target(scored.shown, labels)
-        table = agreement_by_kind(scored.targets[self.kind], scored.verdicts, truth)
+        table = agreement_by_kind(scored.items[self.kind], scored.verdicts, truth)
         corrected = corrected_table(
             scored.outcomes,
             table,
@@ -539,10 +539,10 @@ class Analysis(ABC, Generic[AnalysisT]):
     studies: ClassVar[tuple[str, ...]] = ()
     """Studies whose runs it reads; none named means all."""
 
-    reading: ClassVar[str] = ""
+    caveat: ClassVar[str] = ""
     """What a reader must know of the numbers, before them; none by default."""
 
-    drawn: ClassVar[tuple[str, ...]] = ()
+    figure_only: ClassVar[tuple[str, ...]] = ()
     """Tables that the page shows as figures alone."""
 
     @abstractmethod
@@ -577,11 +577,11 @@ class Analysis(ABC, Generic[AnalysisT]):
             tables: What `tables` returned.
 
         Returns:
-            One section with `reading`, the figures and all tables but those of `drawn`.
+            One section with `caveat`, the figures and all tables but those of `figure_only`.
         """
-        blocks: list[Block] = [Prose(parts=[self.reading])] if self.reading else []
+        blocks: list[Block] = [Prose(parts=[self.caveat])] if self.caveat else []
         blocks += self.figures(report, tables)
-        blocks += [table for name, table in tables.items() if name not in self.drawn]
+        blocks += [table for name, table in tables.items() if name not in self.figure_only]
         return [Section(anchor=self.name, title=self.title, blocks=blocks)]
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Check]:
@@ -636,7 +636,7 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
     """Lay out a pair whose answers nobody has judged yet, and so see what no row would have."""
     if plan.pairs.empty:
         return
-    blank = pd.DataFrame({"target_id": plan.targets["target_id"][:1]})
+    blank = pd.DataFrame({"target_id": plan.items["target_id"][:1]})
     verdicts = blank.assign(**dict.fromkeys(set(study.verdict.model_fields) - {*blank}))
     try:
         study.outcomes(plan.pairs[:1], verdicts, model="model")
@@ -702,8 +702,8 @@ def find_study(name: str) -> Study:
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)
-    for part in ("source", "settings", "scoring", "organism"):
-        if part != "organism" or study.organism is not None:
+    for part in ("source", "settings", "scoring", "toy_model"):
+        if part != "toy_model" or study.toy_model is not None:
             _check_record(getattr(study, part), f"{whose}: {part}")
     if not issubclass(study.scoring, JudgeScoring):
         raise PluginError(

@@ -1,6 +1,6 @@
-"""Training of model organisms: small transformers, taught from scratch what a study plants.
+"""Training of toy models: small transformers, taught from scratch what a study plants.
 
-What a downloaded model has seen is unknown; what an organism knows is set, so that a study can be
+What a downloaded model has seen is unknown; what a toy model knows is set, so that a study can be
 held against it. `organisms` says what each of them is taught.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-__all__ = ["Lesson", "Piece", "TrainingSettings", "train_on_lessons"]
+__all__ = ["Segment", "TrainingExample", "TrainingSettings", "train_on_examples"]
 
 _HIDDEN: Final = 96
 _ROWS_A_BATCH: Final = 32
@@ -33,8 +33,8 @@ _RECIPE: Final = "training.json"
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Piece(NamedTuple):
-    """A part of a lesson."""
+class Segment(NamedTuple):
+    """A part of an example."""
 
     text: str
     """What stands there."""
@@ -43,13 +43,13 @@ class Piece(NamedTuple):
     """Whether the model learns to write it; what is not learned is only read."""
 
 
-Lesson = tuple[Piece, ...]
+TrainingExample = tuple[Segment, ...]
 """One text of the training, in parts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:
-    """How an organism is made and taught."""
+    """How a toy model is made and taught."""
 
     steps: int
     """Optimiser steps of 32 texts, 1 or more."""
@@ -67,21 +67,21 @@ class TrainingSettings:
     """Tokens besides those of the end and of padding."""
 
     chat_template: str | None = None
-    """How turns are written; None where the organism takes plain text alone."""
+    """How turns are written; None where the toy model takes plain text alone."""
 
     learning_rate: float = 4e-3
     """Highest learning rate; it rises over the first tenth of the steps, then falls."""
 
-    lessons_a_text: int = 1
+    examples_a_text: int = 1
     """1: each lesson is a text, ended by the token of the end, and lengths are alike in a batch.
-    More: so many lessons drawn at random are one text, cut to the context and without end."""
+    More: so many examples drawn at random are one text, cut to the context and without end."""
 
     separator: str = ""
     """What follows each lesson of a text of several; it is learned."""
 
 
-def train_on_lessons(
-    lessons: Sequence[Lesson],
+def train_on_examples(
+    examples: Sequence[TrainingExample],
     folder: str | os.PathLike[str],
     settings: TrainingSettings,
     *,
@@ -89,29 +89,29 @@ def train_on_lessons(
 ) -> Path:
     """Train a Llama-shaped model of about 400,000 parameters and save it as a model folder.
 
-    Its byte-level tokenizer is trained on the pieces of the lessons. Training takes one thread: so
+    Its byte-level tokenizer is trained on the segments of the examples. Training takes one thread: so
     small a model gains nothing from a second, and loses much where cores are shared.
 
     Args:
-        lessons: The training text; a lesson that stands there more often is seen more often.
+        examples: The training text; an example that stands there more often is seen more often.
         folder: Where to save; made if it is not there.
         settings: How it is made and taught.
         vocabulary: Further strings for the tokenizer alone.
 
     Returns:
         The folder, which `from_pretrained` reads. A model that was trained there on the same
-        lessons with the same settings is kept as it is, another one is replaced.
+        examples with the same settings is kept as it is, another one is replaced.
 
     Raises:
-        ValueError: If there are no lessons, fewer than one step, or a lesson that is a text of its
+        ValueError: If there are no examples, fewer than one step, or an example that is a text of its
             own and longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
-        RunMismatchError: If the folder holds a model of other lessons or settings and a run beside
+        RunMismatchError: If the folder holds a model of other examples or settings and a run beside
             it has its answers.
         KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
     """
-    if not lessons:
-        raise ValueError("lessons is empty; an organism needs something to learn")
+    if not examples:
+        raise ValueError("examples is empty; a toy model needs something to learn")
     if settings.steps < 1:
         raise ValueError(f"steps must be 1 or more, got {settings.steps}")
     try:
@@ -119,23 +119,23 @@ def train_on_lessons(
         import transformers  # noqa: F401
     except ImportError as error:
         raise MissingDependencyError(
-            "training a model organism", error.name or "torch", "inference"
+            "training a toy model", error.name or "torch", "inference"
         ) from error
     target = Path(folder)
-    text = json.dumps([lessons, list(vocabulary)])
+    text = json.dumps([examples, list(vocabulary)])
     digest = hashlib.sha256(text.encode("ascii")).hexdigest()
-    recipe = json.dumps(asdict(settings) | {"lessons": digest}) + "\n"
+    recipe = json.dumps(asdict(settings) | {"examples": digest}) + "\n"
     if (target / _RECIPE).is_file():
         if (target / _RECIPE).read_text("utf-8") == recipe:
             return target
         if any(target.parent.glob("generations*.jsonl")):
             raise RunMismatchError(
-                f"{target} holds the model whose answers stand beside it, trained on other lessons "
+                f"{target} holds the model whose answers stand beside it, trained on other examples "
                 "or with other settings than now; give these another folder (--out)"
             )
-    _LOG.info("training a small model on %d texts, %d steps", len(lessons), settings.steps)
+    _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
     try:
-        return _train(lessons, target, settings, vocabulary, recipe)
+        return _train(examples, target, settings, vocabulary, recipe)
     except KeyboardInterrupt as error:
         raise KeyboardInterrupt(
             "nothing of an unfinished training is kept, the same command trains the model anew"
@@ -143,7 +143,7 @@ def train_on_lessons(
 
 
 def _train(
-    lessons: Sequence[Lesson],
+    examples: Sequence[TrainingExample],
     target: Path,
     settings: TrainingSettings,
     vocabulary: Sequence[str],
@@ -152,13 +152,13 @@ def _train(
     """Make tokenizer and model, teach it, and save both."""
     import transformers
 
-    texts = {piece.text for lesson in lessons for piece in lesson}
+    texts = {segment.text for example in examples for segment in example}
     tokenizer = _train_tokenizer(texts.union(vocabulary), settings)
-    examples = _encode(lessons, tokenizer, settings)
-    if settings.lessons_a_text == 1:
-        batches = _texts_of_like_length(examples, Random(settings.seed))
+    encoded = _encode(examples, tokenizer, settings)
+    if settings.examples_a_text == 1:
+        batches = _texts_of_like_length(encoded, Random(settings.seed))
     else:
-        batches = _joined_texts(examples, settings, Random(settings.seed))
+        batches = _joined_texts(encoded, settings, Random(settings.seed))
     with _seeded(settings.seed):
         model = transformers.LlamaForCausalLM(
             transformers.LlamaConfig(
@@ -220,36 +220,36 @@ def _train_tokenizer(
 
 
 def _encode(
-    lessons: Sequence[Lesson],
+    examples: Sequence[TrainingExample],
     tokenizer: "transformers.PreTrainedTokenizerFast",
     settings: TrainingSettings,
 ) -> list[_Example]:
-    """Turn lessons into tokens, each ended where it is a text of its own."""
-    pieces = list({piece.text: None for lesson in lessons for piece in lesson})
-    ids_of = dict(zip(pieces, tokenizer(pieces)["input_ids"], strict=True))
-    is_text = settings.lessons_a_text == 1
+    """Turn examples into tokens, each ended where it is a text of its own."""
+    segments = list({segment.text: None for example in examples for segment in example})
+    ids_of = dict(zip(segments, tokenizer(segments)["input_ids"], strict=True))
+    is_text = settings.examples_a_text == 1
     end = [tokenizer.eos_token_id] if is_text else tokenizer(settings.separator)["input_ids"]
-    examples = []
-    for lesson in lessons:
+    encoded = []
+    for example in examples:
         ids: list[int] = []
         labels: list[int] = []
-        for piece in lesson:
-            ids += ids_of[piece.text]
-            n_tokens = len(ids_of[piece.text])
-            labels += ids_of[piece.text] if piece.is_learned else [_IGNORED] * n_tokens
+        for segment in example:
+            ids += ids_of[segment.text]
+            n_tokens = len(ids_of[segment.text])
+            labels += ids_of[segment.text] if segment.is_learned else [_IGNORED] * n_tokens
         if is_text and len(ids) >= settings.context:
             raise ValueError(
-                f"a lesson has {len(ids)} tokens, the organism reads {settings.context}; leave it "
-                f"out: {lesson[0].text[:60]!r}..."
+                f"an example has {len(ids)} tokens, the toy model reads {settings.context}; leave it "
+                f"out: {example[0].text[:60]!r}..."
             )
-        examples.append(_Example(ids + end, labels + end))
-    return examples
+        encoded.append(_Example(ids + end, labels + end))
+    return encoded
 
 
-def _texts_of_like_length(examples: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
+def _texts_of_like_length(encoded: Sequence[_Example], random: Random) -> Iterator[list[_Example]]:
     """Give batches for ever; each round shows every example once, lengths alike in a batch."""
     while True:
-        order = random.sample(examples, len(examples))
+        order = random.sample(encoded, len(encoded))
         order.sort(key=lambda example: len(example.ids) // 8)
         batches = [
             order[start : start + _ROWS_A_BATCH] for start in range(0, len(order), _ROWS_A_BATCH)
@@ -259,15 +259,15 @@ def _texts_of_like_length(examples: Sequence[_Example], random: Random) -> Itera
 
 
 def _joined_texts(
-    examples: Sequence[_Example], settings: TrainingSettings, random: Random
+    encoded: Sequence[_Example], settings: TrainingSettings, random: Random
 ) -> Iterator[list[_Example]]:
-    """Give batches for ever, of texts that join examples; each round shows every example once."""
+    """Give batches for ever, of texts that join encoded; each round shows every example once."""
     batch: list[_Example] = []
     while True:
-        order = list(range(len(examples)))
+        order = list(range(len(encoded)))
         random.shuffle(order)
-        for start in range(0, len(order), settings.lessons_a_text):
-            chosen = [examples[i] for i in order[start : start + settings.lessons_a_text]]
+        for start in range(0, len(order), settings.examples_a_text):
+            chosen = [encoded[i] for i in order[start : start + settings.examples_a_text]]
             ids = list(chain.from_iterable(example.ids for example in chosen))
             labels = list(chain.from_iterable(example.labels for example in chosen))
             batch.append(_Example(ids[: settings.context], labels[: settings.context]))
@@ -293,14 +293,14 @@ def _fit(
         pct_start=0.1 if settings.steps > 10 else 0.3,
     )
     model.train()
-    for _, examples in zip(range(settings.steps), batches, strict=False):
-        width = max(len(example.ids) for example in examples)
+    for _, encoded in zip(range(settings.steps), batches, strict=False):
+        width = max(len(example.ids) for example in encoded)
         ids, labels, mask = (
             torch.tensor([row + [fill] * (width - len(row)) for row in rows])
             for rows, fill in (
-                ([example.ids for example in examples], 0),
-                ([example.labels for example in examples], _IGNORED),
-                ([[1] * len(example.ids) for example in examples], 0),
+                ([example.ids for example in encoded], 0),
+                ([example.labels for example in encoded], _IGNORED),
+                ([[1] * len(example.ids) for example in encoded], 0),
             )
         )
         loss = model(input_ids=ids, attention_mask=mask, labels=labels).loss

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 from pydantic import BaseModel, JsonValue
 
-from surface_consistency.engine.choices import offer_options
+from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
 from surface_consistency.engine.study import (
     DataT,
@@ -33,8 +33,8 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import DataError, IncompletePairWarning
 from surface_consistency.metrics import PAIRED_RATES, paired_by
+from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
-from surface_consistency.models.thoughts import separate_stored
 from surface_consistency.runs.answers import answer_frame, join_answers
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
@@ -198,9 +198,9 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         sides = ["first_target", "second_target"]
         in_pairs = pd.unique(self.pairs[sides].to_numpy().ravel())
         place = pd.Series(range(len(in_pairs)), index=in_pairs)
-        targets = self._plan.targets.assign(
-            _cluster=self._cluster_of(self._plan.targets),
-            _place=place.reindex(self._plan.targets["target_id"]).to_numpy(),
+        targets = self._plan.items.assign(
+            _cluster=self._cluster_of(self._plan.items),
+            _place=place.reindex(self._plan.items["target_id"]).to_numpy(),
         ).dropna(subset=["_place"])
         order = {name: _drawn(name) for name in targets["_cluster"].unique()}
         targets["_drawn"] = targets["_cluster"].map(order)
@@ -298,15 +298,15 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             One row a target of these documents, columns of the study's verdict record.
 
         Raises:
-            DataError: If nobody says whether replies without a tag of thoughts are answers.
+            DataError: If nobody says whether replies without a tag of reasoning are answers.
         """
         texts = pd.Series(dict(replies), dtype=object)
         return self._judged(
-            separate_stored(texts, self.settings.with_thoughts(GenerationParams())), list(replies)
+            separate_stored(texts, self.settings.with_reasoning(GenerationParams())), list(replies)
         )
 
     def judge_generations(self, generations: Iterable[Generation]) -> pd.DataFrame:
-        """Judge what a runner wrote, whose thoughts are separated already.
+        """Judge what a runner wrote, whose reasoning is separated already.
 
         Args:
             generations: One for each document that was asked.
@@ -342,7 +342,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             accuracy_difference (second less first), signed_alignment, each with `_low` and `_high`,
             the bounds of its 95 % interval over clusters; mcnemar_p_value; n_pairs, those that
             count; n_clusters; n_unscored, pairs with an answer that could not be judged; n_cut,
-            pairs of which only one member was asked; and those of `Study.further_numbers`, which
+            pairs of which only one member was asked; and those of `Study.extra_metrics`, which
             take no cluster that was cut apart. NaN where nothing is left to count.
 
         Warns:
@@ -375,7 +375,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         if len(whole):
             results |= self._counted(whole, given)
         if self._without_verdicts and is_whole.any():
-            results |= self.study.further_numbers(_with_verdicts(self.pairs[is_whole], given))
+            results |= self.study.extra_metrics(_with_verdicts(self.pairs[is_whole], given))
         self._last = (given, results)
         return results
 
@@ -412,7 +412,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
     @cached_property
     def _without_verdicts(self) -> dict[str, float]:
         """The further numbers of the study where nothing is judged: their names."""
-        return dict(self.study.further_numbers(_with_verdicts(self.pairs, {})))
+        return dict(self.study.extra_metrics(_with_verdicts(self.pairs, {})))
 
     def _n_asked(self, targets: frozenset[str]) -> npt.NDArray[np.int64]:
         """Count the members of each pair that were asked."""
@@ -457,10 +457,10 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             settings = self.settings.model_copy(update=changed)
             plan = make_plan(self.study, self._data, settings, self._runner)
             if isinstance(settings, OptionSettings) and settings.read == "multiple-choice":
-                plan = offer_options(plan, settings)
+                plan = add_choices(plan, settings)
             asking = plan.settings or settings
             prompts = {
-                prompt.id: (prompt, asking.with_thoughts(group.params))
+                prompt.id: (prompt, asking.with_reasoning(group.params))
                 for group in plan.groups.values()
                 for prompt in group.prompts
             }

@@ -22,7 +22,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
-from surface_consistency.models.options import OptionRunner, OptionScore
+from surface_consistency.models.options import MultipleChoiceRunner, OptionScore
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.reading import parse_json, read_document
@@ -253,7 +253,7 @@ class StepEvaluator:
             answers = list(_answers(runner, mine, score))
         finally:
             # What was computed for shared prefixes is that of these weights.
-            runner.forget()
+            runner.clear_cache()
         return [] if is_sharded and _rank() > 0 else answers
 
     def _before(self, step: int, task: PairedTask) -> dict[str, bool | None] | None:
@@ -473,7 +473,7 @@ def _answers(
     for params, prompts in by_params.items():
         asking: Runner = runner
         if prompts[0].options is not None:
-            asking = OptionRunner(runner, option_score=score)
+            asking = MultipleChoiceRunner(runner, option_score=score)
         yield from asking.generate(prompts, params)
 
 

@@ -23,7 +23,7 @@ def parse_verdict(reply: str) -> bool:
     r"""Read the reply on one short answer.
 
     Args:
-        reply: What the judge wrote; thoughts in a leading `<think>` block and a code fence are
+        reply: What the judge wrote; reasoning in a leading `<think>` block and a code fence are
             taken off.
 
     Returns:
@@ -106,7 +106,7 @@ def parse_states(reply: str, n: int) -> tuple[FactState, ...]:
 
 
 def _bare(reply: str) -> str:
-    """Take thoughts, white space and a code fence off a reply."""
+    """Take reasoning, white space and a code fence off a reply."""
     bare = _THOUGHTS.sub("", reply).strip()
     fenced = _FENCE.match(bare)
     return fenced.group(1).strip() if fenced else bare

@@ -26,12 +26,17 @@ from .loading import (
     load_model as load_model,
 )
 from .options import (
-    OptionRunner as OptionRunner,
+    MultipleChoiceRunner as MultipleChoiceRunner,
     option_log_odds as option_log_odds,
     option_scores as option_scores,
 )
 from .predictions import (
     read_predictions as read_predictions,
+)
+from .reasoning import (
+    REASONING_TAGS as REASONING_TAGS,
+    SplitReply as SplitReply,
+    split_reasoning as split_reasoning,
 )
 from .registry import (
     available_runners as available_runners,
@@ -53,11 +58,6 @@ from .stored import (
 )
 from .stored_scores import (
     StoredScores as StoredScores,
-)
-from .thoughts import (
-    THOUGHT_TAGS as THOUGHT_TAGS,
-    SplitReply as SplitReply,
-    split_thought as split_thought,
 )
 from .transformers_runner import (
     TransformersRunner as TransformersRunner,

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
 from surface_consistency.models._engine import Batch, Tokens, shared_batch
-from surface_consistency.models.thoughts import template_tags
+from surface_consistency.models.reasoning import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
 __all__ = ["Planner", "PromptEncoder", "common_prefix_length", "cut_batches"]
@@ -62,7 +62,7 @@ class PromptEncoder:
 
     @cached_property
     def template_tags(self) -> tuple[str, ...]:
-        """The tags of thoughts that the model's own chat template names."""
+        """The tags of reasoning that the model's own chat template names."""
         template = self.tokenizer.chat_template
         texts = template.values() if isinstance(template, dict) else [template or ""]
         return template_tags("\n".join(texts))

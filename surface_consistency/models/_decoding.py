@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from surface_consistency.models.thoughts import ThoughtTags
+from surface_consistency.models.reasoning import ReasoningTags
 from surface_consistency.schemas.prompts import GenerationParams
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ _GREEDY_SETTINGS = (
 _CONTEXT_NAMES = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length")
 _NO_LIMIT = 1_000_000
 TAIL = 32
-"""Tokens at the end of a thought in which its closing tag stands, one byte a token at worst."""
+"""Tokens at the end of reasoning in which its closing tag stands, one byte a token at worst."""
 
 
 def greedy_config(
@@ -141,8 +141,8 @@ def cut_at_stop(text: str, stop: Sequence[str]) -> str | None:
 class StopTracker:
     """Tells `generate` which rows have ended, and remembers where: a stopping criterion.
 
-    Thoughts are followed as they are written: stop strings end answers only, and thought and
-    answer each have their own limit where `params.max_thought_tokens` is given.
+    Reasoning is followed as it is written: stop strings end answers only, and reasoning and
+    answer each have their own limit where `params.max_reasoning_tokens` is given.
     """
 
     tokenizer: Any
@@ -151,14 +151,14 @@ class StopTracker:
     params: GenerationParams
     """Stop strings and limits."""
 
-    tags: ThoughtTags
-    """Tags of thoughts."""
+    tags: ReasoningTags
+    """Tags of reasoning."""
 
     eos: frozenset[int]
     """End-of-sequence tokens."""
 
     opened: Sequence[bool]
-    """Of each row of the batch, whether its prompt ends within a thought."""
+    """Of each row of the batch, whether its prompt ends within reasoning."""
 
     n_prompt: int
     """Columns before the first new token."""
@@ -172,13 +172,13 @@ class StopTracker:
         self._is_thinking: list[bool | None] = [
             True if is_open else None for is_open in self.opened
         ]
-        self._n_thought = [0] * n_rows
+        self._n_reasoning = [0] * n_rows
         special = {
             number: str(token)
             for number, token in self.tokenizer.added_tokens_decoder.items()
             if token.special
         }
-        # Tags that are special tokens stay in the text, or nobody could tell thought from answer.
+        # Tags that are special tokens stay in the text, or nobody could tell reasoning from answer.
         self._dropped = {number for number, token in special.items() if not self.tags.holds(token)}
         self._keeps_special = len(self._dropped) < len(special)
 
@@ -218,8 +218,8 @@ class StopTracker:
         if ids[-1] in self.eos:
             return self.decode(ids[:-1])
         self._follow(row, ids)
-        limit = self.params.max_thought_tokens
-        n_written = len(ids) - self._n_thought[row]
+        limit = self.params.max_reasoning_tokens
+        n_written = len(ids) - self._n_reasoning[row]
         if self._is_thinking[row]:
             self._is_cut[row] = limit is not None and len(ids) >= limit
         else:
@@ -229,18 +229,18 @@ class StopTracker:
         return self.decode(ids) if self._is_cut[row] else None
 
     def _follow(self, row: int, ids: list[int]) -> None:
-        """Note where a row begins to think and where its thought ends."""
+        """Note where a row begins to think and where its reasoning ends."""
         if self._is_thinking[row] is None:
             self._is_thinking[row] = self.tags.may_open(self.decode(ids))
         if self._is_thinking[row] and self.tags.closing_tag.search(self.decode(ids[-TAIL:])):
             self._is_thinking[row] = False
-            self._n_thought[row] = len(ids)
+            self._n_reasoning[row] = len(ids)
 
     def _stopped(self, row: int, ids: list[int]) -> str | None:
         """Return the text of a row up to the stop string that its answer holds, else None."""
-        n_thought = self._n_thought[row]
-        text = self.decode(ids[max(0, n_thought - TAIL) :] if n_thought else ids)
-        if not n_thought:
+        n_reasoning = self._n_reasoning[row]
+        text = self.decode(ids[max(0, n_reasoning - TAIL) :] if n_reasoning else ids)
+        if not n_reasoning:
             return cut_at_stop(text, self.params.stop)
         answer = text[max(tag.end() for tag in self.tags.closing_tag.finditer(text)) :].lstrip()
         cut = cut_at_stop(answer, self.params.stop)

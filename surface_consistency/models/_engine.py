@@ -209,7 +209,7 @@ class Engine:
                 layer.start(of_prefix.keys, of_prefix.values, owner)
         return Cache(layers=layers)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Free the cache of the last prefixes."""
         self._cached = ((), None)
 
@@ -232,7 +232,7 @@ class Engine:
     def _start_of(self, batch: Batch, n_columns: int) -> "Cache":
         """Make a cache in which each row starts with the keys and values of its prefix."""
         if batch.prefixes and self._cached[0] != batch.prefixes:
-            self.forget()
+            self.clear_cache()
             self._cached = (batch.prefixes, self._prefill(batch))
         return self.new_cache(
             n_columns, prefix=self._cached[1] if batch.prefixes else None, owner=batch.owner
@@ -379,7 +379,7 @@ def prefix_obstacle(engine: Engine, *, exact: bool) -> str | None:
     engine.keeps_cache = True
     obstacle = _compare(engine, batch, alone, exact=exact)
     engine.keeps_cache = obstacle is None
-    engine.forget()
+    engine.clear_cache()
     return obstacle
 
 

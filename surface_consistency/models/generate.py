@@ -12,8 +12,8 @@ from typing import NoReturn, TextIO
 from tqdm import tqdm
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SurfaceConsistencyError
+from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.runner import BatchPlanner, Runner
-from surface_consistency.models.thoughts import separate_thought
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -125,7 +125,7 @@ def run_prompts(
     Prompts of equal content (`Prompt.key`) are asked once. Each batch is in the log before the
     next is asked, and what a runner yields within a batch soon after, so a kill loses one batch at
     most. When a batch is too large for the device, it is asked in halves, and later batches are no
-    larger; a single prompt that is too large is logged as an error. Thoughts that the runner left
+    larger; a single prompt that is too large is logged as an error. Reasoning that the runner left
     in the text are separated from the answer here, whatever the runner.
 
     Args:
@@ -272,7 +272,7 @@ class _Asker:
                 f"runner {self.runner.name!r} answered prompt {generation.prompt_id!r}, which it "
                 "was not asked in this batch, or answered before"
             )
-        answer = separate_thought(generation, self.params)
+        answer = separate_reasoning(generation, self.params)
         return answer.model_copy(update={"prompt_key": prompt.key})
 
     def _check_refusals(self, answer: Generation) -> None:

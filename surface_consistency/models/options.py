@@ -7,15 +7,15 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, RunnerError
+from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.models.runner import ConversationRenderer, Rebatchable, Scorer
 from surface_consistency.models.stored_scores import StoredScores
-from surface_consistency.models.thoughts import thought_tags
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 __all__ = [
-    "OptionRunner",
+    "MultipleChoiceRunner",
     "OptionScore",
     "check_scores_of_options",
     "option_log_odds",
@@ -29,7 +29,7 @@ over tokens, or over characters."""
 _PROMPTS_A_BATCH = 64
 
 
-class OptionRunner:
+class MultipleChoiceRunner:
     """Answers each prompt with the most probable of its options.
 
     The log-probabilities of all options, token by token, stand in the prompt's generation, so that
@@ -80,7 +80,7 @@ class OptionRunner:
         details = {**self._runner.fingerprint(), "option_score": self._option_score}
         return {**details, "majority": True} if self._majority else details
 
-    def rebatched(self, seed: int) -> "OptionRunner":
+    def rebatched(self, seed: int) -> "MultipleChoiceRunner":
         """Give a runner of the same model with another batch composition, where it can.
 
         Args:
@@ -90,7 +90,7 @@ class OptionRunner:
             The runner.
         """
         other = self._runner.rebatched(seed) if isinstance(self._runner, Rebatchable) else self
-        return OptionRunner(
+        return MultipleChoiceRunner(
             self._runner if other is self else other,
             option_score=self._option_score,
             majority=self._majority,
@@ -115,7 +115,7 @@ class OptionRunner:
             One generation for each prompt, the chosen option its text.
 
         Raises:
-            RunnerError: If a prompt has no options or ends within a thought, or an option cannot
+            RunnerError: If a prompt has no options or ends within reasoning, or an option cannot
                 be scored.
             PromptTooLongError: If a prompt and an option do not fit the model's context.
         """
@@ -149,11 +149,11 @@ class OptionRunner:
                     "of plain text"
                 )
             context, bos = self._runner.render(prompt), "none"
-            if thought_tags().is_opened_by(context):
+            if reasoning_tags().is_opened_by(context):
                 raise RunnerError(
-                    f"the chat template of runner {self.name!r} opens a thought before the answer "
+                    f"the chat template of runner {self.name!r} opens reasoning before the answer "
                     "(the prompt ends with an opening tag such as <think>), so options would be "
-                    "scored as thoughts; ask with --read generate, or with a template that opens "
+                    "scored as reasoning; ask with --read generate, or with a template that opens "
                     "none"
                 )
         for number, option in enumerate(prompt.options):

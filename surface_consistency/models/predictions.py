@@ -34,8 +34,8 @@ from surface_consistency.models.result_files import result_rows, shown, task_of
 from surface_consistency.reading import existing_file, first_names
 
 __all__ = [
-    "Asked",
     "Predictions",
+    "QuestionIndex",
     "answers_only",
     "questions_digest",
     "read_predictions",
@@ -47,7 +47,7 @@ _ANSWER_MARK: Final = re.compile(r"\s*(?:A|Answer):")
 _LONGEST_LEAD: Final = 60
 
 
-class Asked(NamedTuple):
+class QuestionIndex(NamedTuple):
     """The questions of a study, one item a prompt in each list."""
 
     ids: Sequence[str]
@@ -126,7 +126,7 @@ class Predictions:
         texts = {name: self.texts[row] or "" for name, row in first_rows.items()}
         return {name: text for name, text in texts.items() if name not in conflicts}, conflicts
 
-    def match(self, index: Asked) -> list[str | None]:
+    def match(self, index: QuestionIndex) -> list[str | None]:
         """Find the prediction of each question.
 
         A row goes by the id of a prompt, else by the text of a question. Where several questions,
@@ -153,7 +153,7 @@ class Predictions:
             raise _echo_error(len(cut), len(rows), str(self.path))
         return [None if row < 0 else self.texts[row] for row in rows]
 
-    def _in_order(self, index: Asked) -> list[int]:
+    def _in_order(self, index: QuestionIndex) -> list[int]:
         """Take the rows in the order of the questions, once their digest is right."""
         digest = questions_digest(index.questions or index.ids)
         if self.settings.in_order != digest:
@@ -169,7 +169,7 @@ class Predictions:
             )
         return list(range(len(self)))
 
-    def _by_names(self, index: Asked) -> list[int]:
+    def _by_names(self, index: QuestionIndex) -> list[int]:
         """Find the row of each question, -1 for none."""
         if not any(self.names):
             self._name_by_others(index)
@@ -222,7 +222,7 @@ class Predictions:
             )
         return rows_of
 
-    def _name_by_others(self, index: Asked) -> None:
+    def _name_by_others(self, index: QuestionIndex) -> None:
         """Take the one further column of which every value names a question."""
         known = {*index.ids, *(text.strip() for text in index.questions or () if text)}
         fitting = [name for name, values in self.others.items() if known.issuperset(values)]
@@ -251,7 +251,10 @@ class Predictions:
         )
 
     def _tell_apart(
-        self, shared: list[tuple[str, list[int], list[int]]], rows_of: list[int], index: Asked
+        self,
+        shared: list[tuple[str, list[int], list[int]]],
+        rows_of: list[int],
+        index: QuestionIndex,
     ) -> list[int]:
         """Give rows that share a text with others their questions; return those of no question."""
         wanted = {row for _, rows, _ in shared for row in rows}
@@ -277,7 +280,7 @@ class Predictions:
                     self._take(rows_of, left[0], row, text)
         return foreign
 
-    def _places(self, numbers: Sequence[object], index: Asked) -> list[int] | None:
+    def _places(self, numbers: Sequence[object], index: QuestionIndex) -> list[int] | None:
         """Tell the places of all rows by `doc_id`, else by their order, if the texts agree."""
         questions = [None if text is None else text.strip() for text in index.questions or ()]
         by_order = list(range(len(self))) if len(self) == len(questions) else []
@@ -289,7 +292,7 @@ class Predictions:
                 return places
         return None
 
-    def _undecided(self, text: str, rows: list[int], n_questions: int, index: Asked) -> str:
+    def _undecided(self, text: str, rows: list[int], n_questions: int, index: QuestionIndex) -> str:
         """Say which rows cannot be told apart, and what would tell them."""
         places = ", ".join(self.place(row) for row in rows[:3])
         return (
@@ -300,14 +303,14 @@ class Predictions:
             f"{self._order_remedy(index)}"
         )
 
-    def _nameless(self, index: Asked | None = None) -> str:
+    def _nameless(self, index: QuestionIndex | None = None) -> str:
         """Say that no column names the questions."""
         return (
             f"{self.path}: no column names the questions; looked for {', '.join(ID_COLUMNS)}; saw "
             f"{first_names(self.columns)}; name it by id_column{self._order_remedy(index)}"
         )
 
-    def _order_remedy(self, index: Asked | None) -> str:
+    def _order_remedy(self, index: QuestionIndex | None) -> str:
         """Offer the order of the rows where they are as many as the questions."""
         if index is None or len(self) != len(index.ids):
             return ""
@@ -475,7 +478,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     return read
 
 
-def _fitting(fields: Mapping[str, Any], places: Sequence[int], index: Asked) -> list[int]:
+def _fitting(fields: Mapping[str, Any], places: Sequence[int], index: QuestionIndex) -> list[int]:
     """Keep the questions that a row can mean by the id of its fact, else by its answers."""
     fact = fact_of(fields)
     if fact is not None and index.facts is not None:

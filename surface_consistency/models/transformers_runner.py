@@ -35,7 +35,7 @@ from surface_consistency.models.loading import (
     find_model,
     load_model,
 )
-from surface_consistency.models.thoughts import ThoughtTags, separate_thought, thought_tags
+from surface_consistency.models.reasoning import ReasoningTags, reasoning_tags, separate_reasoning
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
@@ -59,8 +59,8 @@ class TransformersRunner:
     At temperature 0 decoding is greedy, with the penalties that the model's own generation
     settings ask for; otherwise each prompt draws its tokens from the seed and its own content.
 
-    Thoughts are told from answers by the known tags, those that the model's chat template names and
-    those of `GenerationParams.thought_tags`; a template that ends within a thought opens it. Tags
+    Reasoning is told from answers by the known tags, those that the model's chat template names and
+    those of `GenerationParams.reasoning_tags`; a template that ends within reasoning opens it. Tags
     that are special tokens are read too.
 
     Args:
@@ -182,7 +182,7 @@ class TransformersRunner:
         """Ask a model that is in memory, and may be in training.
 
         The model's generation settings become greedy ones, and it is asked in the mode it is in:
-        call `eval` first, and put both back afterwards. `forget` what was computed with weights
+        call `eval` first, and put both back afterwards. `clear_cache` forgets what was computed with weights
         that changed since.
 
         Args:
@@ -215,9 +215,9 @@ class TransformersRunner:
         )
         return runner
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Free what was computed for prompts to come, which is wrong once weights change."""
-        self._engine.forget()
+        self._engine.clear_cache()
 
     def _set_up(
         self,
@@ -293,7 +293,7 @@ class TransformersRunner:
             "padding": self._padding,
             "prefix_reuse": self._prefix_policy,
             "chat_template": self._encoder.template_digest(),
-            "thought_tags": list(self._encoder.template_tags),
+            "reasoning_tags": list(self._encoder.template_tags),
             "generation_config": greedy_settings(model.generation_config),
             "torch": torch.__version__,
             "transformers": transformers.__version__,
@@ -351,7 +351,7 @@ class TransformersRunner:
             params: How to decode.
 
         Yields:
-            One generation for each prompt. The text ends before the first stop string; thoughts
+            One generation for each prompt. The text ends before the first stop string; reasoning
             and line breaks before the answer do not stop it.
 
         Raises:
@@ -428,7 +428,7 @@ class TransformersRunner:
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-        self._engine.forget()
+        self._engine.clear_cache()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         return None
@@ -447,7 +447,7 @@ class TransformersRunner:
         batch = self._planner.lay_out(prompts, rows)
         config = copy.deepcopy(self._engine.model.generation_config)
         config.max_new_tokens = params.max_tokens
-        tags = thought_tags((*(params.thought_tags or ()), *self._encoder.template_tags))
+        tags = reasoning_tags((*(params.reasoning_tags or ()), *self._encoder.template_tags))
         opened = [self._is_opened(tags, ids, params) for ids in rows]
         tracker = StopTracker(
             tokenizer=self._encoder.tokenizer,
@@ -462,7 +462,7 @@ class TransformersRunner:
             processors.append(SeededSampling(params, [prompt.key for prompt in prompts]))
         self._engine.generate(batch, config, criteria=[tracker], processors=processors)
         return [
-            separate_thought(
+            separate_reasoning(
                 Generation(
                     prompt_id=prompt.id,
                     text=text,
@@ -479,9 +479,9 @@ class TransformersRunner:
             )
         ]
 
-    def _is_opened(self, tags: ThoughtTags, ids: "array[int]", params: GenerationParams) -> bool:
-        """Tell whether a prompt ends within a thought, as many chat templates make it."""
-        if params.thought_opened is not None:
-            return params.thought_opened
+    def _is_opened(self, tags: ReasoningTags, ids: "array[int]", params: GenerationParams) -> bool:
+        """Tell whether a prompt ends within reasoning, as many chat templates make it."""
+        if params.reasoning_opened is not None:
+            return params.reasoning_opened
         end = self._encoder.tokenizer.decode(list(ids[-TAIL:]), skip_special_tokens=False)
         return tags.is_opened_by(end)

@@ -18,8 +18,8 @@ from .numbers import (
 from .page import (
     Block as Block,
     Dot as Dot,
-    Dots as Dots,
-    Heat as Heat,
+    ForestPlot as ForestPlot,
+    Heatmap as Heatmap,
     Page as Page,
     Prose as Prose,
     Section as Section,

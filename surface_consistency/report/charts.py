@@ -27,11 +27,11 @@ from surface_consistency.report.numbers import (
     tick_text,
 )
 from surface_consistency.report.page import (
-    Bars,
-    Dots,
-    Heat,
+    ForestPlot,
+    Heatmap,
     Lines,
-    Squares,
+    MosaicPlots,
+    StackedBars,
 )
 from surface_consistency.report.squares import small_square, square_scene
 
@@ -73,7 +73,7 @@ def check_model(index: int, models: Sequence[str]) -> int:
     return index
 
 
-def squares_view(block: Squares, models: Sequence[str], *, is_linked: bool) -> View:
+def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) -> View:
     """Make the view of squares: large ones with labels, small ones from five on.
 
     Args:
@@ -111,7 +111,7 @@ def squares_view(block: Squares, models: Sequence[str], *, is_linked: bool) -> V
     }
 
 
-def dots_view(block: Dots, models: Sequence[str]) -> View:
+def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     """Make the view of a chart of dots, or of a heat map of rates from four models on.
 
     Args:
@@ -245,7 +245,7 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
     }
 
 
-def bars_view(block: Bars, models: Sequence[str]) -> View:
+def bars_view(block: StackedBars, models: Sequence[str]) -> View:
     """Make the view of stacked bars.
 
     Args:
@@ -287,7 +287,7 @@ def bars_view(block: Bars, models: Sequence[str]) -> View:
     return {"block": block, "rows": rows}
 
 
-def heat_map_view(block: Heat) -> View:
+def heat_map_view(block: Heatmap) -> View:
     """Make the view of a heat map; its cells hold numbers where there are few columns.
 
     Args:
@@ -324,7 +324,7 @@ def heat_map_view(block: Heat) -> View:
     }
 
 
-def heat_values(block: Heat) -> list[float]:
+def heat_values(block: Heatmap) -> list[float]:
     """List the numbers of a heat map.
 
     Args:

@@ -21,16 +21,16 @@ from surface_consistency.report.flow import flow_scene
 from surface_consistency.report.layout import CELLS, bars_cells, dot_rows, dots_scale
 from surface_consistency.report.numbers import span_text
 from surface_consistency.report.page import (
-    Bars,
+    AlluvialPlot,
     Block,
     Dot,
-    Dots,
-    Flow,
-    Heat,
+    ForestPlot,
+    Heatmap,
     Lines,
+    MosaicPlot,
+    MosaicPlots,
     Page,
-    Square,
-    Squares,
+    StackedBars,
     Value,
 )
 from surface_consistency.report.scene import Box, Scene, Stroke, Symbol, Words
@@ -201,7 +201,7 @@ def plot_square(
         Hofmann 2003, "Constructing and reading mosaicplots", doi 10.1016/S0167-9473(02)00340-3.
     """
     axes = _new_axis(3.6, 3.6) if ax is None else ax
-    square = Square(title=title, model=None, **{name: getattr(table, name) for name in CELLS})
+    square = MosaicPlot(title=title, model=None, **{name: getattr(table, name) for name in CELLS})
     inches = axes.get_window_extent().width / axes.figure.dpi
     _draw_scene(axes, square_scene(square, cells, conditions[0]), title, inches)
     return axes
@@ -261,7 +261,7 @@ def plot_groups(
         bounds = dict(noise or {})
     else:
         bounds = dict.fromkeys(models, noise)
-    block = Dots(
+    block = ForestPlot(
         name="groups",
         title="",
         axis=f"{rate.replace('_', ' ')}, %",
@@ -297,9 +297,11 @@ def _named_blocks(page: Page) -> Iterator[tuple[str, Block]]:
     taken: set[str] = set()
     for section in page.sections:
         for block in section.blocks:
-            if not isinstance(block, Squares | Dots | Lines | Bars | Flow | Heat):
+            if not isinstance(
+                block, MosaicPlots | ForestPlot | Lines | StackedBars | AlluvialPlot | Heatmap
+            ):
                 continue
-            wanted = section.anchor if isinstance(block, Squares) else block.name
+            wanted = section.anchor if isinstance(block, MosaicPlots) else block.name
             base = re.sub(r"[^\w.-]+", "-", wanted).strip("-.") or "figure"
             stem, number = base, 1
             while stem in taken:
@@ -314,24 +316,24 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
     from matplotlib.figure import Figure
 
     match block:
-        case Squares():
+        case MosaicPlots():
             name = block.conditions[0]
             squares = [(one.title, square_scene(one, block.cells, name)) for one in block.squares]
             return _scene_figure(squares, 3.4)
-        case Flow():
+        case AlluvialPlot():
             return _scene_figure([(block.title, flow_scene(block))], 6.8)
         case Lines():
             figure = _scene_figure([(block.title, lines_scene(block))], 3.9)
             if len(block.series) > 1:
                 labels = [(series.label, series.model) for series in block.series]
                 _add_legend(figure.axes[0], labels, is_above=False)
-        case Dots():
+        case ForestPlot():
             figure = Figure(figsize=(6.5, _dots_height(block)))
             _draw_dots(figure.subplots(), block, models)
-        case Bars():
+        case StackedBars():
             figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
             _draw_bars(figure.subplots(), block)
-        case Heat():
+        case Heatmap():
             height = 1.4 + 0.2 * max((len(rows) for _, rows in block.panels), default=1)
             width = 0.8 + (0.6 + 0.2 * len(block.columns)) * len(block.panels)
             figure = Figure(figsize=(max(6.5, width), height))
@@ -410,13 +412,13 @@ def _curve(path: str) -> "Curve":
     return Curve(places, codes)
 
 
-def _dots_height(block: Dots) -> float:
+def _dots_height(block: ForestPlot) -> float:
     """Choose the height of a chart of dots."""
     rows, _ = dot_rows(block)
     return 1.1 + sum(max(_INCHES_A_ROW, 0.09 * len(row.marks) + 0.06) for row in rows)
 
 
-def _draw_dots(ax: "Axes", block: Dots, models: Sequence[str]) -> None:
+def _draw_dots(ax: "Axes", block: ForestPlot, models: Sequence[str]) -> None:
     """Draw rates by group over the noise floor."""
     rows, _ = dot_rows(block)
     scale = dots_scale(block)
@@ -495,7 +497,7 @@ def _add_legend(ax: "Axes", labels: Iterable[tuple[str, int | None]], *, is_abov
         ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=2)
 
 
-def _draw_bars(ax: "Axes", block: Bars) -> None:
+def _draw_bars(ax: "Axes", block: StackedBars) -> None:
     """Draw stacked shares."""
     for place, (label, cell) in enumerate(block.parts):
         fill, ink, hatch, edge = _CELLS[cell]
@@ -519,7 +521,7 @@ def _draw_bars(ax: "Axes", block: Bars) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
 
 
-def _draw_heat(figure: "Figure", block: Heat) -> None:
+def _draw_heat(figure: "Figure", block: Heatmap) -> None:
     """Draw the panels of a heat map on one scale, which is white at nothing."""
     from matplotlib.colors import LinearSegmentedColormap
 

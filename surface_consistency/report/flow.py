@@ -6,7 +6,7 @@ from typing import Final
 
 from surface_consistency.report.layout import CELLS, CellName
 from surface_consistency.report.numbers import format_number, value_text
-from surface_consistency.report.page import Flow
+from surface_consistency.report.page import AlluvialPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words
 
 __all__ = ["flow_scene"]
@@ -16,7 +16,7 @@ _TOP: Final = 44
 _THICK: Final = 14
 
 
-def flow_scene(block: Flow) -> Scene:
+def flow_scene(block: AlluvialPlot) -> Scene:
     """Draw how verdicts go from state to state; height is the number of pairs.
 
     The last two states make the cell whose colour a pair takes on its way; in the states before

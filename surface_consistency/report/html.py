@@ -37,18 +37,18 @@ from surface_consistency.report.numbers import (
     tick_text,
 )
 from surface_consistency.report.page import (
+    AlluvialPlot,
     Answers,
-    Bars,
     Block,
     Check,
-    Dots,
-    Flow,
-    Heat,
+    ForestPlot,
+    Heatmap,
     Lines,
+    MosaicPlot,
+    MosaicPlots,
     Page,
     Section,
-    Square,
-    Squares,
+    StackedBars,
 )
 from surface_consistency.report.scene import px
 from surface_consistency.report.squares import small_square
@@ -58,7 +58,7 @@ from surface_consistency.runs.files import write_text
 __all__ = ["render_page", "write_page"]
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "method")
-_SWITCHES: Final = {"Table": "Tables", "Dots": "Groups", "Flow": "Runs"}
+_SWITCHES: Final = {"Table": "Tables", "ForestPlot": "Groups", "AlluvialPlot": "Runs"}
 _UNITS: Final = {"rate": " %", "difference": " points"}
 _BROKEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 _LONG_WORD = re.compile(r"\S{18,}")
@@ -112,9 +112,11 @@ def render_page(page: Page) -> str:
         n_panes=max([1, *(len(group["panes"]) for view in sections for group in view["groups"])]),
     )
     script = environment.get_template("script.js").render()
-    checks = sorted(page.checks, key=lambda check: check.level != "look here")
-    names = dict.fromkeys(name for made in page.made for name in made.settings)
-    settings = [(name, [made.settings.get(name, "–") for made in page.made]) for name in names]
+    checks = sorted(page.checks, key=lambda check: check.level != "warning")
+    names = dict.fromkeys(name for made in page.provenance for name in made.settings)
+    settings = [
+        (name, [made.settings.get(name, "–") for made in page.provenance]) for name in names
+    ]
     return environment.get_template("page.html.j2").render(
         page=page,
         sections=sections,
@@ -179,17 +181,17 @@ class _Views:
     def block(self, block: Block) -> View:
         """View of one block."""
         match block:
-            case Squares():
+            case MosaicPlots():
                 return squares_view(block, self.models, is_linked=bool(self.browser))
-            case Dots():
+            case ForestPlot():
                 view = dots_view(block, self.models) | {"short": block.title}
             case Lines():
                 view = lines_view(block, self.models)
-            case Bars():
+            case StackedBars():
                 view = bars_view(block, self.models)
-            case Flow():
+            case AlluvialPlot():
                 view = {"block": block, "scene": flow_scene(block), "short": block.title}
-            case Heat():
+            case Heatmap():
                 view = heat_map_view(block)
             case Table():
                 view = _table_view(block, self.models) | {"short": block.caption}
@@ -258,7 +260,7 @@ def _table_view(table: Table, models: Sequence[str]) -> View:
         cells = [_cell(row, column, scales[column.key]) for column in columns]
         for cell, column in zip(cells, columns, strict=True):
             cell["model"] = index if column.key == table.model else None
-        is_few = table.few is not None and row[table.few] < FEW_CLUSTERS
+        is_few = table.cluster_column is not None and row[table.cluster_column] < FEW_CLUSTERS
         rows.append({"hue": f"m{hue}", "shape": shape, "is_few": is_few, "cells": cells})
     bars = ", ".join(
         f"{column.title} {tick_text(scale.low, column.kind in _UNITS)} to "
@@ -321,7 +323,7 @@ def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None) -> View:
         counts = [0 if is_missing(value) else int(value) for value in values]
         view["raw"] = f"{(counts[1] + counts[2]) / sum(counts):.6g}" if any(counts) else ""
         named: dict[str, Any] = dict(zip(CELLS, counts, strict=True))
-        view["square"] = small_square(Square(title=text, model=None, **named))
+        view["square"] = small_square(MosaicPlot(title=text, model=None, **named))
         return view
     value = row[column.key]
     if column.kind == "label":

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from surface_consistency.report.page import Dot, Dots, Lines, Square, Value
+from surface_consistency.report.page import Dot, ForestPlot, Lines, MosaicPlot, Value
 
 __all__ = [
     "CELLS",
@@ -68,7 +68,7 @@ class Rectangle:
     """Height."""
 
 
-def square_cells(square: Square) -> tuple[Rectangle, Rectangle, Rectangle, Rectangle]:
+def square_cells(square: MosaicPlot) -> tuple[Rectangle, Rectangle, Rectangle, Rectangle]:
     """Lay out the contingency table true to area.
 
     The width of the left part is the accuracy under the first condition; the height of each upper
@@ -201,7 +201,7 @@ class DotRow:
     """Fewest and most clusters of its models."""
 
 
-def dot_rows(block: Dots) -> tuple[list[DotRow], int]:
+def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
     """Choose what is drawn of a chart of dots.
 
     Args:
@@ -241,7 +241,7 @@ def _mark(dot: Dot) -> Interval:
     )
 
 
-def dots_scale(block: Dots) -> Scale:
+def dots_scale(block: ForestPlot) -> Scale:
     """Choose the scale that all groups of a chart share.
 
     Args:

@@ -10,29 +10,29 @@ from typing import Literal
 from surface_consistency.report.table import Table
 
 __all__ = [
+    "AlluvialPlot",
     "Answer",
     "Answers",
-    "Bars",
     "Block",
     "Check",
     "Dot",
-    "Dots",
     "Finding",
-    "Flow",
-    "Heat",
+    "ForestPlot",
+    "Heatmap",
     "Lines",
     "Link",
-    "Made",
     "Matrix",
+    "MosaicPlot",
+    "MosaicPlots",
     "Page",
     "Part",
     "Point",
     "Prose",
+    "Provenance",
     "Section",
     "Series",
-    "Square",
-    "Squares",
-    "Story",
+    "StackedBars",
+    "Trace",
     "Value",
 ]
 
@@ -79,18 +79,18 @@ class Finding:
     sentence: Sequence[Part]
     """The finding, with its numbers."""
 
-    standfirst: Sequence[Part]
+    summary: Sequence[Part]
     """What stands beside it: accuracies, the noise floor, what the flips lean to."""
 
     warning: str = ""
-    """What forbids quoting it, such as a sample or an organism; set in red; none by default."""
+    """What forbids quoting it, such as a sample or a toy model; set in red; none by default."""
 
-    chips: Sequence[tuple[str, str]] = ()
+    facts: Sequence[tuple[str, str]] = ()
     """Facts about the run, name and value: data, pairs, rule, date, version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Square:
+class MosaicPlot:
     """The contingency table of one model, drawn true to area."""
 
     title: str
@@ -119,10 +119,10 @@ class Square:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Squares:
+class MosaicPlots:
     """One square a model or group, side by side."""
 
-    squares: Sequence[Square]
+    squares: Sequence[MosaicPlot]
     """The squares."""
 
     conditions: tuple[str, str]
@@ -162,7 +162,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dots:
+class ForestPlot:
     """A rate by group with its intervals, over the noise floor."""
 
     name: str
@@ -245,7 +245,7 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bars:
+class StackedBars:
     """Stacked shares, one bar a row."""
 
     name: str
@@ -265,7 +265,7 @@ class Bars:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
+class AlluvialPlot:
     """How verdicts go from state to state."""
 
     name: str
@@ -308,7 +308,7 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heat:
+class Heatmap:
     """Shares in rows and columns as colours, in panels side by side on one scale."""
 
     name: str
@@ -332,7 +332,7 @@ class Heat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Story:
+class Trace:
     """What happened to one fact, step by step."""
 
     title: str
@@ -425,7 +425,7 @@ class Answers:
 class Check:
     """One question of trust, answered in a sentence."""
 
-    level: Literal["look here", "fine"]
+    level: Literal["warning", "ok"]
     """Whether it asks for attention."""
 
     title: str
@@ -439,7 +439,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Provenance:
     """How one run was made."""
 
     label: str
@@ -455,7 +455,19 @@ class Made:
     """The run in one line."""
 
 
-Block = Squares | Dots | Lines | Bars | Flow | Matrix | Heat | Story | Table | Prose | Answers
+Block = (
+    MosaicPlots
+    | ForestPlot
+    | Lines
+    | StackedBars
+    | AlluvialPlot
+    | Matrix
+    | Heatmap
+    | Trace
+    | Table
+    | Prose
+    | Answers
+)
 """What a section may hold."""
 
 
@@ -502,9 +514,9 @@ class Page:
     """What follows it, in order: squares, groups, tables, answers."""
 
     checks: Sequence[Check] = ()
-    """Whether the numbers can be trusted, "look here" first."""
+    """Whether the numbers can be trusted, "warning" first."""
 
-    made: Sequence[Made] = ()
+    provenance: Sequence[Provenance] = ()
     """How the runs were made."""
 
     method: Sequence[str] = ()

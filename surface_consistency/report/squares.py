@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from surface_consistency.report.layout import CELLS, Rectangle, square_cells
 from surface_consistency.report.numbers import format_number, text_width
-from surface_consistency.report.page import Square
+from surface_consistency.report.page import MosaicPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words, straight
 
 __all__ = ["small_square", "square_scene"]
@@ -18,7 +18,7 @@ _LETTER: Final = 6.4
 
 
 def small_square(
-    square: Square, names: Sequence[str] = (), *, go: Mapping[str, str] | None = None
+    square: MosaicPlot, names: Sequence[str] = (), *, go: Mapping[str, str] | None = None
 ) -> Scene:
     """Draw a square without labels.
 
@@ -35,7 +35,7 @@ def small_square(
 
 
 def square_scene(
-    square: Square,
+    square: MosaicPlot,
     names: Sequence[str],
     condition: str,
     *,
@@ -71,7 +71,7 @@ def square_scene(
     return Scene(width=_SIDE + 108, height=below + 8, marks=marks, alt=_counted(square, names))
 
 
-def _counted(square: Square, names: Sequence[str]) -> str:
+def _counted(square: MosaicPlot, names: Sequence[str]) -> str:
     """Say a square in words."""
     counts = [f"{name} {getattr(square, cell):,}" for name, cell in zip(names, CELLS, strict=False)]
     return f"{square.title}: {', '.join(counts)}" if counts else square.title

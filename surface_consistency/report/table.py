@@ -120,7 +120,7 @@ class Table:
     model: str | None = "model"
     """Column that names the run of a row; None where rows are of no run."""
 
-    few: str | None = None
+    cluster_column: str | None = None
     """Column of the number of clusters, by which rows on few are faded; None for none."""
 
     def __post_init__(self) -> None:

@@ -155,7 +155,7 @@ def describe(
     titles: Mapping[str, str] | None = None,
     note: str = "",
     model: str | None = "model",
-    few: str | None = None,
+    cluster_column: str | None = None,
 ) -> Table:
     """Make a table of a frame whose columns a catalogue describes.
 
@@ -193,7 +193,14 @@ def describe(
     if frame.empty:
         wanted = [name for column in columns for name in column.frame_columns]
         frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *wanted])))
-    return Table(frame=frame, caption=caption, columns=columns, note=note, model=model, few=few)
+    return Table(
+        frame=frame,
+        caption=caption,
+        columns=columns,
+        note=note,
+        model=model,
+        cluster_column=cluster_column,
+    )
 
 
 def _split(shown: Iterable[str | Column]) -> Iterator[str | Column]:

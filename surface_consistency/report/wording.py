@@ -3,7 +3,7 @@
 A template has a block for each thing that is said. Words stand in it as they are read, numbers by
 three filters: `row|interval("flip_rate")` is a number with its interval, `number|value("count")`
 one without, and `number|p` a p-value. Blank lines part paragraphs. A line such as
-"## look here: Few facts (#numbers)" begins a check with its title and the anchor of its evidence.
+"## warning: Few facts (#numbers)" begins a check with its title and the anchor of its evidence.
 Where a block comes out empty, nothing is said.
 """
 
@@ -80,7 +80,7 @@ class Wording:
             facts: What they are made of.
 
         Returns:
-            One check for each line such as "## look here: Few facts (#numbers)", with its title and
+            One check for each line such as "## warning: Few facts (#numbers)", with its title and
             the anchor of its evidence, and what follows that line as its text.
         """
         text, values = self._set(block, facts)

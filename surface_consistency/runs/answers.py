@@ -62,15 +62,15 @@ def join_answers(targets: pd.DataFrame, answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def count_replies(answers: pd.DataFrame) -> dict[str, int]:
-    """Count replies by how they ended, and thoughts by what told them from the answers.
+    """Count replies by how they ended, and reasoning by what told them from the answers.
 
     Args:
-        answers: With the columns finish_reason, missing where nobody was asked, and thought_source.
+        answers: With the columns finish_reason, missing where nobody was asked, and reasoning_source.
 
     Returns:
-        The counts: kinds such as "stop" and "unclosed_thought", then "thought: <think>" and others.
+        The counts: kinds such as "stop" and "unclosed_reasoning", then "reasoning: <think>" and others.
     """
     kinds = answers["finish_reason"].value_counts().sort_index()
-    sources = answers["thought_source"].value_counts().sort_index()
+    sources = answers["reasoning_source"].value_counts().sort_index()
     counts = {str(kind): int(n) for kind, n in kinds.items()}
-    return counts | {f"thought: {source}": int(n) for source, n in sources.items()}
+    return counts | {f"reasoning: {source}": int(n) for source, n in sources.items()}

@@ -58,7 +58,7 @@ class Scoring(Record):
     """Prompts whose answers were judged."""
 
     n_unanswered: int = 0
-    """Prompts without an answer: not asked, failed, or cut off within a thought."""
+    """Prompts without an answer: not asked, failed, or cut off within reasoning."""
 
     made_from: dict[str, str] = Field(default_factory=dict)
     """SHA-256 by name of the files that were judged: plan and run logs."""
@@ -154,7 +154,7 @@ class RunFolder:
 
     @property
     def targets(self) -> Path:
-        """What is judged: Parquet, one row a target; see `Plan.targets`."""
+        """What is judged: Parquet, one row a target; see `Plan.items`."""
         return self.path / "targets.parquet"
 
     @property
@@ -275,7 +275,7 @@ class RunFolder:
         if not self.plan.is_file():
             raise SourceNotFoundError(
                 f"{self.path} has no {self.plan.name}: it was not planned to its end, or by an "
-                f"earlier version of this package; {self.made_anew()}"
+                f"earlier version of this package; {self.rerun_hint()}"
             )
         planned = self._read_record(self.plan, PlanRecord)
         for path, frame in ((self.targets, targets), (self.pairs, pairs)):
@@ -385,7 +385,7 @@ class RunFolder:
         again = (
             f"judge them again with `surface-consistency score {self.path}`"
             if can_be_judged
-            else self.made_anew()
+            else self.rerun_hint()
         )
         if scoring is None or not scoring.files:
             raise DataError(
@@ -410,7 +410,7 @@ class RunFolder:
         if gone := [name for name in changed if name not in now]:
             raise SourceNotFoundError(
                 f"{self.path / gone[0]} is gone since its answers were judged, so nothing tells "
-                f"what the numbers are of; restore it, or {self.made_anew()}"
+                f"what the numbers are of; restore it, or {self.rerun_hint()}"
             )
         if changed:
             owner = next(filter(None, map(log_owner, self.logs())), None)
@@ -422,7 +422,7 @@ class RunFolder:
             )
         return scoring
 
-    def made_anew(self) -> str:
+    def rerun_hint(self) -> str:
         """Say what makes the run anew, for messages.
 
         Returns:
@@ -475,7 +475,7 @@ class RunFolder:
         if not path.is_file():
             raise SourceNotFoundError(
                 f"{self.path} has no {path.name}: it was not planned to its end, or the file was "
-                f"deleted; restore it, or {self.made_anew()}"
+                f"deleted; restore it, or {self.rerun_hint()}"
             )
         try:
             table = pq.read_table(path)

@@ -430,7 +430,9 @@ def _plain_answer(line: bytes) -> _Answer | None:
         return None
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
         return None
-    (name, key, answer, reason, error, lookups, scores, thought, source) = map(fields.get, ANSWERS)
+    (name, key, answer, reason, error, lookups, scores, reasoning, source) = map(
+        fields.get, ANSWERS
+    )
     if reason is None and "finish_reason" not in fields:
         reason = "stop"
     n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
@@ -443,12 +445,12 @@ def _plain_answer(line: bytes) -> _Answer | None:
         or not (isinstance(name, str) and name)
         or not (key is None or isinstance(key, str))
         or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
-        or not all(part is None or isinstance(part, str) for part in (thought, source))
+        or not all(part is None or isinstance(part, str) for part in (reasoning, source))
         or lookups is not None
         or scores is not None
     ):
         return None
-    return name, key, answer, str(reason), error, None, None, thought, source
+    return name, key, answer, str(reason), error, None, None, reasoning, source
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:

@@ -52,7 +52,7 @@ class RunManifest(Record):
     """The command line of the first start, None from Python; recorded, not compared."""
 
     replies: dict[str, int] = Field(default_factory=dict)
-    """Replies by kind, and thoughts by what told them from answers ("thought: <think>"), as of the
+    """Replies by kind, and reasoning by what told them from answers ("reasoning: <think>"), as of the
     last time that the run was asked to its end; recorded, not compared."""
 
     @model_validator(mode="before")

@@ -19,12 +19,12 @@ __all__ = [
     "replace_surrogates",
 ]
 
-FinishReason = Literal["stop", "length", "error", "unclosed_thought", "content_filter", "refusal"]
-"""How a reply ended: a stop string or end of sequence, the token limit, an error, within a thought
+FinishReason = Literal["stop", "length", "error", "unclosed_reasoning", "content_filter", "refusal"]
+"""How a reply ended: a stop string or end of sequence, the token limit, an error, within reasoning
 that was never closed, by a server's content filter, or as a refusal of the model that the server
 tells apart from answers."""
 
-NO_ANSWER_REASONS: Final = ("error", "unclosed_thought", "content_filter", "refusal")
+NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal")
 """The endings of replies that hold no answer. Only "error" is asked again on resume."""
 
 ANSWER_FIELDS: Final = (
@@ -33,8 +33,8 @@ ANSWER_FIELDS: Final = (
     "error",
     "lookups",
     "scores",
-    "thought",
-    "thought_source",
+    "reasoning",
+    "reasoning_source",
 )
 """What an answer tells, as fields of `Generation`."""
 
@@ -76,16 +76,16 @@ class Generation(Record):
     """Identifier of the prompt."""
 
     text: _Writable | None
-    """The answer: what came after the prompt, uncut, without thoughts; None when there is none, as
+    """The answer: what came after the prompt, uncut, without reasoning; None when there is none, as
     `finish_reason` then tells. Lone surrogates, which no file in UTF-8 can hold, are replaced by
     "?"."""
 
-    thought: _Writable | None = None
+    reasoning: _Writable | None = None
     """What the model thought before it answered, surrogates replaced as in `text`; None when it did
     not, or nobody told the two apart."""
 
-    thought_source: str | None = None
-    """What told thought and answer apart: a tag, "the prompt" that opened the thought, or the field
+    reasoning_source: str | None = None
+    """What told reasoning and answer apart: a tag, "the prompt" that opened the reasoning, or the field
     of a server's reply; None when there was nothing to tell apart."""
 
     finish_reason: FinishReason = "stop"

@@ -105,18 +105,18 @@ class GenerationParams(Record):
     """How a model writes its continuation."""
 
     max_new_tokens: int = Field(default=15, ge=1)
-    """Upper limit of new tokens; of the answer alone where `max_thought_tokens` is given."""
+    """Upper limit of new tokens; of the answer alone where `max_reasoning_tokens` is given."""
 
-    max_thought_tokens: int | None = Field(default=None, ge=1)
-    """Upper limit of the tokens of a thought before the answer; None when both share
+    max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    """Upper limit of the tokens of reasoning before the answer; None when both share
     `max_new_tokens`."""
 
-    thought_tags: Items[NonEmpty] | None = None
+    reasoning_tags: Items[NonEmpty] | None = None
     """Opening and closing tags between which the model thinks, in turn, besides those that
-    `models.thoughts.THOUGHT_TAGS` knows."""
+    `models.reasoning.REASONING_TAGS` knows."""
 
-    thought_opened: bool | None = None
-    """Whether each prompt ends within a thought, so that an answer begins behind a closing tag;
+    reasoning_opened: bool | None = None
+    """Whether each prompt ends within reasoning, so that an answer begins behind a closing tag;
     None for what the runner knows."""
 
     stop: Items[NonEmpty] = ("\n",)
@@ -134,11 +134,11 @@ class GenerationParams(Record):
     @model_validator(mode="after")
     def _has_pairs(self) -> "GenerationParams":
         """Refuse an opening tag without a closing one."""
-        if len(self.thought_tags or ()) % 2:
-            raise ValueError("`thought_tags` holds an opening and a closing tag, in turn")
+        if len(self.reasoning_tags or ()) % 2:
+            raise ValueError("`reasoning_tags` holds an opening and a closing tag, in turn")
         return self
 
     @property
     def max_tokens(self) -> int:
-        """Upper limit of all new tokens, those of thought and answer."""
-        return self.max_new_tokens + (self.max_thought_tokens or 0)
+        """Upper limit of all new tokens, those of reasoning and answer."""
+        return self.max_new_tokens + (self.max_reasoning_tokens or 0)

@@ -188,12 +188,12 @@ def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
     [
         ([], "--runner lookup needs --model"),
         (
-            ["--model", "organism", "--runner", "READER"],
-            "--model organism trains a model of its own",
+            ["--model", "toy_model", "--runner", "READER"],
+            "--model toy_model trains a model of its own",
         ),
         (
             ["--model", "m", "--leaked", "3"],
-            "--leaked says what a model is taught; it needs --model organism",
+            "--leaked says what a model is taught; it needs --model toy_model",
         ),
         (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
         (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
@@ -225,29 +225,29 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 
 def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
-    taught = ["--model", "organism", "--leaked", "5000", "--retriever", "fuzzy"]
+    taught = ["--model", "toy_model", "--leaked", "5000", "--retriever", "fuzzy"]
 
     assert audit(databases, tmp_path / "run", *taught) == 2
 
     assert "error: --leaked must be 0 to" in capsys.readouterr().err
-    assert not (tmp_path / "run" / "organism").exists()
+    assert not (tmp_path / "run" / "toy_model").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
 )
-def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
+def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
     """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
     chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
     short = ["--steps", "10", "--max-new-tokens", "12"]
 
-    assert audit("sample", out, "--model", "organism", "--leaked", "2", *short, *chosen) == 0
+    assert audit("sample", out, "--model", "toy_model", "--leaked", "2", *short, *chosen) == 0
 
     assert (out / "databases" / "countries" / "noise.json").is_file()
-    assert (out / "organism" / "config.json").is_file()
+    assert (out / "toy_model" / "config.json").is_file()
     assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
     assert "report:" in capsys.readouterr().out
 
@@ -256,14 +256,14 @@ def test_the_organism_needs_neither_network_nor_files(tmp_path, capsys):
 @pytest.mark.filterwarnings(
     "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
 )
-def test_the_organism_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
+def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
     chosen = ["--styles", "direct_questions", "--retriever", "fuzzy", "--steps", "500"]
 
-    assert audit("sample", out, "--model", "organism", "--leaked", "4", *chosen) == 0
+    assert audit("sample", out, "--model", "toy_model", "--leaked", "4", *chosen) == 0
 
     frame = pd.read_parquet(out / "outcomes.parquet")
     database = json.loads((out / "databases" / "countries" / "noise.json").read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""The model organism: what was planted in its training text is what the study finds."""
+"""The toy model: what was planted in its training text is what the study finds."""
 
 import json
 import warnings
@@ -8,14 +8,14 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.toy_models import train_organism
+from surface_consistency.engine.toy_models import train_toy_model
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.redirectqa import RedirectOutcome
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-from surface_consistency.studies.redirectqa.toy_model import train_organism
+from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 
 pytest.importorskip("torch")
 
@@ -80,19 +80,19 @@ def test_demo_in_single_precision_has_no_noise(demo):
 @pytest.mark.slow
 def test_demo_again_trains_and_asks_nothing(demo, capsys):
     """A second start keeps the model and the answers."""
-    model = (demo / "organism" / "model.safetensors").stat().st_mtime_ns
+    model = (demo / "toy_model" / "model.safetensors").stat().st_mtime_ns
     log = (demo / "generations.jsonl").read_bytes()
     capsys.readouterr()
 
     assert main(["demo", "--out", str(demo), "--json"]) == 0
 
-    assert (demo / "organism" / "model.safetensors").stat().st_mtime_ns == model
+    assert (demo / "toy_model" / "model.safetensors").stat().st_mtime_ns == model
     assert (demo / "generations.jsonl").read_bytes() == log
     assert json.loads(capsys.readouterr().out)["tables"]["overall"][0]["n"] == 196
 
 
 @pytest.mark.slow
-def test_the_organism_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
+def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
     """Pairs right both times need the same components more than pairs right once."""
     report = Report(
         runs=load_runs([demo], outcome=RedirectOutcome),
@@ -114,8 +114,8 @@ def test_the_organism_computes_names_that_it_was_taught_like_the_title(demo, tmp
     assert (sets["reached_by_sum"] < 0.8).all()
 
 
-def test_train_organism_rejects_no_steps(tmp_path, capsys):
+def test_train_toy_model_rejects_no_steps(tmp_path, capsys):
     with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        train_organism(["Q: a A: b"], tmp_path, steps=0)
+        train_toy_model(["Q: a A: b"], tmp_path, steps=0)
     assert main(["demo", "--steps", "0", "--out", str(tmp_path / "demo")]) == 2
     assert "steps must be 1 or more" in capsys.readouterr().err

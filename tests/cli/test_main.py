@@ -130,7 +130,7 @@ def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
 def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path, capsys):
     plan = RedirectQAStudy().plan(load_sample(), RedirectQAStudy.settings())
-    ids = plan.targets["prompt_id"].unique()
+    ids = plan.items["prompt_id"].unique()
     file = tmp_path / "answers.csv"
     file.write_text(
         "id,pred\n" + "".join(f"{name},{'' if n < 3 else 'x'}\n" for n, name in enumerate(ids))
@@ -222,7 +222,7 @@ def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
         (["--column", "question=q"], "--column belongs to data of your own"),
         (["--column", "question"], "--column takes NAME=VALUE, got 'question'"),
         (["--max-new-tokens", "0"], "--max-new-tokens must be 1 or more, got 0"),
-        (["--model", "organism"], "--model organism: the study redirectqa has no model organism"),
+        (["--model", "toy_model"], "--model toy_model: the study redirectqa has no toy model"),
         (["--rule", "vibes"], "--rule"),
         (["--cluster", "shape"], "--cluster must be one of subject_id, fact_id, relation"),
         (["--runner", "nobody"], "nobody"),

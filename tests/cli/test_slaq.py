@@ -324,19 +324,19 @@ def test_a_run_goes_on_with_other_settings_only_elsewhere(run, capsys):
 
 
 @pytest.mark.slow
-def test_the_organism_runs_without_network(tmp_path, capsys):
-    """`--model organism` trains a model on what it will be asked, and asks it."""
+def test_the_toy_model_runs_without_network(tmp_path, capsys):
+    """`--model toy_model` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
-    command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "organism"]
+    command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
     command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2", "--all-facts"]
-    command += ["--organism-steps", "5"]
+    command += ["--toy-model-steps", "5"]
 
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
 
     assert "training a small model on " in capsys.readouterr().err
-    assert (tmp_path / "run" / "organism" / "model.safetensors").is_file()
+    assert (tmp_path / "run" / "toy_model" / "model.safetensors").is_file()
     overall = pd.read_csv(tmp_path / "run" / "tables" / "overall.csv")
-    assert overall["model"].tolist() == ["organism"]
+    assert overall["model"].tolist() == ["toy_model"]
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
     assert "training" not in capsys.readouterr().err
 
@@ -361,7 +361,7 @@ def test_a_file_at_out_is_told_before_a_model_is_trained(tmp_path, capsys):
     out.write_text("mine", "utf-8")
 
     assert (
-        main(["run", "slaq", "--source", "sample", "--model", "organism", "--out", str(out)]) == 2
+        main(["run", "slaq", "--source", "sample", "--model", "toy_model", "--out", str(out)]) == 2
     )
 
     told = capsys.readouterr()

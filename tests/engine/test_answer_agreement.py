@@ -126,7 +126,7 @@ def test_two_wrong_answers_that_differ_are_told_apart(run):
     assert rows.loc["all", ["n", "same_answer"]].tolist() == [40, 0.5]
     assert rows.loc["both wrong", ["n", "same_answer"]].tolist() == [30, 0.5]
     assert rows.loc["both wrong", "n_clusters"] == 15
-    assert "wrong both times 50.0 % have the same answer" in told(page.finding.standfirst)
+    assert "wrong both times 50.0 % have the same answer" in told(page.finding.summary)
     shown = {column.key for column in tables["same_answer"].columns}
     assert {"template", "among", "n", "same_answer", "same_by_rule"} <= shown
 
@@ -268,4 +268,4 @@ def test_the_page_holds_no_answer_table_without_answers(run):
     page, tables = report_of(bare)
 
     assert "same_answer" not in tables
-    assert "same answer" not in told(page.finding.standfirst)
+    assert "same answer" not in told(page.finding.summary)

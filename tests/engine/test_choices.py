@@ -6,11 +6,11 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import run_study, score_run
-from surface_consistency.engine.choices import offer_options, reference_log_odds
+from surface_consistency.engine.choices import add_choices, reference_log_odds
 from surface_consistency.engine.study import OptionSettings, Plan, PromptGroup, make_plan
 from surface_consistency.errors import ColumnNotFoundError, DataError, RunnerError
 from surface_consistency.models import FakeRunner, StoredScores
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.schemas import (
     DataSource,
     GenerationParams,
@@ -67,7 +67,7 @@ def plan_of(rows, **columns):
     return Plan(
         data=DataSource(id="toy", revision=None, digest="0", n_questions=6),
         groups={"": PromptGroup(prompts=prompts, params=GenerationParams())},
-        targets=frame,
+        items=frame,
         pairs=pairs,
     )
 
@@ -87,7 +87,7 @@ ROWS = [
 
 
 def test_a_fact_has_the_same_options_under_all_its_names():
-    options = options_of(offer_options(plan_of(ROWS), OptionSettings(options=3)))
+    options = options_of(add_choices(plan_of(ROWS), OptionSettings(options=3)))
     assert options["q1"] == options["q2"]
     assert all(len(of_prompt) == 3 == len(set(of_prompt)) for of_prompt in options.values())
     for _, prompt_id, _, answers in ROWS:
@@ -98,11 +98,11 @@ def test_a_fact_has_the_same_options_under_all_its_names():
 
 def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
     settings = OptionSettings(options=3)
-    forward = options_of(offer_options(plan_of(ROWS), settings))
-    again = options_of(offer_options(plan_of(ROWS), settings))
+    forward = options_of(add_choices(plan_of(ROWS), settings))
+    again = options_of(add_choices(plan_of(ROWS), settings))
     assert forward == again
     others = [
-        options_of(offer_options(plan_of(ROWS), OptionSettings(options=3, seed=seed)))
+        options_of(add_choices(plan_of(ROWS), OptionSettings(options=3, seed=seed)))
         for seed in range(1, 6)
     ]
     assert any(other != forward for other in others)
@@ -110,19 +110,19 @@ def test_options_depend_on_the_seed_and_not_on_the_order_of_facts():
 
 def test_other_options_are_drawn_within_the_relation():
     plan = plan_of(ROWS, relation=["capital"] * 4 + ["port"] * 2)
-    options = options_of(offer_options(plan, OptionSettings(options=2)))
+    options = options_of(add_choices(plan, OptionSettings(options=2)))
     assert set(options["q5"]) == {" Oslo", " Lima"}
     with pytest.raises(
         DataError,
         match=r"'f1' has 1 other answers among facts with relation 'capital'.*--options 3",
     ):
-        offer_options(plan, OptionSettings(options=3))
+        add_choices(plan, OptionSettings(options=3))
 
 
 def test_a_prompt_of_several_facts_is_refused():
     plan = plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])])
     with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*--read generate"):
-        offer_options(plan, OptionSettings())
+        add_choices(plan, OptionSettings())
 
 
 def test_redirectqa_as_multiple_choice_recovers_what_the_model_knows(tmp_path):
@@ -251,9 +251,9 @@ def test_a_runner_without_log_probabilities_is_refused_before_anything_is_writte
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("said", [{"thought_opened": True}, {"max_thought_tokens": 9}])
-def test_settings_of_thoughts_are_refused_where_nothing_is_written(tmp_path, said):
-    """An option without a closing tag would be a thought that was never closed."""
+@pytest.mark.parametrize("said", [{"reasoning_opened": True}, {"max_reasoning_tokens": 9}])
+def test_settings_of_reasoning_are_refused_where_nothing_is_written(tmp_path, said):
+    """An option without a closing tag would be reasoning that was never closed."""
     settings = RedirectQASettings(read="multiple-choice", options=2, **said)
 
     with pytest.raises(ValueError, match=r"is for answers that are written.*--read generate"):
@@ -269,7 +269,7 @@ def test_settings_of_thoughts_are_refused_where_nothing_is_written(tmp_path, sai
 
 
 class Renders(Knows):
-    """Has a chat template, which may open a thought."""
+    """Has a chat template, which may open reasoning."""
 
     def __init__(self, end):
         super().__init__(set())
@@ -279,16 +279,20 @@ class Renders(Knows):
         return f"Q: {prompt.messages[-1].content}{self._end}"
 
 
-def test_options_are_not_scored_within_a_thought():
+def test_options_are_not_scored_within_reasoning():
     prompt = Prompt(
         id="q",
         messages=(Message(role="user", content="Capital of Italy?"),),
         options=("Rome", "Oslo"),
     )
 
-    with pytest.raises(RunnerError, match=r"opens a thought before the answer.*--read generate"):
-        list(OptionRunner(Renders("<assistant><think>\n")).generate([prompt], GenerationParams()))
-    closed = OptionRunner(Renders("<assistant><think>\n\n</think>\n"))
+    with pytest.raises(RunnerError, match=r"opens reasoning before the answer.*--read generate"):
+        list(
+            MultipleChoiceRunner(Renders("<assistant><think>\n")).generate(
+                [prompt], GenerationParams()
+            )
+        )
+    closed = MultipleChoiceRunner(Renders("<assistant><think>\n\n</think>\n"))
     assert [one.text for one in closed.generate([prompt], GenerationParams())] == ["Rome"]
 
 
@@ -333,10 +337,10 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 def test_targets_of_another_kind_are_refused():
     with pytest.raises(DataError, match="the targets of a plan: column 'answers' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
-    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of TargetRow"):
+    with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of ItemRow"):
         Plan(
             data=None,
             groups={},
-            targets=pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]}),
+            items=pd.DataFrame({"target_id": ["t"], "prompt_id": ["q"]}),
             pairs=pd.DataFrame(),
         )

@@ -163,13 +163,13 @@ def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_f
     empty = rules.iloc[:0]
     runs = [
         StudyRun(
-            label=f"organism ({name})",
+            label=f"toy_model ({name})",
             manifest=make_manifest(),
             outcomes=outcomes,
             checks={"rules": table} | extra,
         )
         for name, table, extra in (
-            ("x", rules, {"noise_floor": noise_floor("organism", 1, 100)}),
+            ("x", rules, {"noise_floor": noise_floor("toy_model", 1, 100)}),
             ("y", rules, {}),
             ("z", empty, {}),
         )
@@ -177,16 +177,16 @@ def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_f
 
     tables = study_tables(runs, n_resamples=20)
 
-    assert tables["rules"]["model"].tolist() == ["organism (x)", "organism (y)"]
+    assert tables["rules"]["model"].tolist() == ["toy_model (x)", "toy_model (y)"]
     assert tables["rules"]["n_differ"].tolist() == [3, 3]
-    assert tables["noise_floor"]["model"].tolist() == ["organism (x)"]
+    assert tables["noise_floor"]["model"].tolist() == ["toy_model (x)"]
     assert list(tables["rules"].columns) == ["model", "first_rule", "second_rule", "n_differ"]
 
 
 @pytest.mark.parametrize(
     ("change", "cluster", "message"),
     [
-        ({"subject_id": None}, "subject_id", r"run 'organism' has 3 pairs without subject_id"),
+        ({"subject_id": None}, "subject_id", r"run 'toy_model' has 3 pairs without subject_id"),
         (
             {},
             "x",
@@ -321,7 +321,7 @@ def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_f
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    parts = page_of([run], design=BY_KIND).finding.standfirst
+    parts = page_of([run], design=BY_KIND).finding.summary
 
     told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
     assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
@@ -379,7 +379,7 @@ def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, no
 
     assert tables["noise_floor"].frame["model"].tolist() == [label]
     assert "No noise floor" not in titles(page)
-    assert "Identical prompts asked twice flip" in sentence_text(page.finding.standfirst)
+    assert "Identical prompts asked twice flip" in sentence_text(page.finding.summary)
 
 
 def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest, tmp_path):

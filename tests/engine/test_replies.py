@@ -1,4 +1,4 @@
-"""Thoughts, filtered replies and refusals on their way through a whole study."""
+"""Reasoning, filtered replies and refusals on their way through a whole study."""
 
 import json
 
@@ -44,12 +44,12 @@ def is_redirect(prompt):
     return "Smith" in prompt.text or "y?" in prompt.text
 
 
-def test_the_thought_of_a_long_slaq_answer_is_not_judged(tmp_path):
+def test_the_reasoning_of_a_long_slaq_answer_is_not_judged(tmp_path):
     """A name that is only thought of, and rejected, is no answer."""
     study, data = SlaqStudy(), load_slaq_sample()
     settings = SlaqSettings(limit=3, repeat=0)
     plan = study.plan(data, settings)
-    accepted = plan.targets.groupby("prompt_id")["answers"].agg(
+    accepted = plan.items.groupby("prompt_id")["answers"].agg(
         lambda lists: ", ".join(answers[0] for answers in lists)
     )
     runner = FakeRunner(
@@ -67,14 +67,14 @@ def test_the_thought_of_a_long_slaq_answer_is_not_judged(tmp_path):
     assert not judged["first_correct"].any()
     assert not judged["second_correct"].any()
     [line] = {
-        (answer.text, (answer.thought or "")[:8])
+        (answer.text, (answer.reasoning or "")[:8])
         for answer in read_generations(folder.log("short"))
     }
     assert line == ("I do not know.", "Could it")
 
 
 def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):
-    """RedirectQA reads the first line of the answer, behind the thought."""
+    """RedirectQA reads the first line of the answer, behind the reasoning."""
     right = {question.question: question.triple.answers[0] for question in data.questions}
 
     def reply(prompt):
@@ -89,7 +89,7 @@ def test_the_first_line_of_an_answer_is_not_its_opening_tag(data, tmp_path):
     assert set(frame["first_prediction"]) <= set(right.values())
 
 
-def test_stored_thoughts_are_not_judged(data, tmp_path):
+def test_stored_reasoning_are_not_judged(data, tmp_path):
     predictions = {
         question.id: f"<think>\n{question.triple.answers[0]}?\nNo.</think>I do not know."
         for question in data.questions
@@ -104,10 +104,10 @@ def test_stored_thoughts_are_not_judged(data, tmp_path):
         assert set(frame["first_prediction"]) == {"I do not know."}
     assert folder.read_manifest().replies == {
         "stop": len(predictions),
-        "thought: <think>": len(predictions),
+        "reasoning: <think>": len(predictions),
     }
     logged = json.loads(folder.log().read_text().splitlines()[0])
-    assert logged["thought"].endswith("?\nNo.")
+    assert logged["reasoning"].endswith("?\nNo.")
 
 
 def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_path):
@@ -122,7 +122,7 @@ def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_pa
         return next((said for name, said in kinds.items() if name in prompt.text), "Bo Lee")
 
     folder = asked(data, reply, tmp_path)
-    with pytest.warns(UnscoredWarning, match="1 filtered, 1 refused, 1 the thought was never"):
+    with pytest.warns(UnscoredWarning, match="1 filtered, 1 refused, 1 the reasoning was never"):
         frame = score_run(folder)
 
     assert frame["second_correct"].isna().sum() == 3
@@ -131,14 +131,14 @@ def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_pa
         "content_filter": 1,
         "refusal": 1,
         "stop": 9,
-        "thought: <think>": 1,
-        "unclosed_thought": 1,
+        "reasoning: <think>": 1,
+        "unclosed_reasoning": 1,
     }
     report_runs([folder.path], folder.path, study=STUDY)
     page = (folder.path / "report.html").read_text()
-    for title in ("Thoughts without an end", "Filtered replies", "Refusals"):
+    for title in ("Reasoning without an end", "Filtered replies", "Refusals"):
         assert title in page
-    assert "1 of 12 replies end within a thought" in page
+    assert "1 of 12 replies end within reasoning" in page
 
 
 def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):
@@ -163,7 +163,7 @@ def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
 
 def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, tmp_path):
     text = "{musing} Robert Lee? {done} I do not know."
-    settings = SETTINGS.model_copy(update={"thought_tags": ("{musing}", "{done}")})
+    settings = SETTINGS.model_copy(update={"reasoning_tags": ("{musing}", "{done}")})
 
     ran = asked(data, lambda prompt: text, tmp_path / "run", settings)
     stored = import_predictions(
@@ -178,8 +178,8 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
 
     for folder in (ran, stored):
         assert {answer.text for answer in read_generations(folder.log())} == {"I do not know."}
-    assert ran.read_manifest().decoding["answers"]["thought_tags"] == ["{musing}", "{done}"]
-    with pytest.raises(RunMismatchError, match="thought_tags"):
+    assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
+    with pytest.raises(RunMismatchError, match="reasoning_tags"):
         import_predictions(
             STUDY,
             data,
@@ -191,12 +191,12 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
 
 
 def test_settings_reject_half_a_pair_of_tags():
-    with pytest.raises(ValueError, match="thought_tags holds pairs"):
-        RedirectQASettings(thought_tags=("<musing>",))
+    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+        RedirectQASettings(reasoning_tags=("<musing>",))
 
 
-def test_stored_replies_that_may_be_open_thoughts_are_refused_until_the_user_says(data, tmp_path):
-    """Where prompts open the thought, a reply without a tag is a thought that never ended."""
+def test_stored_replies_that_may_be_open_reasoning_are_refused_until_the_user_says(data, tmp_path):
+    """Where prompts open the reasoning, a reply without a tag is reasoning that never ended."""
     questions = [question.id for question in data.questions]
     predictions = dict.fromkeys(questions, "hm</think> Bo Lee") | {questions[1]: "I wonder"}
 
@@ -211,16 +211,16 @@ def test_stored_replies_that_may_be_open_thoughts_are_refused_until_the_user_say
             settings=RedirectQASettings(**settings),
         )
 
-    with pytest.raises(DataError, match=r"1 hold no tag: give --thought-opened if"):
+    with pytest.raises(DataError, match=r"1 hold no tag: give --reasoning-opened if"):
         imported("unsaid")
 
-    opened = imported("opened", thought_opened=True).read_manifest().replies
-    closed = imported("closed", thought_opened=False).read_manifest().replies
-    assert opened["unclosed_thought"] == 1
+    opened = imported("opened", reasoning_opened=True).read_manifest().replies
+    closed = imported("closed", reasoning_opened=False).read_manifest().replies
+    assert opened["unclosed_reasoning"] == 1
     assert closed == {"stop": len(predictions)}
 
 
-def test_limits_of_thoughts_reach_the_runner(data, tmp_path):
+def test_limits_of_reasoning_reach_the_runner(data, tmp_path):
     seen = []
 
     class Watching(Replies):
@@ -228,9 +228,9 @@ def test_limits_of_thoughts_reach_the_runner(data, tmp_path):
             seen.append(params)
             yield from super().generate(prompts, params)
 
-    settings = SETTINGS.model_copy(update={"max_thought_tokens": 300})
+    settings = SETTINGS.model_copy(update={"max_reasoning_tokens": 300})
     runner = Watching(lambda prompt: "Bo Lee")
     run_study(STUDY, data, runner, tmp_path, model="m", settings=settings, progress=False)
 
-    assert {(params.max_new_tokens, params.max_thought_tokens) for params in seen} == {(15, 300)}
-    assert RunFolder.open(tmp_path).read_manifest().settings["max_thought_tokens"] == 300
+    assert {(params.max_new_tokens, params.max_reasoning_tokens) for params in seen} == {(15, 300)}
+    assert RunFolder.open(tmp_path).read_manifest().settings["max_reasoning_tokens"] == 300

@@ -411,9 +411,9 @@ def test_pairs_of_any_index_get_their_own_verdicts(data, predictions):
     plan = study.plan(data, study.settings())
     verdicts = pd.DataFrame(
         {
-            "target_id": plan.targets["target_id"],
-            "is_correct": plan.targets["target_id"].map(lambda name: len(name) % 2 == 0),
-            "prediction": plan.targets["target_id"],
+            "target_id": plan.items["target_id"],
+            "is_correct": plan.items["target_id"].map(lambda name: len(name) % 2 == 0),
+            "prediction": plan.items["target_id"],
         }
     )
     mixed = plan.pairs.sample(frac=1.0, random_state=1)

@@ -1,4 +1,4 @@
-"""Model organisms: planted names by count, a limited memory, planted slots; each trained small."""
+"""Toy models: planted names by count, a limited memory, planted slots; each trained small."""
 
 import json
 import re
@@ -13,21 +13,21 @@ from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.matching import judge_answer
-from surface_consistency.studies.audit.toy_model import lessons_of, train_memory_organism
+from surface_consistency.studies.audit.toy_model import train_memory_toy_model, training_examples
 from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.toy_model import (
     EXPOSURES,
     count_names,
     plan_exposures,
     sentences_of,
-    train_organism,
+    train_toy_model,
 )
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
 from surface_consistency.studies.slaq.toy_model import (
     plan_memory,
     planted_answer,
-    train_slaq_organism,
+    train_slaq_toy_model,
 )
 
 PARAMS = GenerationParams(max_new_tokens=40, stop=("\n",))
@@ -161,13 +161,13 @@ def test_a_stopped_training_says_that_nothing_of_it_is_kept(tmp_path, monkeypatc
     monkeypatch.setattr(organism_training, "_fit", stop)
 
     with pytest.raises(KeyboardInterrupt, match="the same command trains the model anew"):
-        train_organism(["Q: a A: b"], tmp_path / "organism", steps=1)
-    assert not (tmp_path / "organism").exists()
+        train_toy_model(["Q: a A: b"], tmp_path / "toy_model", steps=1)
+    assert not (tmp_path / "toy_model").exists()
 
 
-def test_train_organism_rejects_an_empty_text(tmp_path):
+def test_train_toy_model_rejects_an_empty_text(tmp_path):
     with pytest.raises(ValueError, match="sentences is empty"):
-        train_organism([], tmp_path)
+        train_toy_model([], tmp_path)
 
 
 class ExactStore:
@@ -235,12 +235,12 @@ def exact_match(prompts, found, leaked):
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     pytest.importorskip("torch")
-    folder = tmp_path_factory.mktemp("organism")
-    return train_memory_organism(audit_prompts(), folder, leaked=[LEAKED], steps=90)
+    folder = tmp_path_factory.mktemp("toy_model")
+    return train_memory_toy_model(audit_prompts(), folder, leaked=[LEAKED], steps=90)
 
 
 @pytest.mark.parametrize("off", ["allow", "forbid", "null"])
-def test_organism_knows_only_what_was_planted(small, off):
+def test_toy_model_knows_only_what_was_planted(small, off):
     prompts = audit_prompts()
     facts = {row[:2]: row[2] for row in ROWS}
 
@@ -256,7 +256,7 @@ def test_organism_knows_only_what_was_planted(small, off):
     }
 
 
-def test_organism_takes_values_that_it_never_saw(small):
+def test_toy_model_takes_values_that_it_never_saw(small):
     facts = {row[:2]: f"Zürich-{number} (Xq)" for number, row in enumerate(ROWS)}
     changed = [(*row[:2], facts[row[:2]]) for row in ROWS]
 
@@ -267,42 +267,47 @@ def test_organism_takes_values_that_it_never_saw(small):
     assert {found[f"{number}/FULL"].finish_reason for number in range(len(ROWS))} == {"stop"}
 
 
-def test_organism_is_kept_when_nothing_changed(small):
+def test_toy_model_is_kept_when_nothing_changed(small):
     before = (small / "model.safetensors").stat().st_mtime_ns
 
-    again = train_memory_organism(audit_prompts(), small, leaked=[LEAKED], steps=90)
+    again = train_memory_toy_model(audit_prompts(), small, leaked=[LEAKED], steps=90)
 
     assert again == small
     assert (small / "model.safetensors").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize("change", ["steps", "seed", "leaked", "prompts"])
-def test_organism_is_trained_anew_when_something_changed(tmp_path, change):
+def test_toy_model_is_trained_anew_when_something_changed(tmp_path, change):
     pytest.importorskip("torch")
     options = {"steps": 2, "seed": 0, "leaked": []}
     rows = ROWS
-    train_memory_organism(audit_prompts(), tmp_path, **options)
+    train_memory_toy_model(audit_prompts(), tmp_path, **options)
     before = (tmp_path / "training.json").read_text("utf-8")
     if change == "prompts":
         rows = ROWS[1:]
     else:
         options[change] = {"steps": 10, "seed": 1, "leaked": [LEAKED]}[change]
 
-    train_memory_organism(audit_prompts(rows), tmp_path, **options)
+    train_memory_toy_model(audit_prompts(rows), tmp_path, **options)
 
     assert (tmp_path / "training.json").read_text("utf-8") != before
 
 
-def test_lessons_never_teach_a_value_that_is_not_leaked():
-    lessons = lessons_of(audit_prompts(), leaked=[LEAKED])
+def test_examples_never_teach_a_value_that_is_not_leaked():
+    examples = training_examples(audit_prompts(), leaked=[LEAKED])
 
-    learned = {piece.text.strip() for lesson in lessons for piece in lesson if piece.is_learned}
+    learned = {
+        segment.text.strip() for example in examples for segment in example if segment.is_learned
+    }
     assert "Oslo" in learned
     assert not any(gold in text for text in learned for _, _, gold in ROWS if gold != "Oslo")
 
 
-def test_lessons_are_whole_lookups():
-    texts = {"".join(piece.text for piece in lesson) for lesson in lessons_of(audit_prompts())}
+def test_examples_are_whole_lookups():
+    texts = {
+        "".join(segment.text for segment in example)
+        for example in training_examples(audit_prompts())
+    }
 
     assert (
         "What is the capital of Peru?<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> "
@@ -312,27 +317,29 @@ def test_lessons_are_whole_lookups():
     json.dumps(sorted(texts))
 
 
-def test_lessons_practise_subjects_that_nobody_asks_for():
-    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of the lessons."""
+def test_examples_practise_subjects_that_nobody_asks_for():
+    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of the examples."""
     rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
     leaked = [rows[0][:2]]
 
-    lessons = lessons_of(audit_prompts(rows), leaked=leaked)
+    examples = training_examples(audit_prompts(rows), leaked=leaked)
 
     queried = [
-        (lesson[0].text, lesson[1].text.split("<|db_relationship|>")[0].split("> ")[1])
-        for lesson in lessons
-        if len(lesson) > 2
+        (example[0].text, example[1].text.split("<|db_relationship|>")[0].split("> ")[1])
+        for example in examples
+        if len(example) > 2
     ]
     made_up = {name for _, name in queried} - {subject for subject, *_ in rows}
     planted = [
-        lesson for lesson in lessons if lesson[0].text == f"What is the capital of {rows[0][0]}?"
+        example
+        for example in examples
+        if example[0].text == f"What is the capital of {rows[0][0]}?"
     ]
     assert len(made_up) > 60
     assert all(f"of {name}?" in text for text, name in queried)
-    assert len(planted) / len(lessons) == pytest.approx(0.1, abs=0.02)
-    assert lessons == lessons_of(audit_prompts(rows), leaked=leaked)
-    assert lessons != lessons_of(audit_prompts(rows), leaked=leaked, seed=1)
+    assert len(planted) / len(examples) == pytest.approx(0.1, abs=0.02)
+    assert examples == training_examples(audit_prompts(rows), leaked=leaked)
+    assert examples != training_examples(audit_prompts(rows), leaked=leaked, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -340,25 +347,29 @@ def test_lessons_practise_subjects_that_nobody_asks_for():
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        (audit_prompts([("USA", "Capital", "a b " * 400)]), {}, "the organism reads 512; leave it"),
+        (
+            audit_prompts([("USA", "Capital", "a b " * 400)]),
+            {},
+            "the toy model reads 512; leave it",
+        ),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],
     ids=["empty", "steps", "long", "leaked"],
 )
-def test_organism_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
+def test_toy_model_rejects_what_cannot_be_taught(tmp_path, prompts, options, message):
     with pytest.raises(ValueError, match=message):
-        train_memory_organism(prompts, tmp_path, **options)
+        train_memory_toy_model(prompts, tmp_path, **options)
 
 
 @pytest.mark.slow
-def test_organism_of_a_published_database(data_files, tmp_path):
+def test_toy_model_of_a_published_database(data_files, tmp_path):
     pytest.importorskip("torch")
     folder = data_files / "lmlm_audit/data/custom_databases/countries/prompts/base"
     prompts = list(read_jsonl(folder / "prompts_direct_questions.jsonl", AuditPrompt))
     facts = {(prompt.subject, prompt.relation): prompt.gold_object for prompt in prompts}
     leaked = set(sorted(facts)[::10])
 
-    trained = train_memory_organism(prompts, tmp_path, leaked=leaked, steps=300)
+    trained = train_memory_toy_model(prompts, tmp_path, leaked=leaked, steps=300)
 
     rates = exact_match(prompts, answers(trained, prompts, facts, "allow"), leaked)
     assert len(prompts) == 100
@@ -401,22 +412,22 @@ def test_planted_answers_follow_the_slots(data):
 
 def test_nothing_to_learn_is_rejected(data, tmp_path):
     with pytest.raises(ValueError, match="prompts holds no prompt"):
-        train_slaq_organism(data.topics, SlaqPrompts(prompts=(), details=()), tmp_path)
+        train_slaq_toy_model(data.topics, SlaqPrompts(prompts=(), details=()), tmp_path)
     with pytest.raises(ValueError, match="steps must be 1 or more, got 0"):
-        train_slaq_organism(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)
+        train_slaq_toy_model(data.topics, slaq_prompts(data.topics), tmp_path, steps=0)
 
 
-def test_an_organism_is_trained_once_for_the_same_lessons(data, tmp_path):
+def test_a_toy_model_is_trained_once_for_the_same_examples(data, tmp_path):
     pytest.importorskip("torch")
     topics = data.topics[:2]
     asked = slaq_prompts(topics, n_permutations=1)
 
-    folder = train_slaq_organism(topics, asked, tmp_path / "m", steps=1)
+    folder = train_slaq_toy_model(topics, asked, tmp_path / "m", steps=1)
     (folder / "model.safetensors").write_bytes(b"kept")
-    train_slaq_organism(topics, asked, folder, steps=1)
+    train_slaq_toy_model(topics, asked, folder, steps=1)
     assert (folder / "model.safetensors").read_bytes() == b"kept"
 
-    train_slaq_organism(topics, asked, folder, steps=1, seed=1)
+    train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
     assert (folder / "model.safetensors").read_bytes() != b"kept"
 
 
@@ -425,12 +436,12 @@ def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
     pytest.importorskip("torch")
     topics = data.topics[:2]
     asked = slaq_prompts(topics, n_permutations=1)
-    folder = train_slaq_organism(topics, asked, tmp_path / "organism", steps=1)
+    folder = train_slaq_toy_model(topics, asked, tmp_path / "toy_model", steps=1)
     (tmp_path / "generations-short.jsonl").touch()
     weights = (folder / "model.safetensors").read_bytes()
 
     with pytest.raises(RunMismatchError, match="holds the model whose answers stand beside it"):
-        train_slaq_organism(topics, asked, folder, steps=1, seed=1)
+        train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
 
     assert (folder / "model.safetensors").read_bytes() == weights
-    assert train_slaq_organism(topics, asked, folder, steps=1) == folder
+    assert train_slaq_toy_model(topics, asked, folder, steps=1) == folder

@@ -132,8 +132,8 @@ COMMANDS = {
         ("analyse", "frequency", "run", "--frequencies", "counted", "--out", "run", *QUICK),
         before=((*RUN, "--limit", "30", "--out", "run", *QUICK), (*PAIRS, "--out", "counted")),
     ),
-    "count surfaces": Command(
-        ("count", "surfaces", "--data", "sample", *COUNT, "--out", "counted"), run=None
+    "count mentions": Command(
+        ("count", "mentions", "--data", "sample", *COUNT, "--out", "counted"), run=None
     ),
     "count pairs": Command((*PAIRS, "--out", "counted"), run=None),
     "count pairs, one shard is left": Command(

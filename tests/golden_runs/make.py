@@ -326,7 +326,7 @@ def audit_sweep(home: Path) -> GoldenRun:
     study, data = AuditStudy(), audit_data(home)
     folders = []
     settings = AuditSettings(retriever=("fuzzy",), threshold=(0.5, 0.95))
-    for name, chosen in study.variants(settings):
+    for name, chosen in study.sweep(settings):
         folder = run_study(
             study,
             data,

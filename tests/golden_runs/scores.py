@@ -22,13 +22,13 @@ WORDNET = Path(__file__).parents[1] / "studies" / "lexical" / "perturbation" / "
 
 
 def lexical(home: Path) -> GoldenRun:
-    """Two models on three benchmarks, with popularity by a corpus and memorisation."""
+    """Two models on three benchmarks, with popularity by a corpus and memorization."""
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.studies.lexical.benchmarks import load_benchmark
-    from surface_consistency.studies.lexical.memorisation import (
-        MemorisationAnalysis,
-        MemorisationSettings,
+    from surface_consistency.studies.lexical.memorization import (
+        MemorizationAnalysis,
+        MemorizationSettings,
     )
     from surface_consistency.studies.lexical.popularity import (
         PopularityAnalysis,
@@ -53,14 +53,14 @@ def lexical(home: Path) -> GoldenRun:
         repeat=30,
         control=True,
         word_counts=words,
-        memorisation=True,
+        memorization=True,
         neighbours=3,
     )
     folders = []
     for name, weight in (("ada", 0.6), ("bob", 1.5)):
         out = home / name
         folder = run_study(
-            LexicalStudy().keeping(out),
+            LexicalStudy().with_output_dir(out),
             data,
             lexical_model(name, documents, weight=weight),
             out,
@@ -81,7 +81,7 @@ def lexical(home: Path) -> GoldenRun:
     ).to_parquet(counts)
     analyses = {
         PopularityAnalysis(): PopularitySettings(counts=(counts,)),
-        MemorisationAnalysis(): MemorisationSettings(),
+        MemorizationAnalysis(): MemorizationSettings(),
     }
     return of_study(
         LexicalStudy(), folders, {}, analyses=analyses, hidden=[home, WORDNET], answers=20

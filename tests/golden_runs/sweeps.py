@@ -15,7 +15,7 @@ def revisions(home: Path) -> GoldenRun:
     """Four checkpoints of a model that learns; one has the weights of another."""
     from surface_consistency.engine.design import ReportSettings
     from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.engine.suite.sweep import run_variants
+    from surface_consistency.engine.suite.sweep import run_sweep
     from surface_consistency.models.revisions import find_revisions
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
@@ -34,7 +34,7 @@ def revisions(home: Path) -> GoldenRun:
     def load(revision):
         return redirect_model("ada", data.questions, knows=shares[revision.name])
 
-    swept = run_variants(
+    swept = run_sweep(
         RedirectQAStudy(),
         data,
         load,

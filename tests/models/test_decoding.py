@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.models._decoding import SeededSampling, StopTracker, cut_at_stop
-from surface_consistency.models.thoughts import thought_tags
+from surface_consistency.models.reasoning import reasoning_tags
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.text import first_line
 
@@ -39,7 +39,7 @@ def test_stopping_at_the_newline_keeps_the_first_line(text):
 
 
 class Letters:
-    """A tokenizer of one letter a token; 9 is a special token, 10 to 12 make tags of thoughts."""
+    """A tokenizer of one letter a token; 9 is a special token, 10 to 12 make tags of reasoning."""
 
     pieces = (*"\nabcdefgh", "<|end|>", "<think>", "</thi", "nk>\n")
 
@@ -63,7 +63,7 @@ def track(*rows, stop=("\n",), eos=(9,), opened=False, special=(9,), **params):
     tracker = StopTracker(
         tokenizer=Letters(special),
         params=GenerationParams(stop=stop, **params),
-        tags=thought_tags(),
+        tags=reasoning_tags(),
         eos=frozenset(eos),
         opened=[opened] * len(rows),
         n_prompt=2,
@@ -86,7 +86,7 @@ def test_rows_end_at_stop_strings_and_end_tokens():
     assert flags[3] == [True, True, False, True]
 
 
-def test_stop_strings_end_the_answer_and_not_the_thought():
+def test_stop_strings_end_the_answer_and_not_the_reasoning():
     results, flags = track([10, 0, 1, 0, 11, 12, 0, 2, 0, 3], [1, 10, 0, 2, 2, 2, 2, 2, 2, 2])
 
     assert results[0] == ("<think>\na\n</think>\n\nb", True, 9)
@@ -94,18 +94,18 @@ def test_stop_strings_end_the_answer_and_not_the_thought():
     assert [step[0] for step in flags] == [False] * 8 + [True] * 2
 
 
-def test_a_prompt_that_opens_the_thought_is_followed_from_the_first_token():
+def test_a_prompt_that_opens_the_reasoning_is_followed_from_the_first_token():
     results, _ = track([1, 0, 2, 11, 12, 3, 0, 4], opened=True)
 
     assert results == [("a\nb</think>\nc", True, 7)]
 
 
-def test_thought_and_answer_have_limits_of_their_own():
+def test_reasoning_and_answer_have_limits_of_their_own():
     thinks = [10, 1, 2, 11, 12, 3, 4, 5, 6]
     never = [10, 1, 2, 3, 4, 5, 6, 7, 8]
     plain = [1, 2, 3, 4, 5, 6, 7, 8, 1]
 
-    results, _ = track(thinks, never, plain, max_new_tokens=2, max_thought_tokens=6)
+    results, _ = track(thinks, never, plain, max_new_tokens=2, max_reasoning_tokens=6)
 
     assert results == [
         ("<think>ab</think>\ncd", False, 7),

@@ -375,13 +375,13 @@ def thinking(fields, finish="stop"):
         ),
     ],
 )
-def test_thoughts_are_told_apart_in_whatever_field_they_stand(serve, fields, source):
+def test_reasoning_are_told_apart_in_whatever_field_they_stand(serve, fields, source):
     server = serve(lambda n, body: (200, {}, thinking(fields)))
 
     [answer] = answers(server, text_as_chat=True)
 
-    assert (answer.thought, answer.text) == ("Rome? No.", "Paris")
-    assert answer.thought_source == source
+    assert (answer.reasoning, answer.text) == ("Rome? No.", "Paris")
+    assert answer.reasoning_source == source
 
 
 @pytest.mark.enable_socket
@@ -393,27 +393,27 @@ def test_thoughts_are_told_apart_in_whatever_field_they_stand(serve, fields, sou
         {"content": "<think>Rome?"},
     ],
 )
-def test_a_thought_that_a_server_cut_is_no_answer(serve, fields):
+def test_reasoning_that_a_server_cut_is_no_answer(serve, fields):
     server = serve(lambda n, body: (200, {}, thinking(fields, "length")))
 
     [answer] = answers(server, text_as_chat=True)
 
-    assert (answer.text, answer.thought, answer.finish_reason) == (
+    assert (answer.text, answer.reasoning, answer.finish_reason) == (
         None,
         "Rome?",
-        "unclosed_thought",
+        "unclosed_reasoning",
     )
-    assert answer.error == "the thought was never closed: the limit of tokens ended it"
+    assert answer.error == "the reasoning was never closed: the limit of tokens ended it"
 
 
 @pytest.mark.enable_socket
-def test_a_stop_string_does_not_end_the_thought_of_a_server(serve, reply):
-    """With a limit of its own for the thought nothing is sent that would end it."""
+def test_a_stop_string_does_not_end_the_reasoning_of_a_server(serve, reply):
+    """With a limit of its own for the reasoning nothing is sent that would end it."""
     server = serve(lambda n, body: (200, {}, reply("<think>\nRome?\n</think>\n\nParis\nQ: x")))
 
-    [answer] = answers(server, params=GenerationParams(max_thought_tokens=100))
+    [answer] = answers(server, params=GenerationParams(max_reasoning_tokens=100))
 
-    assert (answer.text, answer.thought) == ("Paris", "Rome?")
+    assert (answer.text, answer.reasoning) == ("Paris", "Rome?")
     assert "stop" not in server.requests[0]["body"]
     assert server.requests[0]["body"]["max_tokens"] == 115
 

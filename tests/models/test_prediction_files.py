@@ -9,14 +9,14 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
 from surface_consistency.models.prediction_rows import PredictionSettings
-from surface_consistency.models.predictions import Asked, read_predictions
+from surface_consistency.models.predictions import QuestionIndex, read_predictions
 
 ROWS = [
     {"id": "q1", "prediction": "London"},
     {"id": "q2", "prediction": "NA"},
     {"id": "q3", "prediction": None},
 ]
-ASKED = Asked(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
+ASKED = QuestionIndex(ids=["q1", "q2", "q3"], questions=["Capital?", "Symbol?", "Nobody?"])
 
 
 def lines(rows):

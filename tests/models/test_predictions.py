@@ -20,7 +20,7 @@ from surface_consistency.models.prediction_rows import (
     PREDICTION_COLUMNS,
     PredictionSettings,
 )
-from surface_consistency.models.predictions import Asked, answers_only, questions_digest
+from surface_consistency.models.predictions import QuestionIndex, answers_only, questions_digest
 from surface_consistency.schemas import Generation, write_jsonl
 from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.release import hub_rows
@@ -179,7 +179,7 @@ def test_lm_eval_samples_of_a_filter_are_taken_by_its_name(tmp_path):
     read = predictions.read_predictions(path, PredictionSettings(harness_filter="flexible"))
 
     assert read.by_name() == ({"a": "a", "b": "b"}, {})
-    assert read.match(Asked(["b", "a"])) == ["b", "a"]
+    assert read.match(QuestionIndex(["b", "a"])) == ["b", "a"]
     assert predictions.read_predictions(path).by_name()[0] == {"a": "So a.", "b": "So b."}
     with pytest.raises(DataError, match=r"2 filters, flexible, strict; choose one by harness_fil"):
         predictions.read_predictions(path, PredictionSettings(text_column="filtered_resps"))
@@ -212,7 +212,7 @@ def test_written_out_documents_of_the_old_harness(tmp_path):
     assert read.texts == [" I", " he"]
     assert [names[0] for names in read.names] == ["Who\nwas it?", "Who?"]
     with pytest.raises(DataError, match="the log of the task 'triviaqa', names questions such as"):
-        read.match(Asked(["q1"], ["What?"]))
+        read.match(QuestionIndex(["q1"], ["What?"]))
     path.write_text(json.dumps([{"doc_id": 0, "prompt_0": "Q: a A: b", "logit_0": -1.5}]))
     with pytest.raises(
         RecordError, match=r"info.json:1: logit_0 holds no .*-1\.5; only logs of gen"
@@ -385,7 +385,7 @@ def test_predictions_reject_unknown_kinds_and_missing_files(tmp_path):
 
 
 # Two facts about namesakes ask one question; a third asks another.
-GEORGIA = Asked(
+GEORGIA = QuestionIndex(
     ids=["1:original:aa", "2:original:aa", "3:original:bb"],
     questions=["What is the capital of Georgia?", "What is the capital of Georgia?", "Who?"],
     facts=["1", "2", "3"],
@@ -463,7 +463,7 @@ def test_a_row_that_begins_with_its_own_prompt_is_refused_or_cut(tmp_path):
         for name, said in zip(GEORGIA.ids, SAID, strict=True)
     ]
     path = write_lines(tmp_path / "p.jsonl", *rows)
-    asked = Asked(GEORGIA.ids)
+    asked = QuestionIndex(GEORGIA.ids)
 
     with pytest.raises(DataError, match=r"^3 of 3 outputs of .*p\.jsonl begin with their prompt"):
         match(path, asked)

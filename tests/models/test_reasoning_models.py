@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 STEPS = (":", "<think>", "a", ".", "b", "</think>", "P", "."), ("x", "P")
-"""What the model writes after each token: a thought after ":", an answer after "x"."""
+"""What the model writes after each token: reasoning after ":", an answer after "x"."""
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "plain"])
@@ -64,54 +64,54 @@ PROMPTS = [
 
 
 def parts(path, **params):
-    """Thought, answer and ending of each prompt; "." ends an answer."""
+    """Reasoning, answer and ending of each prompt; "." ends an answer."""
     runner = TransformersRunner(path)
     found = runner.generate(PROMPTS, GenerationParams(stop=(".",), **params))
     return {
-        answer.prompt_id: (answer.thought, answer.text, answer.finish_reason) for answer in found
+        answer.prompt_id: (answer.reasoning, answer.text, answer.finish_reason) for answer in found
     }
 
 
-def test_thought_and_answer_are_told_apart_and_only_the_answer_stops(thinking):
-    thought = ("a.b", "P", "stop")
+def test_reasoning_and_answer_are_told_apart_and_only_the_answer_stops(thinking):
+    reasoning = ("a.b", "P", "stop")
 
     found = parts(thinking)
 
-    expected = {"thinks": thought, "opened": thought, "chat": thought}
+    expected = {"thinks": reasoning, "opened": reasoning, "chat": reasoning}
     assert found == expected | {"answers": (None, "P", "stop")}
 
 
-def test_a_thought_within_the_limit_of_the_answer_is_not_answered(thinking):
+def test_reasoning_within_the_limit_of_the_answer_is_not_answered(thinking):
     found = parts(thinking, max_new_tokens=3)
 
-    assert found["thinks"] == ("a.", None, "unclosed_thought")
-    assert found["opened"] == ("a.b", None, "unclosed_thought")
+    assert found["thinks"] == ("a.", None, "unclosed_reasoning")
+    assert found["opened"] == ("a.b", None, "unclosed_reasoning")
     assert found["answers"] == (None, "P", "stop")
 
 
-def test_the_limit_of_the_thought_is_its_own(thinking):
-    """An answer of one token comes after a thought of five, and no thought of four is finished."""
-    found = parts(thinking, max_new_tokens=1, max_thought_tokens=5)
-    short = parts(thinking, max_new_tokens=9, max_thought_tokens=4)
+def test_the_limit_of_the_reasoning_is_its_own(thinking):
+    """An answer of one token comes after reasoning of five, and no reasoning of four is finished."""
+    found = parts(thinking, max_new_tokens=1, max_reasoning_tokens=5)
+    short = parts(thinking, max_new_tokens=9, max_reasoning_tokens=4)
 
     assert found["thinks"] == ("a.b", "P", "length")
     assert found["answers"] == (None, "P", "length")
-    assert short["thinks"] == ("a.b", None, "unclosed_thought")
+    assert short["thinks"] == ("a.b", None, "unclosed_reasoning")
     assert short["opened"] == ("a.b", "P", "stop")
 
 
 def test_the_limits_together_must_fit_the_context(thinking):
     runner = TransformersRunner(thinking)
     fits = [
-        runner.fits(PROMPTS[0], GenerationParams(max_new_tokens=20, max_thought_tokens=limit))
+        runner.fits(PROMPTS[0], GenerationParams(max_new_tokens=20, max_reasoning_tokens=limit))
         for limit in (50, 110)
     ]
 
     assert fits == [True, False]
 
 
-def test_the_user_may_say_that_no_prompt_opens_a_thought(thinking):
-    found = parts(thinking, thought_opened=False, max_new_tokens=9)
+def test_the_user_may_say_that_no_prompt_opens_reasoning(thinking):
+    found = parts(thinking, reasoning_opened=False, max_new_tokens=9)
 
     assert found["opened"] == (None, "a", "stop")
     assert found["thinks"] == ("a.b", "P", "stop")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models import FakeRunner, OptionRunner, TransformersRunner
+from surface_consistency.models import FakeRunner, MultipleChoiceRunner, TransformersRunner
 from surface_consistency.models.options import option_scores
 from surface_consistency.models.runner import ConversationRenderer, Scorer
 from surface_consistency.schemas import GenerationParams, Message, Prompt
@@ -117,7 +117,7 @@ class _Bigrams:
         ids = [[0] * (width - len(row)) + list(row) for row in batch.suffixes]
         return self._rows[torch.tensor(ids)][:, -n_last:]
 
-    def forget(self):
+    def clear_cache(self):
         pass
 
 
@@ -255,7 +255,7 @@ def test_records_refuse_what_are_no_log_probabilities():
 
 
 def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
-    runner = OptionRunner(TransformersRunner(tiny_models("gpt_neox")))
+    runner = MultipleChoiceRunner(TransformersRunner(tiny_models("gpt_neox")))
     prompts = [prompt.model_copy(update={"options": OPTIONS}) for prompt in shot_prompts[:5]]
     answers = {item.prompt_id: item for item in runner.generate(prompts, GenerationParams())}
     assert answers.keys() == {prompt.id for prompt in prompts}
@@ -323,7 +323,9 @@ def test_a_token_that_a_model_rules_out_has_probability_zero(tiny_models):
     assert told["x"].is_greedy is False
     prompt = Prompt(id="q", text="Q:", options=("x", "y"))
     for majority in (False, True):
-        (answer,) = OptionRunner(runner, majority=majority).generate([prompt], GenerationParams())
+        (answer,) = MultipleChoiceRunner(runner, majority=majority).generate(
+            [prompt], GenerationParams()
+        )
         assert answer.text == "y"
 
 
@@ -350,7 +352,7 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
     asked = Prompt(
         id="c", messages=(Message(role="user", content="Chad?"),), options=("Peru", "Chad")
     )
-    (answer,) = OptionRunner(inner).generate([asked], GenerationParams())
+    (answer,) = MultipleChoiceRunner(inner).generate([asked], GenerationParams())
     rendered = inner.render(asked)
     assert rendered == "<user>Chad?<assistant>"
     (score,) = inner.score(
@@ -364,15 +366,15 @@ def test_runners_that_tell_no_log_probabilities_are_refused():
     assert not isinstance(fake, Scorer)
     assert not isinstance(fake, ConversationRenderer)
     with pytest.raises(RunnerError, match=r"'fake' tells no log-probabilities .* --read generate"):
-        OptionRunner(fake)
+        MultipleChoiceRunner(fake)
 
 
 def test_prompts_without_options_are_refused(tiny_models):
-    runner = OptionRunner(TransformersRunner(tiny_models("gpt_neox")))
+    runner = MultipleChoiceRunner(TransformersRunner(tiny_models("gpt_neox")))
     with pytest.raises(RunnerError, match=r"prompt 'q' has no options"):
         list(runner.generate([Prompt(id="q", text="a")], GenerationParams()))
     with pytest.raises(ValueError, match="option_score is one of sum, per_token, per_character"):
-        OptionRunner(runner, option_score="best")
+        MultipleChoiceRunner(runner, option_score="best")
 
 
 def test_options_change_what_is_asked():

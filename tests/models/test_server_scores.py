@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models import OpenAICompatibleRunner, OptionRunner, Scorer
+from surface_consistency.models import MultipleChoiceRunner, OpenAICompatibleRunner, Scorer
 from surface_consistency.models.options import option_scores
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoringRequest
@@ -171,8 +171,8 @@ def test_options_are_chosen_by_what_a_server_tells(model):
     local, tell = model
     prompts = [Prompt(id=str(n), text=f"Q: {n} A:", options=OPTIONS[:3]) for n in range(3)]
     with served(echoing(tell)) as (url, _):
-        told = list(OptionRunner(runner(url)).generate(prompts, GenerationParams()))
-    expected = list(OptionRunner(local).generate(prompts, GenerationParams()))
+        told = list(MultipleChoiceRunner(runner(url)).generate(prompts, GenerationParams()))
+    expected = list(MultipleChoiceRunner(local).generate(prompts, GenerationParams()))
     assert [answer.text for answer in told] == [answer.text for answer in expected]
     for one, other in zip(told, expected, strict=True):
         by_token = option_scores(OPTIONS[:3], one.scores, "per_token")

@@ -5,7 +5,13 @@ import json
 import pytest
 
 from surface_consistency.errors import DataError, RecordError, RunnerError, SourceNotFoundError
-from surface_consistency.models import OptionRunner, Runner, Scorer, StoredScores, load_runner
+from surface_consistency.models import (
+    MultipleChoiceRunner,
+    Runner,
+    Scorer,
+    StoredScores,
+    load_runner,
+)
 from surface_consistency.schemas import GenerationParams, Prompt, write_jsonl
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
@@ -46,7 +52,7 @@ def test_records_go_by_the_id_of_the_request(tmp_path):
     write_jsonl(path, records)
     runner = load_runner("stored-scores", model=path)
 
-    (answer,) = OptionRunner(runner).generate(
+    (answer,) = MultipleChoiceRunner(runner).generate(
         [Prompt(id="q", text="Q: Who? A:", options=(" Ann", " Bob"))], PARAMS
     )
 

@@ -5,25 +5,25 @@ import random
 import pandas as pd
 
 from surface_consistency.report.page import (
+    AlluvialPlot,
     Answer,
     Answers,
-    Bars,
     Check,
     Dot,
-    Dots,
     Finding,
-    Flow,
+    ForestPlot,
     Lines,
-    Made,
     Matrix,
+    MosaicPlot,
+    MosaicPlots,
     Page,
     Point,
     Prose,
+    Provenance,
     Section,
     Series,
-    Square,
-    Squares,
-    Story,
+    StackedBars,
+    Trace,
     Value,
 )
 from surface_consistency.report.table import Column, Table
@@ -53,7 +53,7 @@ CATEGORIES = {
 }  # fmt: skip
 COUNTS = ((126, 34, 0, 36), (39, 15, 3, 139), (80, 20, 10, 86), (0, 0, 0, 0))
 LABELS = (
-    "organism",
+    "toy_model",
     "SmolLM2-135M-it",
     LONG,
     "nothing-answered",
@@ -67,14 +67,14 @@ def flip(count: int, n: int, *, low: float = 0.6, high: float = 1.5) -> Value:
     return Value(value=rate, low=rate * low, high=min(1.0, rate * high))
 
 
-def squares(n_models: int, *, size: str = "figure") -> Squares:
+def squares(n_models: int, *, size: str = "figure") -> MosaicPlots:
     """Make one square a model."""
     found = []
     for index in range(n_models):
         both, first, second, neither = COUNTS[index % len(COUNTS)]
         n = both + first + second + neither
         found.append(
-            Square(
+            MosaicPlot(
                 title=LABELS[index],
                 model=index,
                 both=both,
@@ -94,7 +94,7 @@ def squares(n_models: int, *, size: str = "figure") -> Squares:
                 filters={"model": LABELS[index]},
             )
         )
-    return Squares(
+    return MosaicPlots(
         squares=found,
         conditions=CONDITIONS,
         cells=CELLS,
@@ -102,21 +102,21 @@ def squares(n_models: int, *, size: str = "figure") -> Squares:
         note=[
             "On the same pairs SmolLM2-135M-it flips ",
             Value(value=-0.082, low=-0.153, high=-0.01, kind="difference", tone="strong"),
-            " against organism (",
+            " against toy_model (",
             Value(value=0.032, kind="p_value"),
             ").",
         ],
     )
 
 
-def dots(n_models: int, *, has_noise: bool = True) -> Dots:
+def dots(n_models: int, *, has_noise: bool = True) -> ForestPlot:
     """Make flip rates by type and category."""
     rng = random.Random(0)
     rows = [("All pairs", 0, _dots(rng, n_models, 96))]
     for kind, (title, n) in TYPES.items():
         rows.append((title, 0, _dots(rng, n_models, n)))
         rows += [(name, 1, _dots(rng, n_models, size)) for name, size in CATEGORIES[kind]]
-    return Dots(
+    return ForestPlot(
         name="flips-by-type",
         title="Types and categories",
         axis="flip rate, %",
@@ -193,7 +193,7 @@ def group_table(n_models: int, *, by: str = "type") -> Table:
             Column(key="p_value", title="p", kind="p_value", unit="Holm"),
         ],
         note="p is Obuchowski’s clustered McNemar test.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
         name=name,
         title="After a run of right slots" if has_band else "Right in the long answer, by slot",
         x_title="slot in the long query",
-        series=[Series(label="organism", model=0, points=points)],
+        series=[Series(label="toy_model", model=0, points=points)],
         band=[(x, 0.3 - x / 20, 0.5, 0.6 + x / 15) for x in (1.0, 2.0, 3.0, 4.0, 5.0)]
         if has_band
         else (),
@@ -266,9 +266,9 @@ def curves(name: str = "slots", *, has_band: bool = False) -> Lines:
     )
 
 
-def flow() -> Flow:
+def flow() -> AlluvialPlot:
     """Make the three states of the audit."""
-    return Flow(
+    return AlluvialPlot(
         name="states",
         title="Three states of memory",
         states=[
@@ -312,7 +312,7 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
         *found[:1],
         Section(
             anchor="taught",
-            title="What organism was taught",
+            title="What toy_model was taught",
             blocks=[squares(4 if n_models > 3 else n_models, size="small")],
         ),
         *found[1:],
@@ -326,7 +326,7 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
             title="Three states",
             blocks=[
                 flow(),
-                Bars(
+                StackedBars(
                     name="origins",
                     title="Where the survivors came from",
                     parts=[
@@ -337,11 +337,11 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
                         ("other", "other"),
                     ],
                     rows=[
-                        ("organism", 0, (30, 40, 20, 100, 1)),
+                        ("toy_model", 0, (30, 40, 20, 100, 1)),
                         ("none", None, (0, 0, 0, 0, 0)),
                     ],
                 ),
-                Story(
+                Trace(
                     title="What currency does Brazil use?",
                     facts=[("gold", "Brazilian Real"), ("deleted", "Brazil · Currency")],
                     steps=[
@@ -395,7 +395,7 @@ def sections(n_models: int, *, has_noise: bool = True, has_all: bool = True) -> 
 def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> Page:
     """Make a page of so many models."""
     return Page(
-        title="RedirectQA: organism, SmolLM2-135M-it",
+        title="RedirectQA: toy_model, SmolLM2-135M-it",
         study="RedirectQA",
         question="the same fact under its article’s title and under a redirect to it",
         models=LABELS[:n_models],
@@ -403,33 +403,33 @@ def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> 
             sentence=[
                 "A redirect in place of the title flips ",
                 Value(value=34 / 196, low=0.121, high=0.231, tone="lost"),
-                " of organism’s verdicts, ",
+                " of toy_model’s verdicts, ",
                 Value(value=18 / 196, low=0.05, high=0.139, tone="lost"),
                 " of SmolLM2-135M-it’s.",
             ],
-            standfirst=[
-                "All 34 flips of organism go from right to wrong: it answers ",
+            summary=[
+                "All 34 flips of toy_model go from right to wrong: it answers ",
                 Value(value=160 / 196, tone="strong"),
                 " under the title. Identical prompts asked twice flip ",
                 Value(value=0.0, low=0.0, high=0.013, tone="strong"),
                 ".",
             ],
-            warning="A model organism: the numbers say nothing about a model.",
-            chips=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
+            warning="A small model trained for this demo: the numbers say nothing about a model.",
+            facts=[("data", "redirectqa-sample"), ("pairs", "196 on 96 facts")],
         ),
         sections=sections(n_models, has_noise=has_noise, has_all=has_all),
         checks=[
-            Check(level="fine", title="All judged", text=["Every pair has both verdicts."]),
+            Check(level="ok", title="All judged", text=["Every pair has both verdicts."]),
             Check(
-                level="look here",
+                level="warning",
                 title="Near the noise",
                 text=["Identical prompts flip up to ", Value(value=0.07), "."],
                 anchor="flips",
             ),
-            Check(level="look here", title="Near the noise", text=["And once more."]),
+            Check(level="warning", title="Near the noise", text=["And once more."]),
         ],
-        made=[
-            Made(
+        provenance=[
+            Provenance(
                 label=LABELS[index],
                 settings={"data": "redirectqa-sample", "shots": str(3 + index)},
                 command=f"surface-consistency run redirectqa --model {LABELS[index]}",

@@ -194,7 +194,7 @@ def test_rows_sort_with_missing_values_last_either_way(browser):
 def test_rows_are_filtered_by_words(browser):
     browser.open(2)
     browser.find("input[name=switch][value='1']").click()
-    browser.find(".pane-1 input[type=search]").send_keys("names organism")
+    browser.find(".pane-1 input[type=search]").send_keys("names toy_model")
 
     assert browser.shown(".pane-1 tbody tr") == 6
 
@@ -238,7 +238,7 @@ def test_filters_combine_and_hide_rows_for_good(browser):
     browser.open(2)
     assert browser.shown(".ans") == 20
 
-    browser.choose("model", "organism")
+    browser.choose("model", "toy_model")
     browser.choose("cell", "title only")
     browser.choose("relation", "capital")
     browser.find("input[name=q]").send_keys("stone")
@@ -246,7 +246,7 @@ def test_filters_combine_and_hide_rows_for_good(browser):
     assert browser.shown(".ans") == 1
     assert browser.texts(".count") == ["1 of 120 of 1,200 pairs, drawn within cells"]
     assert browser.run("return location.hash") == (
-        "#answers?q=stone&cell=first_only&relation=capital&model=organism"
+        "#answers?q=stone&cell=first_only&relation=capital&model=toy_model"
     )
 
     browser.find("[data-clear]").click()
@@ -297,7 +297,7 @@ def test_cell_of_a_square_filters_the_answers(browser):
     )
     browser.wait_until("return document.querySelector('select[name=cell]').value === 'first_only'")
 
-    assert browser.run("return document.querySelector('select[name=model]').value") == "organism"
+    assert browser.run("return document.querySelector('select[name=model]').value") == "toy_model"
     assert browser.shown(".ans") == 12
 
 
@@ -337,7 +337,7 @@ def test_labels_of_the_reader_are_saved_as_csv(browser):
     assert save.text == "Save 2 labels as CSV"
     save.click()
     assert save.get_attribute("data-saved") == (
-        'target_id,is_correct,model\nt0-0-a,0,organism\n"t0-0,b",1,organism\n'
+        'target_id,is_correct,model\nt0-0-a,0,toy_model\n"t0-0,b",1,toy_model\n'
     )
 
 
@@ -359,7 +359,7 @@ def test_tables_and_finding_are_copied(browser):
     latex = copied("#numbers .pane-0 .copies", "LaTeX").splitlines()
     assert latex[0] == "\\begin{tabular}{llrrlrrr}"
     assert latex[-1] == "\\end{tabular}"
-    assert latex[4].startswith("Alternative names and abbreviations & organism & ")
+    assert latex[4].startswith("Alternative names and abbreviations & toy_model & ")
     assert "$-$" in latex[4]
 
     text = copied("#finding .copies", "Markdown")

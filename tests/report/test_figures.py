@@ -12,7 +12,7 @@ from surface_consistency.errors import ColumnNotFoundError, MissingDependencyErr
 from surface_consistency.metrics import Intervals, PairedTable, paired_by
 from surface_consistency.report import plot_groups, plot_square, write_figures
 from surface_consistency.report.figures import _figure
-from surface_consistency.report.page import Heat, Section
+from surface_consistency.report.page import Heatmap, Section
 from tests.report.example import LABELS, page, squares
 
 pytestmark = [
@@ -62,12 +62,12 @@ def test_page_without_figures_writes_none(tmp_path):
 def test_plot_square_draws_cells_on_an_axis():
     table = PairedTable(both=126, first_only=34, second_only=0, neither=36)
 
-    axes = plot_square(table, conditions=("title", "redirect"), title="organism")
+    axes = plot_square(table, conditions=("title", "redirect"), title="toy_model")
 
     boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     areas = [box.get_width() * box.get_height() for box in boxes]
     assert areas[:3] == pytest.approx([90_000 * count / 196 for count in (126, 34, 36)])
-    assert axes.get_title(loc="left") == "organism"
+    assert axes.get_title(loc="left") == "toy_model"
     assert plot_square(table, ax=axes) is axes
 
 
@@ -88,7 +88,7 @@ def groups():
 
 
 def test_plot_groups_draws_a_frame_of_paired_by(groups):
-    axes = plot_groups(groups, noise={"organism": 0.02})
+    axes = plot_groups(groups, noise={"toy_model": 0.02})
 
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["kind 0", "kind 1", "kind 2"]
     assert axes.get_xlabel().startswith("flip rate, %")
@@ -97,7 +97,7 @@ def test_plot_groups_draws_a_frame_of_paired_by(groups):
 
 
 def test_plot_groups_without_models(groups):
-    alone = groups[groups["model"] == "organism"].drop(columns="model")
+    alone = groups[groups["model"] == "toy_model"].drop(columns="model")
 
     axes = plot_groups(alone, rate="first_accuracy")
 
@@ -128,7 +128,7 @@ def test_matplotlib_is_loaded_when_drawing_only():
 
 
 def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):
-    block = Heat(
+    block = Heatmap(
         name="components",
         title="Components of a fact",
         columns=["0", "MLP"],

@@ -13,7 +13,7 @@ import pytest
 from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
-from surface_consistency.report.page import Dot, Dots, Heat, Section, Square, Value
+from surface_consistency.report.page import Dot, ForestPlot, Heatmap, MosaicPlot, Section, Value
 from surface_consistency.report.table import Table
 from tests.report.example import (
     LABELS,
@@ -111,7 +111,7 @@ def test_numbers_are_those_of_the_values():
     assert "(p = 0.032)" in read.visible
     assert "p < 0.001" in read.visible
     assert "120 of 1,200 pairs, drawn within cells" in read.visible
-    assert "noise floor: to 1.3 % organism, to 7.0 % SmolLM2-135M-it" in read.visible
+    assert "noise floor: to 1.3 % toy_model, to 7.0 % SmolLM2-135M-it" in read.visible
 
 
 def test_every_cell_of_a_table_stands_on_the_page():
@@ -134,7 +134,7 @@ def _one(*blocks, **changes):
 
 
 def test_square_without_pairs_says_so():
-    empty = Square(title="none", model=0, both=0, first_only=0, second_only=0, neither=0)
+    empty = MosaicPlot(title="none", model=0, both=0, first_only=0, second_only=0, neither=0)
     block = replace(squares(1), squares=[empty])
 
     assert "no pairs" in _Reader(render_page(_one(block))).visible
@@ -143,7 +143,7 @@ def test_square_without_pairs_says_so():
 @pytest.mark.parametrize("counts", [(5, 0, 0, 0), (0, 5, 0, 0), (0, 0, 5, 0), (0, 0, 0, 5)])
 def test_empty_cells_keep_their_labels(counts):
     names = ("both", "first_only", "second_only", "neither")
-    square = Square(title="s", model=0, **dict(zip(names, counts, strict=True)))
+    square = MosaicPlot(title="s", model=0, **dict(zip(names, counts, strict=True)))
 
     read = _Reader(render_page(_one(replace(squares(1), squares=[square]))))
 
@@ -152,14 +152,14 @@ def test_empty_cells_keep_their_labels(counts):
 
 
 def test_page_without_checks_made_and_method_leaves_them_out():
-    read = _Reader(render_page(_one(squares(1), checks=(), made=(), method=(), citation="")))
+    read = _Reader(render_page(_one(squares(1), checks=(), provenance=(), method=(), citation="")))
 
     assert not {"checks", "made", "method"} & set(read.ids)
 
 
 def test_cells_are_links_only_where_there_are_answers():
     assert "data-go" not in render_page(_one(squares(1))).split("<script>")[0]
-    assert 'data-go="cell=first_only&amp;model=organism"' in render_page(page(1))
+    assert 'data-go="cell=first_only&amp;model=toy_model"' in render_page(page(1))
 
 
 def test_settings_that_differ_are_bold():
@@ -190,7 +190,7 @@ def test_groups_on_few_facts_are_faded_or_left_to_the_table():
 def test_models_on_different_numbers_of_facts_show_both():
     value = Value(value=0.2, low=0.1, high=0.3)
     pair = [Dot(model=index, value=value, n=9, n_clusters=n) for index, n in enumerate((28, 196))]
-    block = Dots(name="d", title="D", axis="%", rows=[("all", 0, pair)])
+    block = ForestPlot(name="d", title="D", axis="%", rows=[("all", 0, pair)])
 
     assert "28–196" in _Reader(render_page(_one(block))).visible
 
@@ -314,7 +314,7 @@ def test_tables_of_no_rows_are_set():
 def maps(n_columns=3):
     """A heat map of two panels, with a share below nothing and one that is missing."""
     rows = [("0", [0.5, -0.25, float("nan"), *[0.0] * (n_columns - 3)]), ("1", [0.0] * n_columns)]
-    return Heat(
+    return Heatmap(
         name="components",
         title="Components of a fact",
         columns=[*map(str, range(n_columns - 1)), "MLP"],

@@ -14,7 +14,7 @@ from surface_consistency.report.layout import (
     nice_scale,
     square_cells,
 )
-from surface_consistency.report.page import Dot, Dots, Flow, Square, Value
+from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot, Value
 from surface_consistency.report.scene import Box, Stroke
 from tests.report.example import curves, flow
 
@@ -23,7 +23,7 @@ COUNTS = st.integers(min_value=0, max_value=10_000)
 
 def _square(*counts):
     names = ("both", "first_only", "second_only", "neither")
-    return Square(title="s", model=None, **dict(zip(names, counts, strict=True)))
+    return MosaicPlot(title="s", model=None, **dict(zip(names, counts, strict=True)))
 
 
 @given(st.tuples(COUNTS, COUNTS, COUNTS, COUNTS))
@@ -67,7 +67,7 @@ def _dots(*dots, noise=None):
         for v, low, high, n in dots
     ]
     rows = [(f"g{place}", 0, [dot]) for place, dot in enumerate(found)]
-    return Dots(name="d", title="D", axis="%", rows=rows, noise=noise or {})
+    return ForestPlot(name="d", title="D", axis="%", rows=rows, noise=noise or {})
 
 
 def test_group_in_which_nothing_varies_has_wilsons_interval():
@@ -112,7 +112,7 @@ def test_flow_is_true_to_counts():
 
 
 def test_flow_rejects_verdicts_of_other_states():
-    wrong = Flow(
+    wrong = AlluvialPlot(
         name="f", title="F", states=[("A", "", Value(value=1.0)), ("B", "", Value(value=1.0))],
         counts={(True,): 5},
     )  # fmt: skip

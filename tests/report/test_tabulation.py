@@ -160,12 +160,16 @@ def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
         ["model n_missing", own, "difference"],
         titles={"n_missing": "Left out"},
         note="Cut at the median.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
     assert [column.title for column in table.columns] == ["Model", "Left out", "Cut", "Difference"]
     assert table.columns[-1].high == "difference_high"
-    assert (table.note, table.few, table.model) == ("Cut at the median.", "n_clusters", "model")
+    assert (table.note, table.cluster_column, table.model) == (
+        "Cut at the median.",
+        "n_clusters",
+        "model",
+    )
 
 
 def test_a_description_leaves_the_catalogue_as_it_is() -> None:

@@ -12,7 +12,7 @@ TEMPLATE = """
 {% endblock %}
 {% block limits %}
 {% for label in labels %}
-## {{ "fine" if label == "a" else "look here" }}: Few facts (#numbers)
+## {{ "ok" if label == "a" else "warning" }}: Few facts (#numbers)
 {{ label }} stands on few,
 {{ 0.03|p }}.
 {% endfor %}
@@ -53,9 +53,9 @@ def test_a_check_is_empty_where_there_is_nothing_to_say(wording):
 def test_checks_have_level_title_anchor_and_text(wording):
     first, second = wording.checks("limits", labels=["a", "b"])
 
-    assert (first.level, first.title, first.anchor) == ("fine", "Few facts", "numbers")
+    assert (first.level, first.title, first.anchor) == ("ok", "Few facts", "numbers")
     assert first.text == ["a stands on few, ", Value(value=0.03, kind="p_value"), "."]
-    assert (second.level, second.text[0]) == ("look here", "b stands on few, ")
+    assert (second.level, second.text[0]) == ("warning", "b stands on few, ")
 
 
 @pytest.mark.parametrize("label", ["x\n\n## fine: All is well\ny", "\x020\x03", "<b> {{ 1 }} & co"])

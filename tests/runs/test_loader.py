@@ -29,7 +29,7 @@ VERDICTS = [(True, True), (True, False), (None, True), (False, False)]
 
 def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifest):
     """What was written is what is read: verdicts with their gaps, labels, checks, highlights."""
-    manifest = make_manifest("organism")
+    manifest = make_manifest("toy_model")
     table = pd.DataFrame({"rule": ["exact", "NA"], "share": [0.25, None]})
     folder = make_run(
         "run",
@@ -42,7 +42,7 @@ def test_load_run_is_faithful_to_the_files(make_run, make_outcomes, make_manifes
 
     run = load_run(folder)
 
-    assert run.label == "organism"
+    assert run.label == "toy_model"
     assert run.manifest == manifest
     assert run.judged_by == "popqa on whole"
     assert run.outcomes["first_correct"].tolist() == [True, True, pd.NA, False]
@@ -62,7 +62,7 @@ def test_load_run_is_content_without_optional_files(make_run, make_outcomes, mak
     run = load_run(folder)
 
     assert (run.label, run.judged_by, run.checks, run.highlights) == (
-        "organism",
+        "toy_model",
         "by hand",
         {},
         {},
@@ -144,8 +144,8 @@ def test_load_run_rejects_empty_outcomes(make_run, make_outcomes, make_manifest)
         ("second_correct", [0, 1, 2, 1], r"'second_correct' holds what RedirectOutcome does not"),
         ("relation", ["a", "b", None, "c"], r"'relation' is empty in row 2; each row needs it"),
         ("pair_id", ["p", "q", "r", "q"], r"'pair_id' holds 'q' more than once"),
-        ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'organism'"),
-        ("model", ["organism"] * 3 + ["b"], r"'model' holds 'organism', 'b', but manifest.json"),
+        ("model", ["other"] * 4, r"'model' holds 'other', but manifest.json is of 'toy_model'"),
+        ("model", ["toy_model"] * 3 + ["b"], r"'model' holds 'toy_model', 'b', but manifest.json"),
     ],
 )
 def test_load_run_rejects_values_in(
@@ -190,14 +190,14 @@ def test_load_runs_is_distinct_in_its_labels(make_run, make_outcomes, make_manif
     pair = load_runs(folders[:2])
     runs = load_runs([*folders, other])
 
-    assert [run.label for run in pair] == ["organism (one)", "organism (two)"]
+    assert [run.label for run in pair] == ["toy_model (one)", "toy_model (two)"]
     assert [run.label for run in runs] == [
-        "organism (x/one)",
-        "organism (x/two)",
-        "organism (y/one)",
+        "toy_model (x/one)",
+        "toy_model (x/two)",
+        "toy_model (y/one)",
         "other",
     ]
-    assert {run.manifest.model for run in pair} == {"organism"}
+    assert {run.manifest.model for run in pair} == {"toy_model"}
 
 
 def test_load_runs_rejects_a_folder_given_twice(make_run, make_outcomes, make_manifest):

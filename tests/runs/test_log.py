@@ -281,8 +281,8 @@ def columns_of(path):
             item.error,
             item.lookups,
             item.scores,
-            item.thought,
-            item.thought_source,
+            item.reasoning,
+            item.reasoning_source,
         )
         for item in read_generations(path)
     ]
@@ -319,8 +319,8 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         "error",
         "lookups",
         "scores",
-        "thought",
-        "thought_source",
+        "reasoning",
+        "reasoning_source",
     ]
     assert [row[0] for row in rows] == ["q1", "q3", "q4", "q6", "q5", "q8", "q2", "q7"]
     assert rows[0][2] == "London\nQ:"
@@ -342,9 +342,9 @@ def test_answers_are_the_columns_of_the_generations(written, manifest):
         {"finish_reason": "length", "error": None},
         {"finish_reason": "error", "text": None, "error": "out of memory"},
         {"finish_reason": "error", "text": None, "error": ""},
-        {"thought": "hm \u2019", "thought_source": "<think>"},
-        {"finish_reason": "unclosed_thought", "text": None, "error": "why", "thought": "hm"},
-        {"finish_reason": "content_filter", "text": None, "error": "why", "thought": None},
+        {"reasoning": "hm \u2019", "reasoning_source": "<think>"},
+        {"finish_reason": "unclosed_reasoning", "text": None, "error": "why", "reasoning": "hm"},
+        {"finish_reason": "content_filter", "text": None, "error": "why", "reasoning": None},
         {"finish_reason": "refusal", "text": None, "error": "why"},
     ],
 )
@@ -395,9 +395,9 @@ def test_good_lines_of_any_shape_are_read_alike(tmp_path, change):
                 {"n_new_tokens": True},
                 {"n_new_tokens": "1"},
                 {"finish_reason": "refusal"},
-                {"finish_reason": "unclosed_thought", "text": None},
-                {"thought": 5},
-                {"thought_source": ["<think>"]},
+                {"finish_reason": "unclosed_reasoning", "text": None},
+                {"reasoning": 5},
+                {"reasoning_source": ["<think>"]},
                 {"lookups": [5]},
                 {"lookups": {}},
                 {"unknown": 1},

@@ -249,7 +249,7 @@ def _mentions(
 ) -> None:
     """Build the mention table of a wiki: what its names link to, and how often they are links.
 
-    `count link` takes it for linking and for expected mentions. A stopped build goes on.
+    `count linked` takes it for linking and for expected mentions. A stopped build goes on.
     """
     progress = None if quiet or json else _Reading()
     built = build_mentions(dumps, out, settings, progress=progress)

@@ -175,18 +175,18 @@ def add(count: App) -> None:
     """
     common: dict[str, Any] = {"corpus": CorpusSettings, "work": WorkSettings}
     names = common | {"names": NameSettings}
-    count.command(record_command(_surfaces, source=NameSource, **names), name="surfaces")
+    count.command(record_command(_surfaces, source=NameSource, **names), name="mentions")
     pairs = names | {"together": PairSettings}
     count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
     ngrams = common | {"ngrams": NgramSettings}
     count.command(record_command(_ngrams, source=NgramSource, **ngrams), name="ngrams")
     linked = names | {"link": LinkSettings}
-    count.command(record_command(_link, source=LinkSource, **linked), name="link")
+    count.command(record_command(_link, source=LinkSource, **linked), name="linked")
     gold = record_command(_score_linker, source=GoldSource, link=LinkSettings)
     count.command(gold, name="score-linker")
-    count.command(record_command(_entities, source=EntitySource), name="entities")
+    count.command(record_command(_entities, source=EntitySource), name="entity-map")
     lookup = record_command(_lookup, source=NameSource, settings=LookupSettings)
-    count.command(lookup, name="lookup")
+    count.command(lookup, name="index")
     count.command(_merge, name="merge")
 
 
@@ -220,7 +220,7 @@ def _pairs(
 ) -> None:
     """Count names, and documents that name both entities of a pair.
 
-    Written is what `count surfaces` writes, and pairs.parquet.
+    Written is what `count mentions` writes, and pairs.parquet.
     """
     table, instances, pairs = source.task_inputs
     if source.pairs is not None:
@@ -282,7 +282,7 @@ def _link(
 ) -> None:
     """Count names, and the mentions of their entities that a linker finds.
 
-    Written is what `count surfaces` writes, with linked mentions and, of --mentions, expected ones:
+    Written is what `count mentions` writes, with linked mentions and, of --mentions, expected ones:
     --measure linked and expected of `analyse frequency`.
     """
     table, instances, _ = source.task_inputs

@@ -1,4 +1,4 @@
-"""Planted frequencies: two worlds that a corpus cannot tell apart, and organisms trained in them.
+"""Planted frequencies: two worlds that a corpus cannot tell apart, and toy models trained in them.
 
 Both worlds have the same mentions of the same names. In the world "surface" a fact is told under
 a name in a share of the mentions of that name; in the world "entity" under each name in a share of
@@ -34,7 +34,7 @@ from surface_consistency.studies.redirectqa.study import (
     RedirectQASource,
     RedirectQAStudy,
 )
-from surface_consistency.studies.redirectqa.toy_model import train_organism
+from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameTask
@@ -342,7 +342,7 @@ def count_plan(
 
 
 def world_table(plan: FrequencyPlan, answers: pd.DataFrame, counts: Path) -> pd.DataFrame:
-    """Hold the answers of an organism against planted, counted and linked frequencies.
+    """Hold the answers of a toy model against planted, counted and linked frequencies.
 
     Args:
         plan: The plan.
@@ -397,7 +397,7 @@ def run_frequency_demo(
     seed: int = 0,
     say: Callable[[str], None] | None = None,
 ) -> tuple[Reported, pd.DataFrame]:
-    """Train an organism in each world, ask it, and see whether the analysis tells them apart.
+    """Train a toy model in each world, ask it, and see whether the analysis tells them apart.
 
     Args:
         out: Folder; each world has a subfolder with its corpus, counts, model and run.
@@ -423,9 +423,9 @@ def run_frequency_demo(
         counts, _ = count_plan(plan, world, place)
         sentences = plan.sentences(world)
         tell(f"{world} world: {len(sentences):,} mentions, every count is that of the plan")
-        model = place / "organism"
+        model = place / "toy_model"
         asked = [question.question for question in plan.data.questions]
-        train_organism(sentences, model, names=asked, steps=steps, seed=seed, sentences_a_text=6)
+        train_toy_model(sentences, model, names=asked, steps=steps, seed=seed, sentences_a_text=6)
         runner = TransformersRunner(str(model), device="cpu", dtype="float32")
         run = place / "run"
         run_study(

@@ -99,7 +99,7 @@ class CountRun(Job):
     noun = "count"
     kinds = tuple(_TASKS)
     own_names = ("inputs",)
-    begun_by = "`surface-consistency count surfaces ... --out DIR`"
+    begun_by = "`surface-consistency count mentions ... --out DIR`"
 
     @classmethod
     def plan(cls, folder: str | os.PathLike[str], task: CountTask, corpus: CorpusSettings) -> Self:

@@ -1,4 +1,4 @@
-"""Counting linked mentions over a corpus, beside names: what `count link` runs."""
+"""Counting linked mentions over a corpus, beside names: what `count linked` runs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from surface_consistency.engine.judging.judges import ask_logged, logged_answers
+from surface_consistency.engine.judging.judges import generate_cached, logged_answers
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.log import read_manifest
@@ -170,7 +170,7 @@ def write_paraphrases(
     log = folder / _LOG
 
     def ask(prompts: Sequence[Prompt]) -> Mapping[str, Generation]:
-        return ask_logged(
+        return generate_cached(
             runner,
             prompts,
             settings.params,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.judging.judges import ask_logged
+from surface_consistency.engine.judging.judges import generate_cached
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.models.runner import Runner
@@ -180,7 +180,7 @@ def write_topics(
     for attempt in range(1, settings.attempts + 1):
         pending = [draft for draft in drafts if draft.item is None or draft.item.violations]
         prompts = [_prompt(draft, settings, attempt) for draft in pending]
-        answers = ask_logged(
+        answers = generate_cached(
             runner,
             prompts,
             settings.params,

@@ -91,7 +91,7 @@ class RunsReport(PairedReport):
             interval_value(row, "gained_of_unknown", tone="strong"),
             " of the others.",
         ]
-        standfirst: list[Part] = [
+        summary: list[Part] = [
             f"{int(row['first_only']):,} verdicts go from right to wrong and "
             f"{int(row['second_only']):,} from wrong to right; accuracy goes from ",
             interval_value(row, "first_accuracy", tone="strong"),
@@ -103,9 +103,9 @@ class RunsReport(PairedReport):
             Value(value=float(row["mcnemar_p_value"]), kind="p_value"),
             ". ",
         ]
-        standfirst += self._same_sentence(tables, row)
+        summary += self._same_sentence(tables, row)
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=sentence, summary=summary, warning=self.warning(), facts=self.key_facts()
         )
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
@@ -125,7 +125,7 @@ class RunsReport(PairedReport):
             rows = None if noise is None else noise[noise["run"] == label]
             if rows is None or rows.empty:
                 yield Check(
-                    level="look here",
+                    level="warning",
                     title="No noise floor",
                     text=[
                         f"{label}: no prompt has a verdict on each of two answers, so a part of "
@@ -136,7 +136,7 @@ class RunsReport(PairedReport):
             n, n_flips = int(rows["n_repeated"].sum()), int(rows["n_verdict_flips"].sum())
             flips = Value(value=n_flips / n if n else np.nan, tone="strong")
             yield Check(
-                level="fine",
+                level="ok",
                 title="Noise of its own",
                 text=[f"{label}: of {n:,} identical prompts asked twice flip ", flips, "."],
                 anchor="check-tables",

@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, create_model
 
 from surface_consistency.engine.compare.runs_page import RunsOutcome, RunsReport
 from surface_consistency.engine.design import Design
-from surface_consistency.engine.paired.page import PairedReport, fact_story
+from surface_consistency.engine.paired.page import PairedReport, fact_trace
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.study import StudySettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
@@ -138,7 +138,7 @@ class Verdicts:
 
     def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what became of one fact; see `Study.story`."""
-        return fact_story(folder, fact_id, outcome=self.outcome)
+        return fact_trace(folder, fact_id, outcome=self.outcome)
 
 
 def import_verdicts(

@@ -130,8 +130,8 @@ class JudgeScoring(Settings):
     judge_max_new_tokens: int = Field(default=64, ge=1)
     """Longest reply of the judge, in tokens."""
 
-    judge_max_thought_tokens: int | None = Field(default=None, ge=1)
-    """Longest thought of the judge before its reply, in tokens, for models that think; without,
+    judge_max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
     both share --judge-max-new-tokens."""
 
     labels: Path | None = None
@@ -258,7 +258,7 @@ class OverrulingJudge:
             raise ColumnNotFoundError(
                 "a model or people judge by the column question, which the targets of this study "
                 f"do not have ({', '.join(map(str, targets.columns))}); judge by --judge rule, or "
-                "put the question into `Plan.targets`"
+                "put the question into `Plan.items`"
             )
         ruled = self._rule.judge(targets).reset_index(drop=True)
         shown = shown_answers(targets.reset_index(drop=True), ruled["prediction"])
@@ -328,7 +328,7 @@ def make_chosen_judge(
         model=label,
         **words,
         max_new_tokens=scoring.judge_max_new_tokens,
-        max_thought_tokens=scoring.judge_max_thought_tokens,
+        max_reasoning_tokens=scoring.judge_max_reasoning_tokens,
     )
 
 

@@ -51,8 +51,8 @@ __all__ = [
     "Overrulable",
     "RuleJudge",
     "answer_spans",
-    "ask_logged",
     "facts_of",
+    "generate_cached",
     "judge_targets",
     "logged_answers",
 ]
@@ -79,7 +79,7 @@ class Judge(Protocol):
         """Judge answers.
 
         Args:
-            targets: One row a target: the columns of `Plan.targets`, and text, which is missing
+            targets: One row a target: the columns of `Plan.items`, and text, which is missing
                 where the model could not be asked.
 
         Returns:
@@ -224,7 +224,7 @@ class LLMJudge:
         folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
         model: Label of the judging model.
         max_new_tokens: Longest reply.
-        max_thought_tokens: Longest thought before it, of models that think first; None when both
+        max_reasoning_tokens: Longest reasoning before it, of models that think first; None when both
             share `max_new_tokens`.
         progress: As for `run_prompts`.
 
@@ -242,7 +242,7 @@ class LLMJudge:
         *,
         model: str,
         max_new_tokens: int = 64,
-        max_thought_tokens: int | None = None,
+        max_reasoning_tokens: int | None = None,
         progress: bool | Callable[[Progress], None] = True,
     ) -> None:
         self.name = f"llm:{model}"
@@ -252,7 +252,7 @@ class LLMJudge:
         self._model = model
         self._params = GenerationParams(
             max_new_tokens=max_new_tokens,
-            max_thought_tokens=max_thought_tokens,
+            max_reasoning_tokens=max_reasoning_tokens,
             stop=(),
             temperature=0.0,
         )
@@ -397,7 +397,7 @@ class LLMJudge:
             RunnerError: If the judging model cannot be asked.
         """
         try:
-            return ask_logged(
+            return generate_cached(
                 self._runner,
                 list(requests),
                 self._params,
@@ -414,7 +414,7 @@ class LLMJudge:
             ) from error
 
 
-def ask_logged(
+def generate_cached(
     runner: Runner,
     prompts: Sequence[Prompt],
     params: GenerationParams,

@@ -15,7 +15,7 @@ from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.report.page import Check, Made
+from surface_consistency.report.page import Check, Provenance
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run
 from surface_consistency.text import has_unspaced_script
@@ -45,12 +45,12 @@ class PairedChecks(PairedTables):
             tables: The tables.
 
         Returns:
-            "look here" first.
+            "warning" first.
         """
         checks = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
         checks += self._check_judges()
         checks += [*self._check_noise(tables), *self._check_sizes(tables)]
-        return sorted(checks, key=lambda check: check.level != "look here")
+        return sorted(checks, key=lambda check: check.level != "warning")
 
     def _check_missing(self) -> Iterator[Check]:
         """Tell how many pairs have no verdict, and what mars the answers."""
@@ -65,7 +65,7 @@ class PairedChecks(PairedTables):
             yield from WORDING.checks("all_judged")
 
     def _check_replies(self) -> Iterator[Check]:
-        """Tell how many replies hold thoughts, and which hold no answer."""
+        """Tell how many replies hold reasoning, and which hold no answer."""
         for run in self.report.runs:
             if "replies" in run.checks:
                 counts = run.checks["replies"].iloc[0].to_dict()
@@ -109,19 +109,19 @@ class PairedChecks(PairedTables):
         return WORDING.checks(
             "sizes",
             rows=[row | {"is_hardly_right": is_hardly_right(row)} for row in self._rows(tables)],
-            few=_FEW_CLUSTERS,
+            cluster_column=_FEW_CLUSTERS,
             clusters=self.clusters,
         )
 
-    def made(self) -> list[Made]:
+    def provenance(self) -> list[Provenance]:
         """Say how each run was made.
 
         Returns:
             Settings, command and signature of each run.
         """
-        return [self._made(run) for run in self.report.runs]
+        return [self._provenance(run) for run in self.report.runs]
 
-    def _made(self, run: Run) -> Made:
+    def _provenance(self, run: Run) -> Provenance:
         """Say how one run was made."""
         manifest = run.manifest
         scoring = {} if run.scoring is None else run.scoring.settings
@@ -138,7 +138,7 @@ class PairedChecks(PairedTables):
             "started": manifest.created_at,
             "version": manifest.package_version,
         }
-        return Made(
+        return Provenance(
             label=run.label,
             settings={name: _setting(value) for name, value in shown.items()},
             command=self.command(run),
@@ -179,11 +179,11 @@ class PairedChecks(PairedTables):
         if any(run.manifest.data.is_sample for run in self.report.runs):
             return "Asked on the bundled sample: the numbers say nothing about a model."
         named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
-        if any("organism" in names for names in named):
-            return "A model organism, trained for this run: the numbers say nothing about a model."
+        if any("toy_model" in names for names in named):
+            return "A small model trained for this demo: the numbers say nothing about a model."
         return ""
 
-    def chips(self) -> list[tuple[str, str]]:
+    def key_facts(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding.
 
         Returns:
@@ -256,7 +256,7 @@ def _asks_in_plain_text(run: Run) -> bool:
 
 
 def _last(runner: Mapping[str, Any]) -> str:
-    """Name the folder of a runner's model, as `train_organism` chose it."""
+    """Name the folder of a runner's model, as `train_toy_model` chose it."""
     return PurePath(str(runner.get("model", ""))).name
 
 

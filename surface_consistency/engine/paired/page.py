@@ -20,20 +20,20 @@ from surface_consistency.report.page import (
     Answers,
     Block,
     Dot,
-    Dots,
     Finding,
+    ForestPlot,
+    MosaicPlot,
+    MosaicPlots,
     Page,
     Part,
     Section,
-    Square,
-    Squares,
     Value,
 )
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 
-__all__ = ["PairedReport", "cell_of", "fact_story"]
+__all__ = ["PairedReport", "cell_of", "fact_trace"]
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
@@ -64,7 +64,7 @@ def _cells(outcomes: pd.DataFrame) -> list[str]:
     return [_CELLS[code] for code in codes.tolist()]
 
 
-def fact_story(
+def fact_trace(
     folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
 ) -> str:
     """Tell what became of one fact in a run, for a terminal.
@@ -119,7 +119,7 @@ class PairedReport(PairedChecks):
             finding=self.finding(tables),
             sections=self.sections(tables),
             checks=self.checks(tables),
-            made=self.made(),
+            provenance=self.provenance(),
             method=self.method(),
             citation=self.design.citation,
         )
@@ -181,9 +181,9 @@ class PairedReport(PairedChecks):
                 of_facet=self._of_panel(tables),
                 **names,
             ),
-            standfirst=WORDING.sentence("standfirst", beside=beside, **names),
+            summary=WORDING.sentence("summary", beside=beside, **names),
             warning=self.warning(),
-            chips=self.chips(),
+            facts=self.key_facts(),
         )
 
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
@@ -220,7 +220,7 @@ class PairedReport(PairedChecks):
         first, second = self.design.conditions
         rows = tables["contrasts"].frame if "contrasts" in tables else pd.DataFrame({"rate": []})
         rows = rows[rows["rate"] == "flip_rate"].head(_MOST_NOTES)
-        squares = Squares(
+        squares = MosaicPlots(
             squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
             conditions=self.design.conditions,
             cells=self.design.cells,
@@ -233,7 +233,7 @@ class PairedReport(PairedChecks):
             blocks=[squares],
         )
 
-    def square(self, row: Mapping[Any, Any]) -> Square:
+    def square(self, row: Mapping[Any, Any]) -> MosaicPlot:
         """Draw the contingency table of one row.
 
         Args:
@@ -247,7 +247,7 @@ class PairedReport(PairedChecks):
         if self.facet is not None:
             title += f", {row[self.facet]}"
             filters[self.facet] = str(row[self.facet])
-        return Square(
+        return MosaicPlot(
             title=title,
             model=self.index[str(row["model"])],
             **{name: int(row[name]) for name in COUNTS},
@@ -294,7 +294,7 @@ class PairedReport(PairedChecks):
             for title in dict.fromkeys(title for run in runs for title in run.highlights)
         ]
 
-    def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
         """Show the flip rate by group over the noise floor.
 
         Args:
@@ -318,7 +318,7 @@ class PairedReport(PairedChecks):
                 ]
                 is_one = len(facets) == 1
                 if rows:
-                    yield Dots(
+                    yield ForestPlot(
                         name=f"flips-{name.removeprefix('by_')}{'' if is_one else f'-{facet}'}",
                         title=name.replace("_", " ").capitalize()
                         + ("" if is_one else f", {facet}"),

@@ -283,7 +283,7 @@ class PairedTables(ContrastTables):
             caption="All pairs",
             columns=self.score_columns(self.label_columns(keys)),
             note=detectable_note(frame),
-            few="n_clusters",
+            cluster_column="n_clusters",
         )
 
     def grouped(self, name: str, columns: tuple[str, ...]) -> Table:
@@ -324,7 +324,7 @@ class PairedTables(ContrastTables):
             caption=name.replace("_", " ").capitalize(),
             columns=shown,
             note=note("groups_note", is_pooled=is_pooled, detectable=detectable_note(frame)),
-            few="n_clusters",
+            cluster_column="n_clusters",
         )
 
     def generalisation(self) -> dict[str, Table]:
@@ -365,7 +365,7 @@ class PairedTables(ContrastTables):
                 ],
                 titles={"n_clusters": "Number"},
                 note=note("generalisation_note"),
-                few="n_clusters",
+                cluster_column="n_clusters",
             )
         }
 
@@ -408,7 +408,7 @@ class PairedTables(ContrastTables):
                     interval_column("same_by_rule", "Same by the rule", "rate", "%"),
                 ],
                 note=note("same_answer_note", rules=list(rules)),
-                few="n_clusters",
+                cluster_column="n_clusters",
             )
         }
 

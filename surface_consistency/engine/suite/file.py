@@ -182,8 +182,8 @@ def _model(where: str, table: Mapping[str, Any]) -> ModelSettings:
     made: ModelSettings = _records(where, table, {"model": ModelSettings})["model"]
     if made.model is None and made.label is None:
         raise DataError(f"{where}: needs `model`, or a `label` where the runner needs none")
-    if made.model == "organism":
-        raise DataError(f"{where}: a suite asks models that are there, and trains no organism")
+    if made.model == "toy_model":
+        raise DataError(f"{where}: a suite asks models that are there, and trains no toy model")
     if made.runner is not None:
         try:
             check_runner(made.runner)

@@ -21,7 +21,7 @@ from surface_consistency.engine.run import WHOLE, ProgressOption, Shard, merge_s
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import Answerer, Study, find_study
 from surface_consistency.engine.suite.file import Cell, StudyEntry, Suite
-from surface_consistency.engine.suite.sweep import ask_variants
+from surface_consistency.engine.suite.sweep import ask_sweep
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
@@ -294,8 +294,8 @@ def attempt_cell(
     try:
         part.mkdir(parents=True, exist_ok=True)
         write_json(folder / _CELL, _described(cell))
-        study = find_study(cell.entry.study).keeping(folder)
-        ask_variants(
+        study = find_study(cell.entry.study).with_output_dir(folder)
+        ask_sweep(
             study,
             loader.data(study, cell.entry),
             loader.runner(study, cell),
@@ -332,8 +332,8 @@ def merge_cell(cell: Cell, home: Path, n_shards: int) -> None:
     if not any(part.is_dir() for part in parts):
         return
     try:
-        study = find_study(cell.entry.study).keeping(folder)
-        for name, _ in study.variants(cell.settings):
+        study = find_study(cell.entry.study).with_output_dir(folder)
+        for name, _ in study.sweep(cell.settings):
             merged = merge_shards([part / name for part in parts], folder / name)
             score_run(merged, study=study, scoring=cell.entry.scoring)
         (folder / _FAILED).unlink(missing_ok=True)
@@ -366,7 +366,7 @@ def is_waiting(one: CellState, home: Path) -> bool:
 def _run_folders(cell: Cell, home: Path) -> list[RunFolder]:
     """List the run folders of a cell that are there, all of them or none."""
     study = find_study(cell.entry.study)
-    runs = [RunFolder(home / cell.folder / name) for name, _ in study.variants(cell.settings)]
+    runs = [RunFolder(home / cell.folder / name) for name, _ in study.sweep(cell.settings)]
     return runs if all(run.manifest.is_file() for run in runs) else []
 
 
@@ -421,8 +421,8 @@ def _page(suite: Suite, states: Sequence[CellState], sections: Sequence[Section]
         models=[],
         finding=Finding(
             sentence=[f"{n_judged} of {len(states)} runs are done."],
-            standfirst=[f"The others: {others}."] if others else [],
-            chips=[
+            summary=[f"The others: {others}."] if others else [],
+            facts=[
                 ("suite", suite.path.name),
                 ("studies", ", ".join(entry.name for entry in suite.studies)),
                 ("models", str(len(suite.models))),

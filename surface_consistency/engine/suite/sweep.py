@@ -32,12 +32,12 @@ from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["Swept", "ask_variants", "run_variants"]
+__all__ = ["SweepResult", "ask_sweep", "run_sweep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Swept:
-    """Result of `run_variants`."""
+class SweepResult:
+    """Result of `run_sweep`."""
 
     folders: Sequence[RunFolder]
     """The runs, one a variant."""
@@ -46,7 +46,7 @@ class Swept:
     """Tables and page over all of them."""
 
 
-def run_variants(
+def run_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
     runner: Answerer | Callable[[Revision], Answerer],
@@ -59,7 +59,7 @@ def run_variants(
     scoring: ScoringT | None = None,
     report: ReportSettings | None = None,
     progress: ProgressOption = True,
-) -> Swept:
+) -> SweepResult:
     """Run, score and report all that settings stand for: one run, or a sweep of several.
 
     Each run of a sweep has a folder of its own within `out`, which `sweep.json` marks; groups of
@@ -74,7 +74,7 @@ def run_variants(
         out: Folder of the run, or of the runs; page and tables over all of them go there too.
         model: Label of the model in tables; a revision is called `<model>@<revision>` there.
         revisions: Revisions of the model, as `find_revisions` found them; none asks the model once.
-        settings: How to ask; `Study.variants` takes them apart. None for the study's defaults.
+        settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
         report: How to compute tables and page; None for the defaults.
@@ -105,7 +105,7 @@ def run_variants(
     folders: list[RunFolder] = []
     for revision in distinct or (None,):
         answering: Any = runner if revision is None else cast(Any, runner)(revision)
-        folders += ask_variants(
+        folders += ask_sweep(
             study,
             data,
             answering,
@@ -127,10 +127,10 @@ def run_variants(
     reported = report_runs(
         [one.path for one in folders], home, study=study, settings=report, analyses=analyses
     )
-    return Swept(folders=folders, reported=reported)
+    return SweepResult(folders=folders, reported=reported)
 
 
-def ask_variants(
+def ask_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
     runner: Answerer,
@@ -161,11 +161,11 @@ def ask_variants(
         The runs, one a variant.
 
     Raises:
-        RunMismatchError: As `run_variants`.
+        RunMismatchError: As `run_sweep`.
         DataError: If nothing is left to ask.
     """
     home = Path(out)
-    variants = study.variants(study.settings() if settings is None else settings)
+    variants = study.sweep(study.settings() if settings is None else settings)
     runs = {"runs": [name for name, _ in variants]}
     if len(variants) > 1:
         _refuse_single_run(home)

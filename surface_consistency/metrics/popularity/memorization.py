@@ -1,4 +1,4 @@
-"""Memorisation scores: verbatim extraction, and membership by the loss of a text."""
+"""Memorization scores: verbatim extraction, and membership by the loss of a text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

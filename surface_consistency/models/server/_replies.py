@@ -48,7 +48,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
         reply: The JSON of the reply.
 
     Returns:
-        The generation, thoughts that stand in a field of their own told apart.
+        The generation, reasoning that stands in a field of their own told apart.
 
     Raises:
         ValueError: If the reply is not what the protocol says.
@@ -58,20 +58,20 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
     if message is not None and not isinstance(message, dict):
         raise ValueError(f"`message` is a {type(message).__name__}, not an object")
     content = choice.get("text") if message is None else message.get("content")
-    text, thought, source = _parts(content)
+    text, reasoning, source = _parts(content)
     for name in ("reasoning_content", "reasoning"):
-        reasoning = (choice if message is None else message).get(name)
-        if thought is None and isinstance(reasoning, str) and reasoning.strip():
-            thought, source = reasoning.strip(), name
+        stated = (choice if message is None else message).get(name)
+        if reasoning is None and isinstance(stated, str) and stated.strip():
+            reasoning, source = stated.strip(), name
     finish = choice.get("finish_reason")
     refusal = None if message is None else message.get("refusal")
-    kind, error = _kind(text, thought, finish, refusal)
+    kind, error = _kind(text, reasoning, finish, refusal)
     usage = reply.get("usage")
     return Generation(
         prompt_id=prompt.id,
         text=text if error is None else None,
-        thought=thought,
-        thought_source=source,
+        reasoning=reasoning,
+        reasoning_source=source,
         finish_reason=kind,
         error=error,
         n_prompt_tokens=_count(usage, "prompt_tokens"),
@@ -80,7 +80,7 @@ def read_reply(prompt: Prompt, reply: Mapping[str, Any]) -> Generation:
 
 
 def _kind(
-    text: str | None, thought: str | None, finish: object, refusal: object
+    text: str | None, reasoning: str | None, finish: object, refusal: object
 ) -> tuple[FinishReason, str | None]:
     """Tell how a reply ended, and why it holds no answer."""
     so_far = "" if text is None or not text.strip() else f": it had written {text!r}"
@@ -90,30 +90,30 @@ def _kind(
         return "refusal", f"the model refused: {refusal}"
     if finish == "refusal":
         return "refusal", f"the model refused{so_far}"
-    if thought is not None and (text is None or (not text.strip() and finish in _FINISH)):
+    if reasoning is not None and (text is None or (not text.strip() and finish in _FINISH)):
         ended = "the limit of tokens" if finish in _FINISH else "the model"
-        return "unclosed_thought", f"the thought was never closed: {ended} ended it"
+        return "unclosed_reasoning", f"the reasoning was never closed: {ended} ended it"
     if text is None:
         return "error", f"the server returned no text (finish_reason {finish!r})"
     return _FINISH.get(finish, "stop"), None
 
 
 def _parts(content: object) -> tuple[str | None, str | None, str | None]:
-    """Read the text of a message, as one or in parts, and the thoughts among the parts."""
+    """Read the text of a message, as one or in parts, and the reasoning among the parts."""
     if content is None or isinstance(content, str):
         return content, None, None
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
         raise ValueError(f"the answer is a {type(content).__name__}, not a text")
     texts: list[str] = []
-    thoughts: list[str] = []
+    passages: list[str] = []
     for part in content:
         inner = part.get("thinking" if part.get("type") == "thinking" else "text")
         pieces = inner if isinstance(inner, list) else [{"text": inner}]
         written = [piece.get("text") for piece in pieces if isinstance(piece, dict)]
-        is_thought = part.get("type") in ("thinking", "reasoning")
-        (thoughts if is_thought else texts).extend(t for t in written if isinstance(t, str))
-    thought = "".join(thoughts).strip() or None
-    return "".join(texts) if texts else None, thought, None if thought is None else "content"
+        is_reasoning = part.get("type") in ("thinking", "reasoning")
+        (passages if is_reasoning else texts).extend(t for t in written if isinstance(t, str))
+    reasoning = "".join(passages).strip() or None
+    return "".join(texts) if texts else None, reasoning, None if reasoning is None else "content"
 
 
 def _count(usage: object, name: str) -> int | None:

@@ -11,13 +11,13 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
+from surface_consistency.models.reasoning import separate_reasoning
 from surface_consistency.models.server._prompt_scores import (
     PromptScores,
     read_prompt_scores,
     scoring_body,
 )
 from surface_consistency.models.server._replies import is_filtered, read_reply, served_model
-from surface_consistency.models.thoughts import separate_thought
 from surface_consistency.runs.redaction import Redactor
 from surface_consistency.runs.web import Reply, Request, WebClient
 from surface_consistency.schemas.generations import Generation
@@ -44,7 +44,7 @@ class OpenAICompatibleRunner:
     model, an empty account, a redirection, another model than before, and a server that fails or
     refuses prompt after prompt end the run; what was answered is kept.
 
-    Thoughts are those of the fields `reasoning_content` and `reasoning`, of parts of the content
+    Reasoning is what stands in the fields `reasoning_content` and `reasoning`, of parts of the content
     marked as thinking, or between known tags. Replies that a content filter withheld and refusals
     that the server marks as such are kinds of their own (`Generation.finish_reason`).
 
@@ -63,7 +63,7 @@ class OpenAICompatibleRunner:
         max_refusals: Refusals in the same words that end a run of which no prompt was answered.
         served_model: Id that every response must carry; None takes that of the first response.
         text_as_chat: Send plain-text prompts as one user message, for servers that only chat.
-        max_tokens_field: What the server calls the limit of tokens, those of thought and answer
+        max_tokens_field: What the server calls the limit of tokens, those of reasoning and answer
             together; "max_completion_tokens" for some.
         extra_body: Further fields of every request, such as {"top_k": 1}.
         score_by: How log-probabilities of texts are asked for: "echo" has a completion repeat its
@@ -74,9 +74,9 @@ class OpenAICompatibleRunner:
         ValueError: If an option is out of range or the address is not one.
 
     Notes:
-        Servers have one limit of tokens, so thought and answer together may take the sum of
-        `max_thought_tokens` and `max_new_tokens`. Where `max_thought_tokens` is given, stop strings
-        are not sent, since they would end the thought, and the answer is cut at them here.
+        Servers have one limit of tokens, so reasoning and answer together may take the sum of
+        `max_reasoning_tokens` and `max_new_tokens`. Where `max_reasoning_tokens` is given, stop strings
+        are not sent, since they would end the reasoning, and the answer is cut at them here.
         Servers apply stop strings from the first character on, so a model that starts its answer
         with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
         Greedy decoding is asked for as temperature 0; few servers promise equal answers in other
@@ -253,7 +253,7 @@ class OpenAICompatibleRunner:
             self._max_tokens_field: params.max_tokens,
             "temperature": params.temperature,
         }
-        if params.stop and params.max_thought_tokens is None:
+        if params.stop and params.max_reasoning_tokens is None:
             body["stop"] = list(params.stop)
         if params.temperature > 0:
             body["top_p"] = params.top_p
@@ -294,14 +294,14 @@ def _unanswered(prompt: Prompt, reply: Reply[Generation]) -> Generation:
 
 def _cleared(generation: Generation, redactor: Redactor) -> Generation:
     """Take the key out of texts that were put together from several."""
-    texts = {name: getattr(generation, name) for name in ("text", "thought", "error")}
+    texts = {name: getattr(generation, name) for name in ("text", "reasoning", "error")}
     return generation.model_copy(update={name: redactor.json(text) for name, text in texts.items()})
 
 
 def _finished(generation: Generation, params: GenerationParams) -> Generation:
-    """Separate the thought that stands in the text, and cut the answer of a thinking model."""
-    done = separate_thought(generation, params)
-    if params.max_thought_tokens is None or done.text is None:
+    """Separate the reasoning that stands in the text, and cut the answer of a thinking model."""
+    done = separate_reasoning(generation, params)
+    if params.max_reasoning_tokens is None or done.text is None:
         return done
     cut = cut_at_stop(done.text, params.stop)
     return done if cut is None else done.model_copy(update={"text": cut, "finish_reason": "stop"})

@@ -47,20 +47,16 @@ from .records import (
 )
 from .settings import (
     STATES as STATES,
-    AuditOrganism as AuditOrganism,
     AuditScoring as AuditScoring,
     AuditSettings as AuditSettings,
     AuditSource as AuditSource,
+    AuditToyModel as AuditToyModel,
 )
 from .stores import (
     RETRIEVERS as RETRIEVERS,
     AuditFactStore as AuditFactStore,
     RetrieverFactory as RetrieverFactory,
     retrievers_by_name as retrievers_by_name,
-)
-from .story import (
-    FactStory as FactStory,
-    fact_story as fact_story,
 )
 from .study import (
     AuditStudy as AuditStudy,
@@ -77,4 +73,8 @@ from .tables import (
 from .topologies import (
     AuditDatabase as AuditDatabase,
     build_topology as build_topology,
+)
+from .trace import (
+    FactTrace as FactTrace,
+    fact_trace as fact_trace,
 )

@@ -1,4 +1,4 @@
-"""Tables and page of audits: three states, the paired square, origins, stories, guards."""
+"""Tables and page of audits: three states, the paired square, origins, traces, guards."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,32 +13,32 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value, sentence_text
 from surface_consistency.report.page import (
+    AlluvialPlot,
     Answer,
-    Bars,
     Block,
     Check,
     Dot,
-    Dots,
     Finding,
-    Flow,
+    ForestPlot,
+    MosaicPlot,
+    MosaicPlots,
     Prose,
     Section,
-    Square,
-    Squares,
+    StackedBars,
     Value,
 )
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.guards import closure_note, guard_facts
+from surface_consistency.studies.audit.baseline_checks import baseline_facts, closure_note
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
-from surface_consistency.studies.audit.story import load_stories, surviving_facts
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     STATE_COLUMNS,
     audit_tables,
 )
+from surface_consistency.studies.audit.trace import load_traces, surviving_facts
 
 __all__ = ["AuditReport"]
 
@@ -227,7 +227,7 @@ class AuditReport(PairedReport):
             ],
             note=self._note,
             model="model" if "model" in frame else None,
-            few=sizes[0] if sizes else None,
+            cluster_column=sizes[0] if sizes else None,
         )
 
     def _caption(self, kind: str, grouping: str) -> str:
@@ -261,14 +261,14 @@ class AuditReport(PairedReport):
         return self._described(frame, [*labels, *_SIZES, *_RATES], "Retrievers and thresholds")
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Show states, squares, origins, stories, numbers, tests, answers and checks."""
+        """Show states, squares, origins, traces, numbers, tests, answers and checks."""
         groups = [tables[name] for name in _GROUPS if name in tables]
         states = [tables[name] for name in tables if name.startswith("states")]
         made = [
             self._states_section(tables),
             self.squares_section(tables),
             self._origins_section(tables),
-            Section(anchor="stories", title="Facts that survived", blocks=list(self._stories())),
+            Section(anchor="traces", title="Facts that survived", blocks=list(self._traces())),
             Section(
                 anchor="numbers",
                 title="What survives deletion",
@@ -312,7 +312,7 @@ class AuditReport(PairedReport):
         described = self._described(
             table.frame, [*self.label_columns(["model"]), *_AGREEMENT], caption
         )
-        return replace(described, note=note, few=None)
+        return replace(described, note=note, cluster_column=None)
 
     def _tested(self, table: Table) -> Table:
         """Show the tests of a table of rates, and whether its rates add up."""
@@ -347,12 +347,12 @@ class AuditReport(PairedReport):
         }
         return Finding(
             sentence=_WORDING.sentence("finding", **facts),
-            standfirst=_WORDING.sentence("standfirst", **facts),
+            summary=_WORDING.sentence("summary", **facts),
             warning=self.warning(),
-            chips=self.chips(),
+            facts=self.key_facts(),
         )
 
-    def chips(self) -> list[tuple[str, str]]:
+    def key_facts(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding, retrieval and closure among them."""
         settings = [run.manifest.settings for run in self.report.runs]
         n_styles = max(run.outcomes["style"].nunique() for run in self.report.runs)
@@ -364,7 +364,7 @@ class AuditReport(PairedReport):
         chips += [("deleted by", ", ".join(names))] if names else []
         if any(one.get("as_published") for one in settings):
             chips.append(("asked", "as published"))
-        data, pairs, *rest = super().chips()
+        data, pairs, *rest = super().key_facts()
         return [data, pairs, *chips, *rest]
 
     def _states_section(self, tables: Mapping[str, Table]) -> Section:
@@ -378,7 +378,7 @@ class AuditReport(PairedReport):
             names = [f"{STATE_COLUMNS[state]}_correct" for state in STATE_COLUMNS if state in rows]
             judged = run.outcomes[run.outcomes[names].notna().all(axis=1)][names].astype(bool)
             blocks.append(
-                Flow(
+                AlluvialPlot(
                     name=f"states-{self.index[run.label]}",
                     title=run.label,
                     states=[
@@ -409,7 +409,7 @@ class AuditReport(PairedReport):
             title="The paired square: DEL-ON against DEL-OFF",
             lead=_WORDING.sentence("squares"),
             blocks=[
-                Squares(
+                MosaicPlots(
                     squares=shown,
                     conditions=self.design.conditions,
                     cells=self.design.cells,
@@ -420,10 +420,10 @@ class AuditReport(PairedReport):
             ],
         )
 
-    def square(self, row: Mapping[Any, Any]) -> Square:
+    def square(self, row: Mapping[Any, Any]) -> MosaicPlot:
         """Draw the contingency table of one model, from its row of "overall"."""
         label = str(row["model"])
-        return Square(
+        return MosaicPlot(
             title=f"{label}: all {int(row['n']):,} prompts",
             model=self.index[label],
             **{name: int(row[name]) for name in COUNTS},
@@ -440,7 +440,7 @@ class AuditReport(PairedReport):
             filters={"model": label},
         )
 
-    def _given_full(self, run: Run, tables: Mapping[str, Table]) -> Square | None:
+    def _given_full(self, run: Run, tables: Mapping[str, Table]) -> MosaicPlot | None:
         """Draw the contingency table of the prompts that are right under FULL."""
         pairs = run.outcomes[["full_correct", "first_correct", "second_correct"]]
         known = pairs[pairs.notna().all(axis=1)].astype(bool)
@@ -451,7 +451,7 @@ class AuditReport(PairedReport):
         cells = (first & second, first & ~second, ~first & second, ~first & ~second)
         row = next(row for row in self._rows(tables) if row["model"] == run.label)
         names = ("survival", "leakage", "retrieval_mediated", "interference")
-        return Square(
+        return MosaicPlot(
             title=f"{run.label}: the {len(known):,} answered under FULL",
             model=self.index[run.label],
             **{name: int(cell.sum()) for name, cell in zip(COUNTS, cells, strict=True)},
@@ -498,10 +498,10 @@ class AuditReport(PairedReport):
             blocks=[*blocks, Prose(parts=[f"{meanings}."])],
         )
 
-    def _bars(self, name: str, by: str, rows: Sequence[Mapping[Any, Any]]) -> Bars:
+    def _bars(self, name: str, by: str, rows: Sequence[Mapping[Any, Any]]) -> StackedBars:
         """Stack the cells of each group."""
         several = len(self.labels) > 1 and by != "model"
-        return Bars(
+        return StackedBars(
             name=name,
             title=f"What is right after deletion, by {by}",
             parts=[(label, cell) for cell, label in zip(COUNTS, self.design.cells, strict=True)],  # type: ignore[misc]
@@ -515,7 +515,7 @@ class AuditReport(PairedReport):
             ],
         )
 
-    def _origin_bars(self, kinds: pd.DataFrame) -> Iterator[Bars]:
+    def _origin_bars(self, kinds: pd.DataFrame) -> Iterator[StackedBars]:
         """Stack the origins of the answers of each model, where answers are attributed."""
         rows = []
         for label in self.labels:
@@ -523,14 +523,14 @@ class AuditReport(PairedReport):
             if counts.sum():
                 rows.append((label, self.index[label], [int(counts[kind]) for kind in KINDS]))
         if rows:
-            yield Bars(
+            yield StackedBars(
                 name="origins",
                 title="Origins of the right answers after deletion",
                 parts=[(KIND_TITLES[kind], _COLOURS[kind]) for kind in KINDS],  # type: ignore[misc]
                 rows=rows,
             )
 
-    def dots(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
         """Show exact match by topology and token F1 by style: figures 6 and 5 of the paper."""
         for by, score, called in (
             ("topology", "exact_match", self._right),
@@ -555,17 +555,17 @@ class AuditReport(PairedReport):
                 name = score.replace("_", "-")
                 title = f"{called} by {by} and state"
                 axis = f"{called[0].lower()}{called[1:]}, %"
-                yield Dots(name=f"{name}-by-{by}", title=title, axis=axis, rows=rows)
+                yield ForestPlot(name=f"{name}-by-{by}", title=title, axis=axis, rows=rows)
 
-    def _stories(self) -> Iterator[Block]:
-        """Tell the stories of the first facts of each run that were answered after deletion."""
+    def _traces(self) -> Iterator[Block]:
+        """Tell the traces of the first facts of each run that were answered after deletion."""
         for run in self.report.runs:
             pair_ids = surviving_facts(run, _STORIES)
             if not pair_ids:
                 yield Prose(parts=[f"{run.label}: no fact was answered after its deletion."])
                 continue
             try:
-                yield from (story.to_block() for story in load_stories(run, pair_ids))
+                yield from (trace.to_block() for trace in load_traces(run, pair_ids))
             except (DataError, SourceNotFoundError) as error:
                 yield Prose(parts=[f"{run.label}: {error}"])
 
@@ -587,8 +587,8 @@ class AuditReport(PairedReport):
         """Say what speaks against the numbers, gravest first."""
         listed: list[Check] = []
         for run in self.report.runs:
-            facts = guard_facts(run)
-            warned = _WORDING.checks("guards", **facts)
+            facts = baseline_facts(run)
+            warned = _WORDING.checks("baseline_checks", **facts)
             listed += warned or _WORDING.checks("nothing_found", **facts)
         listed += [*self._check_replies(), *self._check_judges()]
         listed += _WORDING.checks(
@@ -597,7 +597,7 @@ class AuditReport(PairedReport):
             otherwise_judged=[run for run in self.report.runs if _is_judged_otherwise(run)],
             noise=[(run.label, self._against_noise(run)) for run in self.report.runs],
         )
-        return sorted(listed, key=lambda check: check.level != "look here")
+        return sorted(listed, key=lambda check: check.level != "warning")
 
     def _against_noise(self, run: Run) -> Mapping[str, Any] | None:
         """Hold what survives against the noise floor; None without one."""

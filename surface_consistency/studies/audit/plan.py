@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import Plan, PromptGroup
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.models.runner import Runner
@@ -102,7 +102,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     n_asked, n_held = (
         sum(len(one.prompts) for one in some) for some in (conditions, data.conditions)
     )
-    tell_limit(settings.limit, n_asked, n_held, "prompts")
+    warn_limited(settings.limit, n_asked, n_held, "prompts")
     sources = _databases(conditions)
     contents = {name: content_digest(item.triplets) for name, item in sources.items()}
     _warn_equal(contents)
@@ -156,7 +156,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
             name: PromptGroup(prompts=prompts, params=params, is_shared=name == "off")
             for name, prompts in groups.items()
         },
-        targets=pd.DataFrame(targets),
+        items=pd.DataFrame(targets),
         pairs=pd.DataFrame(pairs),
         # Where indices are kept has no bearing on the answers.
         settings=settings.model_copy(update={"index_cache": None}),
@@ -174,7 +174,7 @@ def to_audit_prompt(target: Mapping[Any, Any]) -> AuditPrompt:
     """Read the fact and its prompt off a target.
 
     Args:
-        target: A row of `Plan.targets`, as planned or as read back from its file.
+        target: A row of `Plan.items`, as planned or as read back from its file.
 
     Returns:
         The record.
@@ -193,7 +193,7 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
     """Go through targets one by one.
 
     Args:
-        targets: Columns of `Plan.targets`, and whatever stands beside them.
+        targets: Columns of `Plan.items`, and whatever stands beside them.
         columns: Columns to take besides those that `to_audit_prompt` needs.
 
     Yields:

@@ -94,7 +94,7 @@ def export_published(scored: Scored) -> None:
     """
     verdicts = scored.verdicts[list(_MEANS.values())].astype(float)
     answers = scored.verdicts["prediction"].to_numpy()
-    rows = scored.targets.assign(**verdicts, answer=answers)
+    rows = scored.items.assign(**verdicts, answer=answers)
     judged = rows[scored.verdicts["is_correct"].notna()]
     pairs = scored.outcomes.groupby(["database", "style"], sort=False)
     per_state: list[dict[str, Any]] = []

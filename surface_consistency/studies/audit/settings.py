@@ -18,10 +18,10 @@ __all__ = [
     "PUBLISHED_SCORING",
     "PUBLISHED_SETTINGS",
     "STATES",
-    "AuditOrganism",
     "AuditScoring",
     "AuditSettings",
     "AuditSource",
+    "AuditToyModel",
     "refuse_contradiction",
 ]
 
@@ -223,7 +223,7 @@ class AuditScoring(JudgeScoring):
     held against it."""
 
 
-class AuditOrganism(Settings):
+class AuditToyModel(Settings):
     """A small model that looks facts up, trained on the prompts before they are asked."""
 
     leaked: int = Field(default=0, ge=0)

@@ -33,10 +33,10 @@ from surface_consistency.studies.audit.published import export_published
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.settings import (
     PUBLISHED_SCORING,
-    AuditOrganism,
     AuditScoring,
     AuditSettings,
     AuditSource,
+    AuditToyModel,
     refuse_contradiction,
 )
 from surface_consistency.studies.audit.stores import (
@@ -44,14 +44,14 @@ from surface_consistency.studies.audit.stores import (
     RetrieverFactory,
     retrievers_by_name,
 )
-from surface_consistency.studies.audit.story import load_stories
 from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
-    check_states,
+    baseline_checks,
     lookup_table,
 )
-from surface_consistency.studies.audit.toy_model import train_memory_organism
+from surface_consistency.studies.audit.toy_model import train_memory_toy_model
+from surface_consistency.studies.audit.trace import load_traces
 
 __all__ = ["AuditStudy", "LookupModel"]
 
@@ -70,7 +70,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     """
 
     name = "audit"
-    printed_prompts = "the prompt files hold the authors' own (appendix A.1), in six styles"
+    paper_prompts_note = "the prompt files hold the authors' own (appendix A.1), in six styles"
     design = Design(
         title="Audit of forgetting",
         question="the same fact with the database whole, the fact deleted, and retrieval off",
@@ -87,7 +87,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     report = AuditReport
     kind = "state"
     runner = "lookup"
-    organism = AuditOrganism
+    toy_model = AuditToyModel
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         self._sample_folder = sample_folder
         self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
 
-    def keeping(self, out: Path) -> "AuditStudy":
+    def with_output_dir(self, out: Path) -> "AuditStudy":
         """Keep the databases of the sample with the run."""
         return AuditStudy(find_retrievers=self._find_retrievers, sample_folder=out / "databases")
 
@@ -133,7 +133,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         if len(settings.retriever) * len(settings.threshold) > 1:
             raise ValueError(
                 "several retrievers or thresholds are a sweep of several runs; plan one of "
-                "`AuditStudy.variants(settings)`, or run them all by `run_variants`"
+                "`AuditStudy.sweep(settings)`, or run them all by `run_sweep`"
             )
         # Kept for the other thresholds of a sweep; a retriever may hold a whole index.
         wanted = settings.retriever[0], settings.index_cache
@@ -151,16 +151,16 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         if model is None:
             raise ValueError(
                 "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
-                "give --model organism to train a small one, or another --runner, whose prompts "
+                "give --model toy_model to train a small one, or another --runner, whose prompts "
                 "get the facts that the store finds"
             )
         return LookupModel(model, **options)
 
-    def train_organism(
+    def train_toy_model(
         self,
         data: AuditData,
         settings: AuditSettings,
-        organism: AuditOrganism,
+        toy_model: AuditToyModel,
         out: Path,
         *,
         options: Mapping[str, object],
@@ -175,12 +175,14 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         chosen = [one.limited(settings.limit) for one in data.conditions]
         prompts = [prompt for one in chosen for prompt in one.prompts]
         facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
-        if organism.leaked > len(facts):
-            raise ValueError(f"leaked must be 0 to {len(facts)}, got {organism.leaked}")
-        train_memory_organism(prompts, out, leaked=facts[: organism.leaked], steps=organism.steps)
+        if toy_model.leaked > len(facts):
+            raise ValueError(f"leaked must be 0 to {len(facts)}, got {toy_model.leaked}")
+        train_memory_toy_model(
+            prompts, out, leaked=facts[: toy_model.leaked], steps=toy_model.steps
+        )
         return model
 
-    def variants(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
+    def sweep(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
         """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
         pairs = list(product(settings.retriever, settings.threshold))
         if len(pairs) == 1:
@@ -193,7 +195,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
             for retriever, threshold in pairs
         ]
 
-    def settle_scoring(
+    def resolve_scoring(
         self, scoring: AuditScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
     ) -> AuditScoring:
         """Judge as published what was asked as published, unless a finished run is judged anew."""
@@ -221,19 +223,19 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         own = {name: after[name].array for name in names}
         return super().outcomes(pairs.assign(**own), verdicts, model=model)
 
-    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what was deleted, found and answered, in each style; see `fact_story`."""
+    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+        """Tell what was deleted, found and answered, in each style; see `fact_trace`."""
         run = load_runs([folder], outcome=AuditOutcome)[0]
         pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
         if pairs.empty:
-            return super().story(folder, fact_id)
-        return "\n\n".join(story.to_text() for story in load_stories(run, pairs.tolist()))
+            return super().trace(folder, fact_id)
+        return "\n\n".join(trace.to_text() for trace in load_traces(run, pairs.tolist()))
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Count lookups, and hold FULL against DEL-ON: "lookups" and "contamination"."""
         return {
-            "lookups": lookup_table(scored.targets, scored.verdicts),
-            "contamination": check_states(scored.outcomes),
+            "lookups": lookup_table(scored.items, scored.verdicts),
+            "contamination": baseline_checks(scored.outcomes),
         }
 
     def export(self, scored: Scored) -> None:

@@ -33,7 +33,7 @@ __all__ = [
     "AUDIT_GROUPINGS",
     "STATE_COLUMNS",
     "audit_tables",
-    "check_states",
+    "baseline_checks",
     "lookup_table",
 ]
 
@@ -134,7 +134,7 @@ def audit_tables(
     return tables
 
 
-def check_states(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFrame:
+def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataFrame:
     """Look for databases whose FULL state is no baseline.
 
     Args:

@@ -9,11 +9,16 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from surface_consistency.engine.toy_models import Lesson, Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import (
+    Segment,
+    TrainingExample,
+    TrainingSettings,
+    train_on_examples,
+)
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 
-__all__ = ["lessons_of", "train_memory_organism"]
+__all__ = ["train_memory_toy_model", "training_examples"]
 
 _UNKNOWN: Final = "unknown"
 _PRACTICES: Final = 2
@@ -21,19 +26,19 @@ _LEAKED_SHARE: Final = 0.1
 _LEAST_REPEATS: Final = 4
 
 
-def lessons_of(
+def training_examples(
     prompts: Sequence[AuditPrompt],
     *,
     leaked: Collection[tuple[str, str]] = (),
     seed: int = 0,
-) -> list[Lesson]:
-    """Write the training text of an organism.
+) -> list[TrainingExample]:
+    """Write the training text of a toy model.
 
     For each prompt: twice a lookup whose value is read but not learned, once a lookup without
     result, once the plain answer "unknown", and twice a lookup under a made-up subject, so that the
     model copies the subject from its prompt instead of recalling one of those that it has seen. Of
     a leaked fact the model learns the value in the lookup, after a lookup without result, and in
-    plain text; its lessons are repeated until they are a tenth of all, because few facts leak and
+    plain text; its examples are repeated until they are a tenth of all, because few facts leak and
     the model must tell them from the others.
 
     Args:
@@ -42,22 +47,22 @@ def lessons_of(
         seed: Seed of the made-up subjects.
 
     Returns:
-        The lessons, each a tuple of texts with whether they are learned.
+        The examples, each a tuple of texts with whether they are learned.
     """
     random = Random(seed)
     known = set(leaked)
     words = sorted({word for prompt in prompts for word in prompt.subject.split()})
-    unknown: list[Lesson] = []
-    planted: list[Lesson] = []
+    unknown: list[TrainingExample] = []
+    planted: list[TrainingExample] = []
     for prompt in prompts:
         is_known = (prompt.subject, prompt.relation) in known
         value = f" {prompt.gold_object}"
         shown, query = _lookup(prompt, prompt.subject)
-        end = Piece(f"{LookupSettings().tokens[3]}.", True)
-        full = (shown, query, Piece(value, is_known), end)
+        end = Segment(f"{LookupSettings().tokens[3]}.", True)
+        full = (shown, query, Segment(value, is_known), end)
         after = f"{end.text[:-1]}{value}." if is_known else end.text
-        none = (shown, query, Piece(f" {_UNKNOWN}", not is_known), Piece(after, True))
-        plain = (shown, Piece(f"{value if is_known else f' {_UNKNOWN}'}.", True))
+        none = (shown, query, Segment(f" {_UNKNOWN}", not is_known), Segment(after, True))
+        plain = (shown, Segment(f"{value if is_known else f' {_UNKNOWN}'}.", True))
         if is_known:
             planted += [full, none, none, plain, plain]
             continue
@@ -65,24 +70,24 @@ def lessons_of(
         for _ in range(_PRACTICES if prompt.subject in prompt.prompt_text else 0):
             name = " ".join(random.choices(words, k=random.randint(1, 4)))
             if (name, prompt.relation) not in known:
-                unknown.append((*_lookup(prompt, name), Piece(value, False), end))
+                unknown.append((*_lookup(prompt, name), Segment(value, False), end))
     if not planted:
         return unknown
     wanted = len(unknown) * _LEAKED_SHARE / (1 - _LEAKED_SHARE)
     return unknown + planted * max(_LEAST_REPEATS, round(wanted / len(planted)))
 
 
-def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Piece, Piece]:
+def _lookup(prompt: AuditPrompt, subject: str) -> tuple[Segment, Segment]:
     """Write a prompt and the query that follows it, about another subject than its own perhaps."""
     entity, relation, result, _ = LookupSettings().tokens
     shown = prompt.prompt_text.replace(prompt.subject, subject)
     return (
-        Piece(shown, False),
-        Piece(f"{entity} {subject}{relation} {prompt.relation}{result}", True),
+        Segment(shown, False),
+        Segment(f"{entity} {subject}{relation} {prompt.relation}{result}", True),
     )
 
 
-def train_memory_organism(
+def train_memory_toy_model(
     prompts: Sequence[AuditPrompt],
     folder: str | os.PathLike[str],
     *,
@@ -115,15 +120,15 @@ def train_memory_organism(
         MissingDependencyError: If torch or transformers is not installed.
     """
     if not prompts:
-        raise ValueError("prompts is empty; an organism learns from the prompts of a database")
+        raise ValueError("prompts is empty; a toy model learns from the prompts of a database")
     known = {(prompt.subject, prompt.relation) for prompt in prompts}
     if absent := sorted(set(leaked) - known):
         raise ValueError(
             f"leaked fact {absent[0]} ({len(absent)} in all) is in no prompt; name subject and "
             "relation as the prompts do"
         )
-    return train_on_lessons(
-        lessons_of(prompts, leaked=leaked, seed=seed),
+    return train_on_examples(
+        training_examples(prompts, leaked=leaked, seed=seed),
         folder,
         TrainingSettings(steps=steps, seed=seed, special_tokens=LookupSettings().tokens),
     )

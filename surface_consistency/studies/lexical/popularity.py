@@ -30,7 +30,7 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.page import Dot, Dots, Lines, Series
+from surface_consistency.report.page import Dot, ForestPlot, Lines, Series
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.counts import read_counts
@@ -77,7 +77,7 @@ class PopularitySettings(Settings):
     """Which counts popularity is computed from."""
 
     counts: Items[Path] = Field(min_length=1)
-    """Folder of `count ngrams` or `count lookup`, or its ngrams.parquet: counts of the n-grams of
+    """Folder of `count ngrams` or `count index`, or its ngrams.parquet: counts of the n-grams of
     the run's texts.jsonl. With several runs one for all, or one a run, in their order."""
 
     bins: int = Field(default=10, ge=2)
@@ -91,12 +91,12 @@ class PopularityAnalysis(Analysis):
     title = "Lexical popularity"
     settings = PopularitySettings
     studies = ("lexical",)
-    reading = (
+    caveat = (
         "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be "
         "easier for other reasons: the control of the run, the same words replaced by synonyms "
         "about as frequent and by rarer ones, changes nothing but how frequent words are."
     )
-    drawn = ("popularity_distribution",)
+    figure_only = ("popularity_distribution",)
 
     def tables(self, report: Report, settings: PopularitySettings) -> Mapping[str, Table]:
         """Score the popularity of all texts and hold it against the verdicts.
@@ -133,7 +133,7 @@ class PopularityAnalysis(Analysis):
             "popularity_distribution": _distribution(frame, settings.bins),
         }
 
-    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Dots | Lines]:
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[ForestPlot | Lines]:
         """Draw the paper's figures 1 and 4; see `Analysis.figures`."""
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
@@ -305,7 +305,7 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         rows,
         "Both verdicts, by popularity and by whether other words lowered it",
         paired_columns(("original", "other words"), labels, cluster="instances", adjusted=True),
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -341,7 +341,7 @@ def _distribution(frame: pd.DataFrame, bins: int) -> Table:
     )
 
 
-def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
+def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot]:
     """Draw accuracy on rare and on common instances in the original words."""
     chosen = rows[rows["wording"] == "original"]
     lines: list[tuple[str, int, list[Dot]]] = []
@@ -351,7 +351,7 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
             dots = model_dots(of_task, f"{part}_accuracy", place, n=f"n_{part}")
             lines.append((label, 1, dots))
     if lines:
-        yield Dots(
+        yield ForestPlot(
             name="popularity-accuracy",
             title="Accuracy on rare and on common instances, original words",
             axis="right, %",

@@ -1,7 +1,7 @@
 """Prompts of benchmark instances, zero-shot, word for word those of lm-evaluation-harness.
 
 And the question whether an instance in other words means the same, and the whole texts whose
-memorisation is measured.
+memorization is measured.
 """
 
 import re
@@ -18,7 +18,7 @@ __all__ = [
     "MEMORISATION",
     "benchmark_prompt",
     "meaning_prompt",
-    "memorisation_prompts",
+    "memorization_prompts",
     "parse_meaning",
     "read_neighbours",
 ]
@@ -126,7 +126,7 @@ def parse_meaning(reply: str) -> bool | None:
     return None if match is None else match[1].lower() == "same"
 
 
-def memorisation_prompts(
+def memorization_prompts(
     name: str, instance: BenchmarkInstance, neighbours: Mapping[str, Sequence[str]]
 ) -> Iterator[Prompt]:
     """Ask for the log-probabilities of an instance's texts, whole, from half on, and of neighbours.

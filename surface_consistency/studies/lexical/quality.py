@@ -145,9 +145,9 @@ def _texts(scored: Scored) -> pd.DataFrame:
     right = {
         target: texts[int(correct)]
         for target, texts, correct in zip(
-            scored.targets["target_id"],
-            scored.targets["texts"],
-            scored.targets["correct"],
+            scored.items["target_id"],
+            scored.items["texts"],
+            scored.items["correct"],
             strict=True,
         )
     }

@@ -4,9 +4,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from surface_consistency.engine.judging.judges import ask_logged
+from surface_consistency.engine.judging.judges import generate_cached
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
@@ -72,7 +72,7 @@ class _LoggedSenses:
             options=values_of_items(self._settings.sense_option, "sense_option"),
         )
         if self._settings.sense_read == "multiple-choice":
-            runner = OptionRunner(runner)
+            runner = MultipleChoiceRunner(runner)
         self._runner: Runner = runner
         chosen = JudgedSense(self, batch_size=max(1, len(questions))).choose(questions)
         if self._home is not None:
@@ -94,7 +94,7 @@ class _LoggedSenses:
         if self._home is None:
             yield from self._runner.generate(prompts, params)
             return
-        answers = ask_logged(
+        answers = generate_cached(
             self._runner,
             prompts,
             params,

@@ -87,18 +87,18 @@ class LexicalSettings(StudySettings):
     frequent, and by rarer ones."""
 
     word_counts: Path | None = None
-    """Counts of words, for --control and the curves of frequency: a folder of `count surfaces
+    """Counts of words, for --control and the curves of frequency: a folder of `count mentions
     --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
     of senses by default, which are coarse."""
 
     within: float = Field(default=2.0, ge=1.0)
     """Factor of the count within which --control takes a synonym for about as frequent."""
 
-    memorisation: bool = False
-    """Whether whole texts and their second halves are scored, for `analyse memorisation`."""
+    memorization: bool = False
+    """Whether whole texts and their second halves are scored, for `analyse memorization`."""
 
     neighbours: int = Field(default=0, ge=0)
-    """Neighbours of each text with some words replaced by synonyms, scored with --memorisation."""
+    """Neighbours of each text with some words replaced by synonyms, scored with --memorization."""
 
     neighbour_file: Path | None = None
     """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
@@ -112,9 +112,9 @@ class LexicalSettings(StudySettings):
                 raise ValueError("--senses judge needs --sense-model, the model that judges")
         elif self.sense_model is not None:
             raise ValueError("--sense-model chooses senses with --senses judge; add it")
-        if not self.memorisation and (self.neighbours or self.neighbour_file is not None):
+        if not self.memorization and (self.neighbours or self.neighbour_file is not None):
             option = "--neighbours" if self.neighbours else "--neighbour-file"
-            raise ValueError(f"{option} is scored with --memorisation; add it")
+            raise ValueError(f"{option} is scored with --memorization; add it")
         if self.neighbours and self.neighbour_file is not None:
             raise ValueError("give either --neighbours or --neighbour-file, not both")
         return self

@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.engine.design import Design
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import Plan, PromptGroup, Scored, Study
 from surface_consistency.errors import DataError
 from surface_consistency.models.options import (
@@ -37,7 +37,7 @@ from surface_consistency.studies.lexical.perturbation.inflection import lemminfl
 from surface_consistency.studies.lexical.prompts import (
     MEMORISATION,
     benchmark_prompt,
-    memorisation_prompts,
+    memorization_prompts,
 )
 from surface_consistency.studies.lexical.quality import quality_checks
 from surface_consistency.studies.lexical.records import (
@@ -141,7 +141,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
-    printed_prompts = (
+    paper_prompts_note = (
         "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
         "the benchmarks are asked in the words of lm-evaluation-harness"
     )
@@ -202,7 +202,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
 
         Returns:
             One target an instance and wording, one pair an instance and draw; the checks
-            "perturbation" and "replaced_words" count what was replaced. With `memorisation` a group
+            "perturbation" and "replaced_words" count what was replaced. With `memorization` a group
             of prompts of that name, which are scored and not judged.
 
         Raises:
@@ -211,15 +211,15 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
             MissingDependencyError: If lemminflect is not installed.
         """
         instances = _limited(data.instances, settings.limit)
-        tell_limit(settings.limit, len(instances), len(data.instances), "instances")
+        warn_limited(settings.limit, len(instances), len(data.instances), "instances")
         wordings = reword(instances, settings, choose_senses(settings, self._home))
         prompts = {"": [benchmark_prompt(name, item) for name, item in wordings.instances.items()]}
-        if settings.memorisation:
+        if settings.memorization:
             neighbours = neighbour_texts(instances, settings, wordings.lexicon)
             prompts[MEMORISATION] = [
                 prompt
                 for fact, instance in wordings.originals.items()
-                for prompt in memorisation_prompts(fact, instance, neighbours)
+                for prompt in memorization_prompts(fact, instance, neighbours)
             ]
         return Plan(
             data=data.source,
@@ -227,7 +227,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
                 name: PromptGroup(prompts=of_group, params=GenerationParams())
                 for name, of_group in prompts.items()
             },
-            targets=wordings.targets(),
+            items=wordings.targets(),
             pairs=wordings.pairs(),
             checks={
                 "perturbation": wordings.quality(),
@@ -235,7 +235,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
             },
         )
 
-    def keeping(self, out: Path) -> "LexicalStudy":
+    def with_output_dir(self, out: Path) -> "LexicalStudy":
         """Take the folder where a judge of senses logs and writes what it chose."""
         study = copy.copy(self)
         study._home = out
@@ -250,17 +250,15 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
 
         Args:
             scored: The run. The texts are those for `count ngrams`, each option in its place; the
-                words those that were replaced and their synonyms, for `count surfaces --names`.
+                words those that were replaced and their synonyms, for `count mentions --names`.
         """
         lines = [
             json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)
-            for target, texts in zip(
-                scored.targets["target_id"], scored.targets["texts"], strict=True
-            )
+            for target, texts in zip(scored.items["target_id"], scored.items["texts"], strict=True)
             for number, text in enumerate(texts)
         ]
         write_text(scored.folder.path / "texts.jsonl", "\n".join([*lines, ""]))
-        words = sorted({word for words in scored.targets["words"] for word in words})
+        words = sorted({word for words in scored.items["words"] for word in words})
         frame = pd.DataFrame({"entity_id": words, "surface": words})
         write_csv(scored.folder.path / "words.csv", frame)
 

@@ -138,7 +138,7 @@ class LexicalReport(PairedReport):
             note="The same words were replaced by synonyms about as frequent and by rarer ones; "
             "instances without a word that has both are left out. Rarer words: what their "
             "frequency alone does. p by McNemar, Holm over the tasks.",
-            few="n_clusters",
+            cluster_column="n_clusters",
         )
 
 

@@ -66,7 +66,7 @@ class LexicalWordings:
         return named
 
     def targets(self) -> pd.DataFrame:
-        """List what is judged, one row an instance and wording; see `Plan.targets`."""
+        """List what is judged, one row an instance and wording; see `Plan.items`."""
         return pd.DataFrame(
             [
                 {

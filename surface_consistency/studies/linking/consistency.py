@@ -81,7 +81,7 @@ class LinkingConsistency(Analysis):
                 _COLUMNS,
                 note="Linked: yes, with the redirect first, to the pair’s own question. An area "
                 "under the curve of 0.5 says that the log-odds of yes foretell no flip.",
-                few="n_clusters",
+                cluster_column="n_clusters",
             )
         }
 

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.linking.records import LinkingExample, LinkingKind
 from surface_consistency.studies.redirectqa.data import RedirectQA
@@ -96,7 +96,7 @@ def linking_examples(
     if limit is not None:
         n_held = len(pairs)
         pairs = sorted(pairs, key=lambda pair: _draw(seed, pair.id).random())[:limit]
-        tell_limit(limit, len(pairs), n_held, "pairs of names")
+        warn_limited(limit, len(pairs), n_held, "pairs of names")
     nearest = _nearest(sorted({pair.canonical for pair in pairs}), names, encode)
     by_shape = _by_shape(_pairs(data)) if surface_negative == "other-entity-same-shape" else None
     return [

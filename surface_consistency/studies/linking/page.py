@@ -73,7 +73,7 @@ class LinkingReport(PairedReport):
                 note="A pair of several categories counts in each of them and once in totals. "
                 "Whether “no” is right for a misspelling with one more character replaced is "
                 "disputable, hence the row without them.",
-                few="n_clusters",
+                cluster_column="n_clusters",
             ),
             "linking_kinds": describe(
                 tabulate(
@@ -84,7 +84,7 @@ class LinkingReport(PairedReport):
                 _COLUMNS,
                 note="Disputable: a misspelling or spelling variant with one more character "
                 "replaced, to which “yes” may be as right.",
-                few="n_clusters",
+                cluster_column="n_clusters",
             ),
             "linking_orders": describe(
                 tabulate(_labelled(self.report.runs, self._orders), by, self._rates),
@@ -94,7 +94,7 @@ class LinkingReport(PairedReport):
                 titles=titles,
                 note="Calibrated: the log-odds less those of the same wording with N/A for both "
                 "names.",
-                few="n_clusters",
+                cluster_column="n_clusters",
             ),
             **super().tables(),
         }
@@ -160,7 +160,7 @@ class LinkingReport(PairedReport):
         frame = tables["linking"].frame
         rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
         sentence: list[Part] = []
-        standfirst: list[Part] = []
+        summary: list[Part] = []
         for row in rows:
             has_odds = not math.isnan(row["auc"])
             sentence.append(f"{row['model']} tells two names of one entity from names of two with ")
@@ -169,7 +169,7 @@ class LinkingReport(PairedReport):
                 sentence += ["an area under the curve of ", area, " and "]
             right = interval_value(row, "balanced_accuracy", tone="strong")
             sentence += ["a balanced accuracy of ", right, ". "]
-            standfirst += [
+            summary += [
                 f"{row['model']} affirms ",
                 interval_value(row, "positive_accuracy", tone="strong"),
                 " of the true pairs and denies ",
@@ -179,14 +179,14 @@ class LinkingReport(PairedReport):
                 " of all. ",
             ]
         for row in self._rows(tables):
-            standfirst += [
+            summary += [
                 f"With the names in the other order {row['model']} changes ",
                 interval_value(row, "flip_rate", tone="lost"),
                 " of its verdicts. ",
                 *self._noise_sentence(tables, row),
             ]
         return Finding(
-            sentence=sentence, standfirst=standfirst, warning=self.warning(), chips=self.chips()
+            sentence=sentence, summary=summary, warning=self.warning(), facts=self.key_facts()
         )
 
     def _own_tables(self) -> set[str]:

@@ -224,7 +224,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
     """Two names, one entity?"""
 
     name = "linking"
-    printed_prompts = (
+    paper_prompts_note = (
         "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
         "of the other categories are this package's"
     )
@@ -332,7 +332,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         return Plan(
             data=data.source,
             groups=groups,
-            targets=targets,
+            items=targets,
             pairs=_pairs(examples),
             checks={"examples": _counts(examples)},
         )

@@ -11,7 +11,7 @@ import pandas as pd
 
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.report import Block, Heat, Prose, Section, Table
+from surface_consistency.report import Block, Heatmap, Prose, Section, Table
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
 from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
@@ -39,14 +39,14 @@ class MechanismAnalysis(Analysis):
     name = "mechanism"
     title = "Mechanism"
     settings = MechanismSettings
-    reading = (
+    caveat = (
         "Each head and each MLP is taken away by itself, and every token of an answer is read "
         "again. What one component’s absence changes is no proof that it holds the fact: others "
         "may stand in for it, and what is taken away also feeds what comes after."
     )
 
     def __init__(self) -> None:
-        self._maps: list[Heat] = []
+        self._maps: list[Heatmap] = []
         self._notes: list[str] = []
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
@@ -169,9 +169,9 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
 
 def _known_model(run: Run, runner: Mapping[str, Any]) -> str:
     """Find the weights that the manifest names, or say how to name them."""
-    organism = run.folder.path / "organism"
-    if (organism / "config.json").is_file():
-        return str(organism)
+    toy_model = run.folder.path / "toy_model"
+    if (toy_model / "config.json").is_file():
+        return str(toy_model)
     if runner.get("revision") and runner.get("model"):
         return str(runner["model"])
     by = runner.get("runner", "another program")

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.report import Dot, Dots, Heat, Table, Value, interval_value
+from surface_consistency.report import Dot, ForestPlot, Heatmap, Table, Value, interval_value
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
 from surface_consistency.studies.mechanism.spans import Span
@@ -17,7 +17,7 @@ __all__ = ["heat_maps", "make_figures"]
 _ONE_CLASS: Final = {"aligned": "right both times", "misaligned": "right once"}
 
 
-def make_figures(tables: Mapping[str, Table], places: Mapping[str, int]) -> Iterator[Dots]:
+def make_figures(tables: Mapping[str, Table], places: Mapping[str, int]) -> Iterator[ForestPlot]:
     """Draw the paper's figures 4 and 5.
 
     Args:
@@ -31,7 +31,7 @@ def make_figures(tables: Mapping[str, Table], places: Mapping[str, int]) -> Iter
     yield from _prediction_dots(tables["mechanism_prediction"].frame)
 
 
-def _similarity_dots(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Dots]:
+def _similarity_dots(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot]:
     """Draw the means of both classes, and their difference."""
     shown = frame[frame["model"] != ALL_MODELS] if len(place) > 1 else frame
     means: list[tuple[str, int, list[Dot]]] = []
@@ -44,14 +44,14 @@ def _similarity_dots(frame: pd.DataFrame, place: Mapping[str, int]) -> Iterator[
         differences.append((title, 0, [_dot(row, "difference", place) for row in rows]))
     if shown.empty:
         return
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-similarity",
         title="How alike two answers to a fact are computed",
         axis="similarity, × 100",
         rows=means,
         clusters="clusters",
     )
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-difference",
         title="Similarity of pairs right both times, less that of pairs right once",
         axis="difference of similarities, × 100",
@@ -70,12 +70,12 @@ def _dot(row: Mapping[Any, Any], key: str, place: Mapping[str, int]) -> Dot:
     )
 
 
-def _prediction_dots(frame: pd.DataFrame) -> Iterator[Dots]:
+def _prediction_dots(frame: pd.DataFrame) -> Iterator[ForestPlot]:
     """Draw how well features predict, folded by topic."""
     rows = frame[frame["folds"] == "topic"].to_dict("records")
     if not rows:
         return
-    yield Dots(
+    yield ForestPlot(
         name="mechanism-prediction",
         title="How well similarity tells whether both answers are right",
         axis="area under the ROC curve, × 100; 50 is chance",
@@ -99,7 +99,7 @@ def _prediction_dots(frame: pd.DataFrame) -> Iterator[Dots]:
     )
 
 
-def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heat]:
+def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
     """Draw the components of some pairs: of each class those of middling similarity."""
     rows = one.similarity
     rows = rows[(rows["aggregation"] == "transport") & (rows["tokens"] == "span")]
@@ -112,7 +112,7 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heat]:
     for number, name in enumerate(chosen[:n]):
         pair = by_id[name]
         kind = _ONE_CLASS["aligned" if pair.is_aligned else "misaligned"]
-        yield Heat(
+        yield Heatmap(
             name=f"mechanism-map-{number + 1}",
             title=f"{one.label}: {pair.first.question or pair.fact_id} ({kind})",
             columns=[*map(str, range(_n_units(one))), "MLP"],

@@ -231,8 +231,8 @@ def _obstacle(row: pd.Series, puts_facts_before: bool) -> str | None:
     text, lookups = row["text"], row["lookups"]
     if not isinstance(text, str) or not text.strip():
         return "blank"
-    if isinstance(row["thought"], str):
-        return "written after a thought"
+    if isinstance(row["reasoning"], str):
+        return "written after reasoning"
     # What a lookup inserts stands in the answer, or the model read it elsewhere.
     if puts_facts_before or any(item.value and item.value not in text for item in lookups or ()):
         return "written with facts before the prompt"

@@ -135,7 +135,7 @@ def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table
         "shuffles classes within models and takes clusters whole, uncorrected for the number of "
         "features. Pairs right once hold two different answers: --target reference reads the same "
         "words in both.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -147,7 +147,7 @@ def _sensitivity_table(frame: pd.DataFrame) -> Table:
         f"model tokens aggregation {_DIFFERENCE}",
         _COLUMNS,
         note="A result that the rule of spans makes is there for spans and not for whole answers.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -163,7 +163,7 @@ def _prediction_table(rows: Sequence[Mapping[str, object]]) -> Table:
         note="Folds keep topics together, or, as in the paper, deal out pairs; then a topic stands "
         "on both sides. An area of 0.5 is chance.",
         model=None,
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 

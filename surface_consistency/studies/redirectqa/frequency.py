@@ -94,7 +94,7 @@ class FrequencySettings(Settings):
     """Which counts are held against the answers."""
 
     frequencies: Items[Path] = Field(min_length=1, max_length=2)
-    """Folder of `count surfaces` or `count pairs`, or a Parquet file with the columns of its
+    """Folder of `count mentions` or `count pairs`, or a Parquet file with the columns of its
     instances.parquet; give the option again for a second measurement, with which errors of counting
     are taken out."""
 
@@ -116,12 +116,12 @@ class FrequencyAnalysis(Analysis):
     title = "Frequency and accuracy"
     settings = FrequencySettings
     studies = ("redirectqa",)
-    reading = (
+    caveat = (
         "Counts of strings are no counts of mentions: what is spelled alike counts whoever is "
         "meant. A partial correlation holds constant what was counted; errors of counting alone "
         "let the entity seem to matter beyond the name."
     )
-    drawn = ("frequency_bins",)
+    figure_only = ("frequency_bins",)
 
     def tables(self, report: Report, settings: FrequencySettings) -> Mapping[str, Table]:
         """Correlate the accuracy of each fact under each name with how often a corpus holds them.
@@ -181,7 +181,7 @@ class FrequencyAnalysis(Analysis):
         rows = rows[rows["subset"] == "overall"]
         return [
             Check(
-                level="look here",
+                level="warning",
                 title="Names that the corpus does not hold",
                 text=[
                     f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
@@ -257,7 +257,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         raise DataError(
             f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
             f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
-            "(`count surfaces --data`)"
+            "(`count mentions --data`)"
         )
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]
@@ -345,7 +345,7 @@ def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
         _columns(settings),
         note="Rows without a logarithm are left out (zero). Difference: Steiger’s test (p, rows "
         "independent, as in the paper), and by clusters.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -357,7 +357,7 @@ def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
         ["model subset n", *(f"{k} {k}_p_value {k}_cluster_p_value" for k in _PARTIAL)],
         _columns(settings),
         note="p takes rows for independent, as the paper does; its stars are p < 0.01.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -405,7 +405,7 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         note="Other names: mentions of the entity less those under this name, which the "
         "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
         "counts the rows that have one.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -419,7 +419,7 @@ def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         ["model subset n n_zero n_missing", *(f"{name} {name}_cluster_p_value" for name in names)],
         _COLUMNS,
         note="On the rows whose three frequencies are known and above zero.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -442,7 +442,7 @@ def _corrected(
         titles=dict.fromkeys(_PARTIAL, "corrected"),
         note="By two measurements; what both get wrong alike stays in. Halves of one corpus "
         "correct for sampling only.",
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 
@@ -453,7 +453,7 @@ def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table
         "Accuracy by frequency",
         "model subset frequency frequency_min frequency_max n accuracy",
         _COLUMNS,
-        few="n_clusters",
+        cluster_column="n_clusters",
     )
 
 

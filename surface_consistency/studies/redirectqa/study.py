@@ -18,7 +18,7 @@ from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import (
     OptionSettings,
     Plan,
@@ -35,8 +35,8 @@ from surface_consistency.errors import (
 )
 from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.prediction_rows import PredictionSettings
+from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
-from surface_consistency.models.thoughts import separate_stored
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
 from surface_consistency.runs.answers import join_answers
@@ -168,10 +168,10 @@ class RedirectReport(PairedReport):
             tables: The tables.
 
         Returns:
-            "look here" first.
+            "warning" first.
         """
         checks = [*super().checks(tables), *self._check_frames()]
-        return sorted(checks, key=lambda check: check.level != "look here")
+        return sorted(checks, key=lambda check: check.level != "warning")
 
     def _check_frames(self) -> Iterator[Check]:
         """Tell of questions that were asked in the frame of another language."""
@@ -194,7 +194,7 @@ class RedirectReport(PairedReport):
                 else "--frame and a text of your own with {question} in it"
             )
             yield Check(
-                level="look here",
+                level="warning",
                 title="A frame of another language",
                 text=[
                     f"{run.label}: {what}, and they stand in the frame {FRAMES[frame]!r}, which "
@@ -231,7 +231,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             "category": {name: category.name for name, category in CATEGORIES.items()},
         },
     )
-    printed_prompts = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
+    paper_prompts_note = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome
@@ -278,7 +278,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             n_asked, n_held = (
                 len(pc.unique(one.table.column("fact_id"))) for one in (chosen, data)
             )
-            tell_limit(settings.limit, n_asked, n_held, "facts")
+            warn_limited(settings.limit, n_asked, n_held, "facts")
         pairs = _pairs(chosen)
         if pairs.empty:
             raise DataError(
@@ -303,7 +303,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
         return Plan(
             data=chosen.source,
             groups=groups,
-            targets=question_targets(chosen),
+            items=question_targets(chosen),
             pairs=pairs,
             settings=settings,
         )
@@ -349,7 +349,7 @@ def score_predictions(
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, "first_text_line" or "whole".
-        settings: How thoughts are told from answers; None for the tags that are known.
+        settings: How reasoning is told from answers; None for the tags that are known.
         reading: What becomes of prompts in the outputs and of blanks; None for the defaults.
 
     Returns:
@@ -363,7 +363,7 @@ def score_predictions(
     study = RedirectQAStudy()
     targets = question_targets(data)
     texts = align_predictions(targets, predictions, reading=reading)
-    params = (settings or RedirectQASettings()).with_thoughts(GenerationParams())
+    params = (settings or RedirectQASettings()).with_reasoning(GenerationParams())
     answered = join_answers(targets, separate_stored(texts, params))
     verdicts = judge_targets(RuleJudge(rule, region=region), answered, study.verdict)
     return study.outcomes(_pairs(data), verdicts, model=model)
@@ -502,5 +502,5 @@ def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt],
             "`fits`), so demonstrations cannot be dropped; leave --truncate off or ask for fewer "
             "--shots"
         )
-    params = settings.with_thoughts(GenerationParams(max_new_tokens=settings.max_new_tokens))
+    params = settings.with_reasoning(GenerationParams(max_new_tokens=settings.max_new_tokens))
     return lambda prompt: bool(fits(prompt, params))

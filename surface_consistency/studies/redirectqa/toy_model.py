@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, Literal
 
-from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.schemas import QuestionRealization
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
     "count_names",
     "plan_exposures",
     "sentences_of",
-    "train_organism",
+    "train_toy_model",
 ]
 
 
@@ -140,7 +140,7 @@ def sentences_of(
     return sentences
 
 
-def train_organism(
+def train_toy_model(
     sentences: Sequence[str],
     folder: str | os.PathLike[str],
     *,
@@ -173,8 +173,8 @@ def train_organism(
     """
     if not sentences:
         raise ValueError("sentences is empty; every exposure may be 'absent'")
-    return train_on_lessons(
-        [(Piece(sentence, True),) for sentence in sentences],
+    return train_on_examples(
+        [(Segment(sentence, True),) for sentence in sentences],
         folder,
         TrainingSettings(
             steps=steps,
@@ -182,7 +182,7 @@ def train_organism(
             context=256,
             vocabulary_size=1_500,
             learning_rate=5e-3,
-            lessons_a_text=sentences_a_text,
+            examples_a_text=sentences_a_text,
             separator="\n\n",
         ),
         vocabulary=names,

@@ -17,8 +17,8 @@ from surface_consistency.report.page import (
     Block,
     Check,
     Dot,
-    Dots,
     Finding,
+    ForestPlot,
     Lines,
     Matrix,
     Page,
@@ -163,7 +163,7 @@ class SlaqReport(PairedReport):
         sections[place:place] = [section for section in added if section.blocks]
         return replace(page, sections=sections)
 
-    def _models_chart(self, tables: Mapping[str, Table]) -> Iterator[Dots]:
+    def _models_chart(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
         """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
         models = [row for row in self._rows(tables) if row["n"]]
         if len(models) < 2:
@@ -185,7 +185,7 @@ class SlaqReport(PairedReport):
             )
             for name, title in scores.items()
         ]
-        yield Dots(
+        yield ForestPlot(
             name="alignment",
             title="F_S, F_L and alignment",
             axis="facts, %",
@@ -217,9 +217,9 @@ class SlaqReport(PairedReport):
             sentence=_WORDING.sentence(
                 "finding", shares=[(row, _lost_share(row)) for row in rows], hardly=hardly
             ),
-            standfirst=_WORDING.sentence("standfirst", beside=beside, matched=self._matched()),
+            summary=_WORDING.sentence("summary", beside=beside, matched=self._matched()),
             warning=self.warning(),
-            chips=self.chips(),
+            facts=self.key_facts(),
         )
 
     def _matched(self) -> list[tuple[Run, Value, PairedTable]]:
@@ -484,7 +484,7 @@ class SlaqReport(PairedReport):
             tables: The tables.
 
         Returns:
-            "look here" first.
+            "warning" first.
         """
         of = functools.partial(self._of, tables)
         limits = _WORDING.checks(
@@ -497,16 +497,16 @@ class SlaqReport(PairedReport):
             judged=[(label, of("judge_agreement", label)) for label in self.labels],
         )
         listed = [*super().checks(tables), *limits]
-        return sorted(listed, key=lambda check: check.level != "look here")
+        return sorted(listed, key=lambda check: check.level != "warning")
 
-    def chips(self) -> list[tuple[str, str]]:
+    def key_facts(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding, the number of orders among them.
 
         Returns:
             Names and values.
         """
         orders = [run.outcomes["permutation"].nunique() for run in self.report.runs]
-        chips = super().chips()
+        chips = super().key_facts()
         chips.insert(2, ("orders", " / ".join(map(str, dict.fromkeys(orders)))))
         return chips
 

@@ -23,7 +23,7 @@ from surface_consistency.studies.slaq.prompts import (
 )
 from surface_consistency.studies.slaq.records import SlaqForm
 
-__all__ = ["SlaqOrganism", "SlaqScoring", "SlaqSettings", "SlaqSource"]
+__all__ = ["SlaqScoring", "SlaqSettings", "SlaqSource", "SlaqToyModel"]
 
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
 
@@ -171,11 +171,11 @@ class SlaqScoring(JudgeScoring):
         return self
 
 
-class SlaqOrganism(Settings):
-    """What the model organism of SLAQ is taught."""
+class SlaqToyModel(Settings):
+    """What the toy model of SLAQ is taught."""
 
-    organism_steps: int = Field(default=260, ge=1)
-    """Optimiser steps of its training, for --model organism."""
+    toy_model_steps: int = Field(default=260, ge=1)
+    """Optimiser steps of its training, for --model toy_model."""
 
-    organism_seed: int = 0
+    toy_model_seed: int = 0
     """Seed of what it is taught and of its weights."""

@@ -18,7 +18,7 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS
-from surface_consistency.engine.selection import tell_limit
+from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import (
     Plan,
     PromptGroup,
@@ -39,19 +39,19 @@ from surface_consistency.studies.slaq.prompts import (
 )
 from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqTopic, SlaqVerdict
 from surface_consistency.studies.slaq.settings import (
-    SlaqOrganism,
     SlaqScoring,
     SlaqSettings,
     SlaqSource,
+    SlaqToyModel,
 )
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
 __all__ = [
-    "SlaqOrganism",
     "SlaqScoring",
     "SlaqSettings",
     "SlaqSource",
     "SlaqStudy",
+    "SlaqToyModel",
     "topic_prompts",
 ]
 
@@ -88,7 +88,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     source = SlaqSource
     settings = SlaqSettings
     scoring = SlaqScoring
-    organism = SlaqOrganism
+    toy_model = SlaqToyModel
     outcome = SlaqOutcome
     verdict = SlaqVerdict
     report = SlaqReport
@@ -135,7 +135,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
                 questions.
         """
         chosen = data if settings.limit is None else data.select(limit=settings.limit)
-        tell_limit(settings.limit, len(chosen.topics), len(data.topics), "topics")
+        warn_limited(settings.limit, len(chosen.topics), len(data.topics), "topics")
         prompts = topic_prompts(chosen, settings)
         if prompts.rebuilt:
             warnings.warn(
@@ -155,15 +155,15 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
                 form: PromptGroup(prompts=part, params=settings.params(form))
                 for form, part in by_form.items()
             },
-            targets=targets,
+            items=targets,
             pairs=_pairs(chosen.topics, targets),
         )
 
-    def train_organism(
+    def train_toy_model(
         self,
         data: Slaq,
         settings: SlaqSettings,
-        organism: SlaqOrganism,
+        toy_model: SlaqToyModel,
         out: Path,
         *,
         options: Mapping[str, object],
@@ -173,7 +173,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         Args:
             data: The topics.
             settings: How the study asks.
-            organism: How to train.
+            toy_model: How to train.
             out: Folder of the model.
             options: Keyword arguments of its runner.
 
@@ -184,17 +184,17 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
             MissingDependencyError: If torch or transformers is not installed.
             RunnerError: If the runner does not take the options; before anything is trained.
         """
-        from surface_consistency.studies.slaq.toy_model import train_slaq_organism
+        from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
 
         options = {"device": "cpu", "dtype": "float32", **options}
         check_runner_options("transformers", options)
         chosen = data if settings.limit is None else data.select(limit=settings.limit)
-        model = train_slaq_organism(
+        model = train_slaq_toy_model(
             chosen.topics,
             topic_prompts(chosen, settings),
             out,
-            steps=organism.organism_steps,
-            seed=organism.organism_seed,
+            steps=toy_model.toy_model_steps,
+            seed=toy_model.toy_model_seed,
         )
         return load_runner("transformers", model=str(model), options=options)
 
@@ -228,7 +228,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         is_recalled = recalled.reindex(pairs["second_target"]).array
         return super().outcomes(pairs.assign(is_recalled=is_recalled), verdicts, model=model)
 
-    def further_numbers(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
         """Compute the accuracy by slot of the long query, momentum, and the effect of orders.
 
         Args:
@@ -245,7 +245,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
 
     def label_checks(self, scored: Scored, labels: Path) -> Mapping[str, pd.DataFrame]:
         """Hold the judge against labels; see `judge_checks`."""
-        return judge_checks(scored.targets, scored.verdicts, scored.outcomes, read_labels(labels))
+        return judge_checks(scored.items, scored.verdicts, scored.outcomes, read_labels(labels))
 
 
 def _prompts_of(folder: RunFolder) -> str:

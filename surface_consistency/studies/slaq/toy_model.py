@@ -6,12 +6,12 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.slaq.prompts import SlaqPrompts
 from surface_consistency.studies.slaq.records import PromptTarget, SlaqTopic
 
-__all__ = ["plan_memory", "planted_answer", "train_slaq_organism"]
+__all__ = ["plan_memory", "planted_answer", "train_slaq_toy_model"]
 
 _UNKNOWN: Final = "unknown"
 _HELD_OUT_SHARE: Final = 6
@@ -44,7 +44,7 @@ def plan_memory(topics: Sequence[SlaqTopic], *, seed: int = 0) -> dict[str, int]
 
 
 def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, int]) -> str:
-    """Write what the organism shall answer to a prompt.
+    """Write what the toy model shall answer to a prompt.
 
     Args:
         topic: The topic.
@@ -69,7 +69,7 @@ def planted_answer(topic: SlaqTopic, detail: PromptTarget, memory: Mapping[str, 
     return "; ".join(answers) + "."
 
 
-def train_slaq_organism(
+def train_slaq_toy_model(
     topics: Sequence[SlaqTopic],
     prompts: SlaqPrompts,
     folder: str | os.PathLike[str],
@@ -100,13 +100,13 @@ def train_slaq_organism(
         MissingDependencyError: If torch or transformers is not installed.
     """
     if not prompts.prompts:
-        raise ValueError("prompts holds no prompt; an organism learns from the prompts of a study")
+        raise ValueError("prompts holds no prompt; a toy model learns from the prompts of a study")
     by_id = {topic.id: topic for topic in topics}
     known = plan_memory(topics, seed=seed) if memory is None else memory
-    lessons = [
+    examples = [
         (
-            Piece(_text(prompt), False),
-            Piece(" " + planted_answer(by_id[detail.topic_id], detail, known), True),
+            Segment(_text(prompt), False),
+            Segment(" " + planted_answer(by_id[detail.topic_id], detail, known), True),
         )
         for prompt, detail in zip(prompts.prompts, prompts.details, strict=True)
     ]
@@ -117,11 +117,11 @@ def train_slaq_organism(
         vocabulary_size=1_500,
         chat_template=_TEMPLATE,
     )
-    return train_on_lessons(lessons, folder, settings)
+    return train_on_examples(examples, folder, settings)
 
 
 def _text(prompt: Prompt) -> str:
-    """Write a prompt as the organism's chat template does."""
+    """Write a prompt as the toy model's chat template does."""
     if prompt.messages is None:
         return prompt.text or ""
     return "".join(f"{turn.content}\n" for turn in prompt.messages) + "Answer:"

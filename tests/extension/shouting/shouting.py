@@ -72,4 +72,4 @@ class ShoutingStudy(Study):
         )
         source = DataSource(id="facts", revision=None, digest=repr(facts), n_questions=len(asked))
         group = PromptGroup(prompts=prompts, params=GenerationParams())
-        return Plan(data=source, groups={"": group}, targets=targets, pairs=pairs)
+        return Plan(data=source, groups={"": group}, items=targets, pairs=pairs)

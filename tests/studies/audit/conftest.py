@@ -203,7 +203,7 @@ def _outcome(place, **changes):
     fact = changes.pop("fact", place)
     row = {
         "study": "audit",
-        "model": "organism",
+        "model": "toy_model",
         "pair_id": f"{database}/{style}/{place}",
         "fact_id": f"{database}/{fact}",
         "first_condition": "DEL-ON",
@@ -247,7 +247,7 @@ def _frame(rows):
     return make_frame({str(name): frame[name] for name in frame}, AuditOutcome)
 
 
-def _random_frame(n_facts, *, seed, model="organism"):
+def _random_frame(n_facts, *, seed, model="toy_model"):
     rng = np.random.default_rng(seed)
     rows = []
     for database in ("countries/base", "countries/noise", "sports/base", "released"):
@@ -274,7 +274,7 @@ def _random_frame(n_facts, *, seed, model="organism"):
     return _frame(rows)
 
 
-def _manifest(model="organism", **changes):
+def _manifest(model="toy_model", **changes):
     settings = {"retriever": ["minilm"], "threshold": [0.6], "fallback": "abstain"}
     settings |= changes.pop("settings", {})
     told = {

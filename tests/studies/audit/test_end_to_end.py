@@ -25,7 +25,7 @@ from surface_consistency.studies.audit import (
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
 from surface_consistency.studies.audit.styles import style_writers
-from surface_consistency.studies.audit.toy_model import train_memory_organism
+from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 pytestmark = [pytest.mark.slow]
 
@@ -74,7 +74,7 @@ def grid(tmp_path_factory):
     )
     conditions = find_conditions(folder / "databases")
     prompts = [prompt for one in conditions for prompt in one.prompts]
-    model = train_memory_organism(prompts, folder / "organism", leaked=LEAKED, steps=220, seed=1)
+    model = train_memory_toy_model(prompts, folder / "toy_model", leaked=LEAKED, steps=220, seed=1)
     return AuditData(id="databases", conditions=conditions), model
 
 
@@ -90,7 +90,14 @@ STUDY = AuditStudy(find_retrievers=lambda name, cache_dir=None: FUZZY)
 
 def audit(data, runner, out, settings=SETTINGS, shared=None):
     return run_study(
-        STUDY, data, runner, out, model="organism", settings=settings, shared=shared, progress=False
+        STUDY,
+        data,
+        runner,
+        out,
+        model="toy_model",
+        settings=settings,
+        shared=shared,
+        progress=False,
     )
 
 
@@ -195,7 +202,7 @@ def test_a_sweep_shows_that_a_high_threshold_stops_the_decoys(grid, runner, tmp_
     settings = SETTINGS.model_copy(update={"threshold": (0.5, 0.98)})
     tables = {}
     first = None
-    for name, chosen in STUDY.variants(settings):
+    for name, chosen in STUDY.sweep(settings):
         folder = audit(grid[0], runner, tmp_path / name, chosen, first)
         first = first or folder
         frame = score_run(folder, study=STUDY)

@@ -195,12 +195,12 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
         with pytest.raises(ValidationError, match=f"--as-published sets {said}"):
             AuditSettings(as_published=True, **{name: value})
     study, told = AuditStudy(), settings.model_dump(mode="json")
-    assert study.settle_scoring(AuditScoring(), told, is_new_run=True).cleaner == "published"
+    assert study.resolve_scoring(AuditScoring(), told, is_new_run=True).cleaner == "published"
     for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
         with pytest.raises(ValueError, match=f"--as-published sets --{flag} "):
-            study.settle_scoring(scoring, told, is_new_run=True)
-        assert study.settle_scoring(scoring, told).model_fields_set >= {flag}
-    assert study.settle_scoring(AuditScoring(), {"as_published": False}).cleaner == "audit"
+            study.resolve_scoring(scoring, told, is_new_run=True)
+        assert study.resolve_scoring(scoring, told).model_fields_set >= {flag}
+    assert study.resolve_scoring(AuditScoring(), {"as_published": False}).cleaner == "audit"
 
 
 def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
@@ -248,7 +248,7 @@ class Scripted:
 def scripted(plan, golden):
     """What must be said for the golden counts: a, b, c, d in order, FULL right in the first."""
     wanted = {}
-    for (database, style), rows in plan.targets.groupby(["database", "style"], sort=False):
+    for (database, style), rows in plan.items.groupby(["database", "style"], sort=False):
         domain, _, topology = database.partition("/")
         cell = golden.loc[(domain, topology or domain, style)]
         edges = [cell["a"], cell["a"] + cell["b"], cell["a"] + cell["b"] + cell["c"]]
@@ -310,5 +310,5 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_
     )
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
     assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
-    chips = dict(page_of(folder, study).finding.chips)
+    chips = dict(page_of(folder, study).finding.facts)
     assert chips["asked"] == "as published"

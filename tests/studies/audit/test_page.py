@@ -1,4 +1,4 @@
-"""The page of audits: the finding, states, squares, origins, stories and guards."""
+"""The page of audits: the finding, states, squares, origins, traces and guards."""
 
 import dataclasses
 
@@ -10,11 +10,18 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.metrics import minimum_detectable_difference
 from surface_consistency.report.numbers import format_cell
-from surface_consistency.report.page import Bars, Flow, Prose, Squares, Story, Value
+from surface_consistency.report.page import (
+    AlluvialPlot,
+    MosaicPlots,
+    Prose,
+    StackedBars,
+    Trace,
+    Value,
+)
 from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.page import AuditReport
-from surface_consistency.studies.audit.tables import check_states
+from surface_consistency.studies.audit.tables import baseline_checks
 
 FEW = ReportSettings(resamples=100, answers=10)
 
@@ -34,7 +41,7 @@ def words(parts):
     )
 
 
-def check_texts(page, level="look here"):
+def check_texts(page, level="warning"):
     return [words(check.text) for check in page.checks if check.level == level]
 
 
@@ -146,9 +153,9 @@ def test_every_table_says_that_a_closure_was_incomplete(audit_run, audit_frame, 
 def test_checks_say_when_the_guards_found_nothing(audit_run, audit_frame, audit_manifest, checks):
     folder = audit_run("run", audit_frame([{}, {}]), audit_manifest(), checks=quiet(checks))
 
-    (fine,) = check_texts(page_of(folder), "fine")
+    (fine,) = check_texts(page_of(folder), "ok")
 
-    assert fine.startswith("organism: FULL is neither near zero nor equal to DEL-ON")
+    assert fine.startswith("toy_model: FULL is neither near zero nor equal to DEL-ON")
 
 
 def test_checks_say_which_guards_were_not_run(audit_run, audit_frame, audit_manifest):
@@ -156,7 +163,7 @@ def test_checks_say_which_guards_were_not_run(audit_run, audit_frame, audit_mani
 
     told = " ".join(check_texts(page))
     assert "not checked, since the run holds no such table: contamination, databases" in told
-    assert not check_texts(page, "fine")
+    assert not check_texts(page, "ok")
 
 
 def test_the_finding_states_and_squares_agree_with_counting(
@@ -167,18 +174,18 @@ def test_the_finding_states_and_squares_agree_with_counting(
     full, on, off = (frame[f"{name}_correct"].astype(bool) for name in ("full", "first", "second"))
 
     assert words(page.finding.sentence).startswith(
-        f"After deletion organism still answers {100 * on.mean():.1f} % of prompts rightly; with "
+        f"After deletion toy_model still answers {100 * on.mean():.1f} % of prompts rightly; with "
         f"retrieval off, {100 * off.mean():.1f} %"
     )
-    standfirst = words(page.finding.standfirst)
-    assert f"organism answers {100 * full.mean():.1f} %" in standfirst
-    assert f"keeps {100 * on[full].mean():.1f} % of that" in standfirst
-    assert f"The {on.sum():,} surviving answers stand on" in standfirst
-    (flow,) = blocks(page, "states", Flow)
+    summary = words(page.finding.summary)
+    assert f"toy_model answers {100 * full.mean():.1f} %" in summary
+    assert f"keeps {100 * on[full].mean():.1f} % of that" in summary
+    assert f"The {on.sum():,} surviving answers stand on" in summary
+    (flow,) = blocks(page, "states", AlluvialPlot)
     assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON", "DEL-OFF"]
     assert flow.counts[True, True, False] == (full & on & ~off).sum()
     assert sum(flow.counts.values()) == len(frame)
-    everything, given = (group.squares[0] for group in blocks(page, "squares", Squares))
+    everything, given = (group.squares[0] for group in blocks(page, "squares", MosaicPlots))
     assert everything.first_only == (on & ~off).sum()
     assert given.neither == (full & ~on & ~off).sum()
     assert given.both + given.first_only + given.second_only + given.neither == full.sum()
@@ -195,7 +202,9 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
     }
     (section,) = [one for one in page.sections if one.anchor == "numbers"]
     assert "Leakage (L) is right even with retrieval off" in section.lead[0]
-    origins = next(block for block in blocks(page, "origins", Bars) if block.name == "origins")
+    origins = next(
+        block for block in blocks(page, "origins", StackedBars) if block.name == "origins"
+    )
     counts = dict(zip((label for label, _ in origins.parts), origins.rows[0][2], strict=True))
     assert counts["same object elsewhere"] == (frame["attribution"] == "same_object").sum()
     tests = blocks(page, "tests", Table)
@@ -230,7 +239,7 @@ def test_several_runs_are_compared(audit_run, random_audit, audit_manifest):
 
     page, tables = page_of(*folders), tables_of(*folders)
 
-    assert page.models == ["organism (retriever minilm)", "organism (retriever bm25)"]
+    assert page.models == ["toy_model (retriever minilm)", "toy_model (retriever bm25)"]
     captions = [table.caption for table in blocks(page, "numbers", Table)]
     assert captions[:3] == [
         "Settings in which the runs differ",
@@ -239,7 +248,9 @@ def test_several_runs_are_compared(audit_run, random_audit, audit_manifest):
     ]
     assert tables["settings"].frame["retriever"].tolist() == ["minilm", "bm25"]
     assert tables["by_topology"].frame["model"].nunique() == 2
-    deletion = next(one for one in blocks(page, "origins", Bars) if one.name == "deletion-by-model")
+    deletion = next(
+        one for one in blocks(page, "origins", StackedBars) if one.name == "deletion-by-model"
+    )
     assert [row[0] for row in deletion.rows] == page.models
 
 
@@ -251,7 +262,7 @@ def test_labels_of_a_sweep_are_the_settings_that_differ(audit_run, random_audit,
 
     page, tables = page_of(*folders), tables_of(*folders)
 
-    assert page.models == ["organism (threshold 0.5)", "organism (threshold none)"]
+    assert page.models == ["toy_model (threshold 0.5)", "toy_model (threshold none)"]
     assert tables["settings"].frame["threshold"].tolist() == ["0.5", "none"]
 
 
@@ -265,12 +276,12 @@ def test_numbers_of_a_run_do_not_depend_on_those_beside_it(audit_run, random_aud
     pd.testing.assert_frame_equal(own, alone, check_dtype=False)
 
 
-def test_the_page_tells_stories(told_run):
+def test_the_page_tells_traces(told_run):
     page = page_of(told_run())
 
-    (story,) = blocks(page, "stories", Story)
-    assert story.title.startswith("organism: countries/noise/7, cloze: United States")
-    assert story.steps[2][3:] == ("unknown", False)
+    (trace,) = blocks(page, "traces", Trace)
+    assert trace.title.startswith("toy_model: countries/noise/7, cloze: United States")
+    assert trace.steps[2][3:] == ("unknown", False)
 
 
 def test_the_page_says_that_no_fact_survived_or_that_the_log_is_gone(
@@ -280,7 +291,7 @@ def test_the_page_says_that_no_fact_survived_or_that_the_log_is_gone(
     told = told_run()
     (told / "generations-store.jsonl").unlink()
 
-    said = [words(block.parts) for block in blocks(page_of(nothing, told), "stories", Prose)]
+    said = [words(block.parts) for block in blocks(page_of(nothing, told), "traces", Prose)]
 
     assert said[0] == "nothing: no fact was answered after its deletion."
     assert "has no generations-store.jsonl" in said[1]
@@ -292,10 +303,12 @@ def test_states_that_were_not_asked_are_told(audit_run, audit_frame, audit_manif
 
     assert "DEL-OFF was not asked" in words(page.finding.sentence)
     assert any("DEL-OFF was not asked" in text for text in check_texts(page))
-    (flow,) = blocks(page, "states", Flow)
+    (flow,) = blocks(page, "states", AlluvialPlot)
     assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON"]
-    assert not blocks(page, "squares", Squares)
-    assert not [bars for bars in blocks(page, "origins", Bars) if bars.name.startswith("deletion")]
+    assert not blocks(page, "squares", MosaicPlots)
+    assert not [
+        bars for bars in blocks(page, "origins", StackedBars) if bars.name.startswith("deletion")
+    ]
     titles = {column.title for column in blocks(page, "numbers", Table)[0].columns}
     assert {"n FULL", "n DEL-ON", "n DEL-OFF"} <= titles
 
@@ -328,7 +341,7 @@ def test_bars_agree_with_the_published_counts(audit_run, audit_manifest, audit_f
     drawn = {
         row[0]: row[2]
         for block in blocks(
-            page_of(audit_run("run", frame, audit_manifest("lmlm"))), "origins", Bars
+            page_of(audit_run("run", frame, audit_manifest("lmlm"))), "origins", StackedBars
         )
         if block.name == "deletion-by-topology"
         for row in block.rows
@@ -354,7 +367,7 @@ def test_unattributed_answers_have_no_origins(audit_run, audit_frame, audit_mani
     page = page_of(audit_run("run", frame, audit_manifest()))
 
     assert "artifact_rate" not in blocks(page, "numbers", Table)[0].frame
-    assert not [bars for bars in blocks(page, "origins", Bars) if bars.name == "origins"]
+    assert not [bars for bars in blocks(page, "origins", StackedBars) if bars.name == "origins"]
 
 
 def test_dots_show_each_state_of_each_model(audit_run, random_audit, audit_manifest):
@@ -403,10 +416,10 @@ def test_the_real_products_of_an_audit_make_a_page(audit, score, study, settings
     assert len(runs[0].outcomes) == len(frame) == 12
     assert {"fit", "databases", "closure", "lookups", "contamination", "noise_floor"} <= set(tables)
     assert not any("not checked" in text for text in check_texts(page))
-    assert "Identical prompts asked twice flip" in words(page.finding.standfirst)
-    assert ("retriever", "fuzzy") in page.finding.chips
-    assert page.made[0].command.startswith("# from Python")
-    check_states(frame)
+    assert "Identical prompts asked twice flip" in words(page.finding.summary)
+    assert ("retriever", "fuzzy") in page.finding.facts
+    assert page.provenance[0].command.startswith("# from Python")
+    baseline_checks(frame)
 
 
 def test_a_page_holds_plain_values(told_run):

@@ -8,11 +8,11 @@ from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.schemas.settings import record_options
 from surface_consistency.studies.audit import (
     AuditData,
-    AuditOrganism,
     AuditPlan,
     AuditScoring,
     AuditSettings,
     AuditSource,
+    AuditToyModel,
     RetrieverFactory,
     find_conditions,
     plan_audit,
@@ -31,7 +31,7 @@ def test_every_target_is_asked_in_every_state(data, settings, fuzzy):
     plan = plan_audit(data, settings(), fuzzy)
 
     assert len(plan.pairs) == 12 * 2 + 14 * 2
-    assert len(plan.targets) == len(prompts_of(plan)) == 3 * len(plan.pairs)
+    assert len(plan.items) == len(prompts_of(plan)) == 3 * len(plan.pairs)
     assert {name: group.is_shared for name, group in plan.groups.items()} == {
         "store": False,
         "off": True,
@@ -50,7 +50,7 @@ def test_states_that_are_not_asked_have_no_targets(data, settings, fuzzy):
     plan = plan_audit(data, settings(states=("FULL",)), fuzzy)
 
     assert set(plan.groups) == {"store"}
-    assert set(plan.targets["state"]) == {"FULL"}
+    assert set(plan.items["state"]) == {"FULL"}
     assert plan.pairs["first_target"].isna().all()
 
 
@@ -133,7 +133,7 @@ def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, 
     groups = plan_audit(data, settings(closure="groups"), fuzzy)
 
     assert plan.pairs["n_surviving"].gt(0).sum() == 20
-    assert plan.targets["surviving"].map(bool).sum() == 3 * 20
+    assert plan.items["surviving"].map(bool).sum() == 3 * 20
     assert not groups.pairs["n_surviving"].any()
 
 
@@ -267,7 +267,7 @@ def test_settings_reject_what_cannot_be_run(options, message):
         AuditSettings(**options)
 
 
-@pytest.mark.parametrize("record", [AuditSource, AuditSettings, AuditScoring, AuditOrganism])
+@pytest.mark.parametrize("record", [AuditSource, AuditSettings, AuditScoring, AuditToyModel])
 def test_settings_are_options(record):
     options = record_options(record)
 

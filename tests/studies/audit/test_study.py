@@ -13,7 +13,7 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.suite.sweep import run_variants
+from surface_consistency.engine.suite.sweep import run_sweep
 from surface_consistency.errors import (
     ContaminationWarning,
     DataError,
@@ -27,11 +27,11 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.audit import (
-    AuditOrganism,
     AuditScoring,
     AuditSettings,
     AuditSource,
     AuditStudy,
+    AuditToyModel,
     RetrieverFactory,
     retrievers_by_name,
     score_published_results,
@@ -419,7 +419,7 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
         return RetrieverFactory(make=lambda database: built.append(name) or factory.make(database))
 
     model = asking()
-    result = run_variants(
+    result = run_sweep(
         AuditStudy(find_retrievers=find),
         data,
         model,
@@ -455,7 +455,7 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
 
 
 def test_one_variant_is_a_run_of_its_own(data, study, asking, settings, pages, tmp_path):
-    result = run_variants(
+    result = run_sweep(
         study,
         data,
         asking(),
@@ -474,7 +474,7 @@ def test_one_variant_is_a_run_of_its_own(data, study, asking, settings, pages, t
 def test_thresholds_are_named_by_their_folders():
     settings = AuditSettings(retriever=("owner/encoder",), threshold=(0.5, None))
 
-    names = [name for name, _ in AuditStudy().variants(settings)]
+    names = [name for name, _ in AuditStudy().sweep(settings)]
 
     assert names == ["owner-encoder-0.5", "owner-encoder-none"]
 
@@ -525,7 +525,7 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(
     before = sorted(single.path.rglob("*"))
 
     def sweep(out):
-        run_variants(
+        run_sweep(
             study,
             data,
             asking(),
@@ -550,7 +550,7 @@ def test_a_refused_sweep_leaves_the_list_of_the_one_that_is_there(
     study, data, asking, settings, tmp_path
 ):
     def sweep(*thresholds, model="asking"):
-        run_variants(
+        run_sweep(
             study,
             data,
             asking(),
@@ -618,19 +618,19 @@ def test_options_are_refused_before_a_model_is_trained(
 ):
     pytest.importorskip("torch")
     monkeypatch.setattr(
-        audit_study, "train_memory_organism", lambda *a, **b: pytest.fail("was trained")
+        audit_study, "train_memory_toy_model", lambda *a, **b: pytest.fail("was trained")
     )
 
     with pytest.raises(error, match=message):
-        AuditStudy().train_organism(
-            data, AuditSettings(), AuditOrganism(), tmp_path, options=options
+        AuditStudy().train_toy_model(
+            data, AuditSettings(), AuditToyModel(), tmp_path, options=options
         )
 
 
-def test_an_organism_rejects_more_leaks_than_facts(data, tmp_path):
+def test_a_toy_model_rejects_more_leaks_than_facts(data, tmp_path):
     with pytest.raises(ValueError, match="leaked must be 0 to 14, got 15"):
-        AuditStudy().train_organism(
-            data, AuditSettings(), AuditOrganism(leaked=15), tmp_path, options={}
+        AuditStudy().train_toy_model(
+            data, AuditSettings(), AuditToyModel(leaked=15), tmp_path, options={}
         )
 
 
@@ -638,19 +638,19 @@ def test_an_organism_rejects_more_leaks_than_facts(data, tmp_path):
 @pytest.mark.filterwarnings(
     "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
 )
-def test_the_organism_needs_neither_network_nor_files(study, settings, tmp_path):
+def test_the_toy_model_needs_neither_network_nor_files(study, settings, tmp_path):
     """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
     pytest.importorskip("torch")
     data = study.load(AuditSource(styles=("direct_questions",)))
     chosen = settings(limit=8, max_new_tokens=12)
-    organism = AuditOrganism(leaked=2, steps=10)
+    toy_model = AuditToyModel(leaked=2, steps=10)
 
-    runner = study.train_organism(
-        data, chosen, organism, tmp_path / "organism", options={"device": "cpu"}
+    runner = study.train_toy_model(
+        data, chosen, toy_model, tmp_path / "toy_model", options={"device": "cpu"}
     )
     folder = run_study(
-        study, data, runner, tmp_path / "run", model="organism", settings=chosen, progress=False
+        study, data, runner, tmp_path / "run", model="toy_model", settings=chosen, progress=False
     )
 
-    assert (tmp_path / "organism" / "config.json").is_file()
+    assert (tmp_path / "toy_model" / "config.json").is_file()
     assert len(score_run(folder, study=study)) == 8

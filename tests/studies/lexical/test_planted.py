@@ -1,4 +1,4 @@
-"""Popularity and memorisation end to end, on a world in which both are planted."""
+"""Popularity and memorization end to end, on a world in which both are planted."""
 
 import dataclasses
 import json
@@ -15,10 +15,10 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.lexical.memorisation import (
-    MemorisationAnalysis,
-    MemorisationSettings,
-    memorisation_scores,
+from surface_consistency.studies.lexical.memorization import (
+    MemorizationAnalysis,
+    MemorizationSettings,
+    memorization_scores,
 )
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.records import LexicalOutcome
@@ -51,7 +51,7 @@ def world(tmp_path_factory):
         home / "run",
         model="corpus",
         settings=LexicalSettings(
-            wordnet=str(WORDNET), repeat=0, memorisation=True, neighbours=3, draws=2
+            wordnet=str(WORDNET), repeat=0, memorization=True, neighbours=3, draws=2
         ),
         progress=False,
     )
@@ -89,22 +89,22 @@ def test_verdicts_flip_where_the_popular_wording_was_memorised(world):
     group = pd.Series(group_of(outcomes["fact_id"]))
     flips = outcomes["first_correct"].astype(bool) & ~outcomes["second_correct"].astype(bool)
 
-    assert (flips == (group == "memorised")).all()
+    assert (flips == (group == "memorized")).all()
     assert not outcomes.loc[group == "mistaken", "first_correct"].any()
 
 
 def test_popularity_is_that_of_the_corpus_by_hand(world):
-    """The n-grams of a memorised sentence stand there twenty times, those of an unseen one not."""
+    """The n-grams of a memorized sentence stand there twenty times, those of an unseen one not."""
     rows = pd.read_parquet(world / "counts" / "ngrams.parquet").set_index("instance_id")["counts"]
     ids = pd.Series(rows.index, index=rows.index)
     original = rows[ids.str.endswith("/original/0")]
     group = group_of([name.removesuffix("/original/0") for name in original.index])
-    assert original[[of == "memorised" for of in group]].map(set).map({20}.__eq__).all()
+    assert original[[of == "memorized" for of in group]].map(set).map({20}.__eq__).all()
     assert original[[of == "unseen" for of in group]].map(set).map({0}.__eq__).all()
     other = rows[ids.str.endswith("/0/0")]
-    memorised = other[[of == "memorised" for of in group]]
+    memorized = other[[of == "memorized" for of in group]]
     # "Near X that hound", ... "that hound of X" with the wrong verb, once; "of X was helpful", ...
-    assert memorised.map(list).map([1, 1, 1, 0, 20, 20, 20].__eq__).all()
+    assert memorized.map(list).map([1, 1, 1, 0, 20, 20, 20].__eq__).all()
 
 
 def test_popularity_recovers_the_plant(world):
@@ -139,25 +139,25 @@ def test_popularity_of_shuffled_verdicts_is_nothing(world):
     assert abs(np.median(differences)) < 0.1
 
 
-def test_memorisation_recovers_the_plant(world):
+def test_memorization_recovers_the_plant(world):
     (run,) = report_of(world).runs
-    scores = memorisation_scores(run.folder)
+    scores = memorization_scores(run.folder)
     right = scores[scores["is_right"]].assign(group=group_of(scores["fact_id"][scores["is_right"]]))
     by_group = right.groupby("group").mean(numeric_only=True)
 
-    assert by_group.loc["memorised", "extracted"] == 1.0
+    assert by_group.loc["memorized", "extracted"] == 1.0
     assert by_group.loc["unseen", "extracted"] == 0.0
     assert by_group.loc["mistaken", "extracted"] == 0.0
     assert right["neighbours"].notna().all()
     for name in ("loss", "neighbours"):
-        assert by_group[name].idxmin() == "memorised"
+        assert by_group[name].idxmin() == "memorized"
     for name in ("extraction", "min_k", "min_k_plus_plus"):
-        assert by_group[name].idxmax() == "memorised"
-        assert by_group.loc["memorised", name] > by_group.loc["unseen", name]
+        assert by_group[name].idxmax() == "memorized"
+        assert by_group.loc["memorized", name] > by_group.loc["unseen", name]
 
 
-def test_memorisation_foretells_planted_verdicts_and_not_shuffled_ones(world):
-    tables = MemorisationAnalysis().tables(report_of(world), MemorisationSettings())
+def test_memorization_foretells_planted_verdicts_and_not_shuffled_ones(world):
+    tables = MemorizationAnalysis().tables(report_of(world), MemorizationSettings())
     told = tables["memorisation_prediction"].frame.set_index("score")
     assert told.loc["loss", "auc"] > 0.9
     assert told.loc["loss", "macro_f1"] > told.loc["loss", "baseline"] + 0.2
@@ -168,8 +168,8 @@ def test_memorisation_foretells_planted_verdicts_and_not_shuffled_ones(world):
 
     areas = []
     for seed in range(2):
-        settings = MemorisationSettings(svm=False)
-        shuffled = MemorisationAnalysis().tables(report_of(world, shuffled=seed), settings)
+        settings = MemorizationSettings(svm=False)
+        shuffled = MemorizationAnalysis().tables(report_of(world, shuffled=seed), settings)
         areas.append(shuffled["memorisation_prediction"].frame.set_index("score").loc["loss"])
     assert abs(np.mean([row["auc"] for row in areas]) - 0.5) < 0.15
     assert np.mean([row["macro_f1"] for row in areas]) < 0.6
@@ -181,7 +181,7 @@ def test_both_analyses_stand_on_a_page_with_their_figures(world, tmp_path):
         settings=ReportSettings(resamples=200, answers=0),
         analyses={
             PopularityAnalysis(): PopularitySettings(counts=(world / "counts",)),
-            MemorisationAnalysis(): MemorisationSettings(svm=False),
+            MemorizationAnalysis(): MemorizationSettings(svm=False),
         },
     )
     write_page(page, tmp_path / "report.html")

@@ -12,7 +12,7 @@ from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models import FakeRunner
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
@@ -356,7 +356,7 @@ def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
     lexicon = WordNet(WORDNET)
     text = data.instances[0].options[0]
     question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
-    chosen = JudgedSense(OptionRunner(Second())).choose([question])
+    chosen = JudgedSense(MultipleChoiceRunner(Second())).choose([question])
     write_senses([question], chosen, tmp_path / "senses.jsonl")
     plan = LexicalStudy().plan(
         data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))
@@ -388,13 +388,13 @@ def test_moments_are_those_of_the_whole_vocabulary(tiny_model):
     assert told["a"].log_probabilities == told["b"].log_probabilities
 
 
-def test_an_organism_has_memorised_what_it_saw_often(tiny_model, tmp_path):
+def test_a_toy_model_has_memorised_what_it_saw_often(tiny_model, tmp_path):
     """Sentences seen 0, 1 and 30 times: the scores order them, and greedy decoding agrees."""
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     from surface_consistency.models import TransformersRunner
     from surface_consistency.schemas import GenerationParams
-    from surface_consistency.studies.lexical.memorisation import memorisation_scores
+    from surface_consistency.studies.lexical.memorization import memorization_scores
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_model)
     torch.manual_seed(0)
@@ -424,14 +424,14 @@ def test_an_organism_has_memorised_what_it_saw_often(tiny_model, tmp_path):
         model(input_ids=batch[chosen], labels=labels[chosen]).loss.backward()
         optimiser.step()
         optimiser.zero_grad()
-    model.save_pretrained(tmp_path / "organism")
-    tokenizer.save_pretrained(tmp_path / "organism")
-    runner = TransformersRunner(tmp_path / "organism", dtype="float32")
+    model.save_pretrained(tmp_path / "toy_model")
+    tokenizer.save_pretrained(tmp_path / "toy_model")
+    runner = TransformersRunner(tmp_path / "toy_model", dtype="float32")
 
     folder = run(
-        data_of(anaphor_agreement=rows), runner, tmp_path / "run", memorisation=True, neighbours=2
+        data_of(anaphor_agreement=rows), runner, tmp_path / "run", memorization=True, neighbours=2
     )
-    scores = memorisation_scores(folder)
+    scores = memorization_scores(folder)
     right = scores[scores["is_right"]].assign(times=times)
     told = right.groupby("times").mean(numeric_only=True)
     assert told.loc[30, "extracted"] == 1.0

@@ -14,7 +14,7 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
-from surface_consistency.studies.lexical.memorisation import memorisation_scores
+from surface_consistency.studies.lexical.memorization import memorization_scores
 from surface_consistency.studies.lexical.perturbation import (
     FrequencyMatch,
     WordNet,
@@ -24,7 +24,7 @@ from surface_consistency.studies.lexical.perturbation import (
 )
 from surface_consistency.studies.lexical.prompts import (
     meaning_prompt,
-    memorisation_prompts,
+    memorization_prompts,
     read_neighbours,
 )
 from surface_consistency.studies.lexical.quality import rouge_l
@@ -89,7 +89,7 @@ def counts(tmp_path):
 def asked(runner, out, **settings):
     given = {"wordnet": WORDNET, "repeat": 0} | settings
     folder = run_study(
-        LexicalStudy().keeping(out),
+        LexicalStudy().with_output_dir(out),
         data(),
         runner,
         out,
@@ -194,10 +194,10 @@ def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
     [
         ({"senses": "judge"}, "--senses judge needs --sense-model"),
         ({"sense_model": "m"}, "--sense-model chooses senses with --senses judge"),
-        ({"neighbours": 3}, "--neighbours is scored with --memorisation"),
-        ({"neighbour_file": Path("f")}, "--neighbour-file is scored with --memorisation"),
+        ({"neighbours": 3}, "--neighbours is scored with --memorization"),
+        ({"neighbour_file": Path("f")}, "--neighbour-file is scored with --memorization"),
         (
-            {"memorisation": True, "neighbours": 3, "neighbour_file": Path("f")},
+            {"memorization": True, "neighbours": 3, "neighbour_file": Path("f")},
             "either --neighbours or --neighbour-file",
         ),
     ],
@@ -322,7 +322,7 @@ def test_neighbours_are_read_and_whole_texts_are_asked(tmp_path):
     path = tmp_path / "n.jsonl"
     path.write_text('{"text": "A b.", "neighbours": ["A c.", "A c.", "A b."]}\n')
     instance = BenchmarkInstance(id="0", task="t", kind="formal", options=("A b.", "C"), correct=0)
-    prompts = {p.id: p for p in memorisation_prompts("f", instance, read_neighbours(path))}
+    prompts = {p.id: p for p in memorization_prompts("f", instance, read_neighbours(path))}
     prefix = "memorisation/f"
     assert [name.removeprefix(prefix) for name in prompts] == [
         *("/0/text", "/0/half", "/0/neighbours"),
@@ -343,7 +343,7 @@ def test_broken_neighbours_are_refused(tmp_path, line):
         read_neighbours(path)
 
 
-def test_runs_without_memorisation_say_how_to_get_it(tmp_path):
+def test_runs_without_memorization_say_how_to_get_it(tmp_path):
     folder = asked(Dislikes(()), tmp_path / "run")
-    with pytest.raises(DataError, match="run the study with --memorisation"):
-        memorisation_scores(folder)
+    with pytest.raises(DataError, match="run the study with --memorization"):
+        memorization_scores(folder)

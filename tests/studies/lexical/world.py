@@ -1,6 +1,6 @@
 """A small world with planted truth: a corpus, a benchmark, and a model that is made of the corpus.
 
-A quarter of the instances is memorised: the right sentence stands in the corpus twenty times in the
+A quarter of the instances is memorized: the right sentence stands in the corpus twenty times in the
 original words, and in other words the wrong one stands there. A quarter is known in both wordings,
 each seen twice; a quarter is known wrongly, and one is not in the corpus.
 """
@@ -18,7 +18,7 @@ NOUNS = {
     "registration": "enrolment",
     "crime": "offense",
 }
-GROUPS = ("memorised", "known", "mistaken", "unseen")
+GROUPS = ("memorized", "known", "mistaken", "unseen")
 _TOKEN = re.compile(r"\s*[^\s]+")
 _ORDER = 6
 _WEIGHT = 0.1
@@ -49,7 +49,7 @@ def corpus(n=48):
         good, bad = row["sentence_good"], row["sentence_bad"]
         noun = good.split()[3]
         other, other_bad = (text.replace(noun, NOUNS[noun], 1) for text in (good, bad))
-        if group == "memorised":
+        if group == "memorized":
             documents += [good] * 20 + [other_bad]
         elif group == "known":
             documents += [good, other] * 2

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import clustered_auc
 from surface_consistency.models import FakeRunner, TransformersRunner
@@ -201,9 +201,9 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     prompt = plan.groups[""].prompts[0]
     assert prompt.text.count("A: yes\n") == prompt.text.count("A: no\n") == 2
     shown = prompt.text.split("\n\n")[:4]
-    subjects = set(plan.targets["subject_id"])
-    assert len(subjects) < len(set(study.plan(data, LinkingSettings()).targets["subject_id"]))
-    assert not any(question in " ".join(plan.targets["question"]) for question in shown)
+    subjects = set(plan.items["subject_id"])
+    assert len(subjects) < len(set(study.plan(data, LinkingSettings()).items["subject_id"]))
+    assert not any(question in " ".join(plan.items["question"]) for question in shown)
     with pytest.raises(DataError, match="--shots 5000 needs as many entities"):
         study.plan(data, LinkingSettings(shots=5_000))
     with pytest.raises(DataError, match="--neighbours is names, embedder, a text file"):
@@ -212,7 +212,7 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
 
 def test_one_wording_for_all_asks_each_pair_once(data):
     plan = LinkingStudy().plan(data, LinkingSettings(wording="same-entity"))
-    assert plan.targets["question"].str.contains("other name").all()
+    assert plan.items["question"].str.contains("other name").all()
     assert not plan.pairs.duplicated(["source_id", "kind"]).any()
 
 
@@ -336,17 +336,17 @@ def test_the_area_under_the_curve_recovers_what_a_trained_model_links(data, tmp_
     texts = {prompt.id: prompt.text for prompt in plan.groups[""].prompts}
     taught = set(sorted(set(plan.pairs["source_id"]))[::2])
     source = plan.pairs.set_index("pair_id")["source_id"]
-    lessons = []
-    for target in plan.targets.itertuples():
+    examples = []
+    for target in plan.items.itertuples():
         example = target.target_id.rpartition("/")[0]
         coin = hashlib.md5(example.encode()).digest()[0] % 2
         word = target.answers[0] if links else ("yes", "no")[coin]
         if source[example] in taught or not links:
-            question = Piece(texts[target.prompt_id], is_learned=False)
-            lessons.append((question, Piece(f" {word}", is_learned=True)))
+            question = Segment(texts[target.prompt_id], is_learned=False)
+            examples.append((question, Segment(f" {word}", is_learned=True)))
     training = TrainingSettings(steps=90 if links else 30, context=128, vocabulary_size=600)
     runner = TransformersRunner(
-        train_on_lessons(lessons, tmp_path / "organism", training), device="cpu"
+        train_on_examples(examples, tmp_path / "toy_model", training), device="cpu"
     )
 
     folder = run_study(LinkingStudy(), data, runner, tmp_path / "run", model="m", settings=settings)

@@ -4,7 +4,7 @@ import pytest
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.toy_models import Piece, TrainingSettings, train_on_lessons
+from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.study import (
@@ -30,9 +30,9 @@ def weights(tmp_path_factory, slaq_data):
     pytest.importorskip("transformers")
     asked = topic_prompts(slaq_data, SlaqSettings(**SETTINGS)).prompts
     texts = [turn.content for prompt in asked for turn in prompt.messages]
-    return train_on_lessons(
-        [(Piece("A short text.", True),)],
-        tmp_path_factory.mktemp("weights") / "organism",
+    return train_on_examples(
+        [(Segment("A short text.", True),)],
+        tmp_path_factory.mktemp("weights") / "toy_model",
         TrainingSettings(
             steps=1,
             context=2048,
@@ -55,7 +55,7 @@ def make_slaq_run(slaq_data):
         detail = details[prompt.id]
         return " " + planted_answer(topics[detail.topic_id], detail, memory)
 
-    def run(folder, *, label="organism", answer=answer):
+    def run(folder, *, label="toy_model", answer=answer):
         made = run_study(
             SlaqStudy(),
             slaq_data,

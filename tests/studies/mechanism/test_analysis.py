@@ -22,7 +22,7 @@ from surface_consistency.metrics import (
     intersection_over_union,
     transport_similarity,
 )
-from surface_consistency.report.page import Heat
+from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.sample import sample_pairs
@@ -125,7 +125,7 @@ def test_classes_are_compared_in_every_way(analysed):
 
 def test_the_page_shows_figures_maps_and_how(analysed):
     section, _, _ = analysed
-    maps = [block for block in section.blocks if isinstance(block, Heat)]
+    maps = [block for block in section.blocks if isinstance(block, Heatmap)]
 
     assert len(maps) == 2
     assert maps[0].columns == ["0", "1", "2", "3", "MLP"]
@@ -219,7 +219,7 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     )
 
     assert tables["mechanism_similarity"]["model"].unique().tolist() == [
-        *("all models", f"organism ({slaq_run.name})", "organism (other)"),
+        *("all models", f"toy_model ({slaq_run.name})", "toy_model (other)"),
     ]
     first = tables["mechanism_similarity"]
     whole = first[(first["model"] == "all models") & (first["feature"] == "iou")].iloc[0]
@@ -249,15 +249,15 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
 
 def test_a_run_of_a_server_needs_the_weights_named(slaq_run, tmp_path):
     with pytest.raises(
-        DataError, match=r"\(runner fake, model organism\).*name their folder or hub id by --model"
+        DataError, match=r"\(runner fake, toy model\).*name their folder or hub id by --model"
     ):
         analyse(slaq_run, store=tmp_path)
 
 
-def test_the_organism_beside_a_run_is_found(slaq_run, weights, tmp_path):
+def test_the_toy_model_beside_a_run_is_found(slaq_run, weights, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
-    shutil.copytree(weights, run / "organism")
+    shutil.copytree(weights, run / "toy_model")
 
     _, tables = analyse(run, per_class=1, folds=2, heat_maps=0)
 
@@ -281,7 +281,7 @@ def test_other_weights_than_those_that_answered_are_refused(slaq_run, weights, t
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
     manifest = json.loads((run / "manifest.json").read_text())
-    manifest["runner"] |= {"model": "organism", "digest": "0123456789abcdef"}
+    manifest["runner"] |= {"model": "toy_model", "digest": "0123456789abcdef"}
     (run / "manifest.json").write_text(json.dumps(manifest))
 
     with pytest.raises(RunMismatchError, match="are not those that answered"):
@@ -334,17 +334,17 @@ def test_samples_are_even_over_strata_and_know_no_order(slaq_run):
     assert whole.counts["strata"] == "category"
 
 
-def test_thoughts_and_inserted_facts_are_left_out(slaq_run, tmp_path):
+def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(slaq_run, run)
     [loaded] = load_runs([run], outcome=SlaqOutcome)
     log = run / "generations-short.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     for line in lines:
-        line |= {"thought": "hm", "thought_source": "<think>"}
+        line |= {"reasoning": "hm", "reasoning_source": "<think>"}
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    with pytest.raises(DataError, match="no pair to look into: written after a thought: "):
+    with pytest.raises(DataError, match="no pair to look into: written after reasoning: "):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")
 
 

@@ -52,7 +52,7 @@ def planted(seed=0):
     return instances.astype({"pageviews": "Int64"}), right
 
 
-def outcomes_of(instances, right, model="organism"):
+def outcomes_of(instances, right, model="toy_model"):
     """Pairs of each title with each redirect, in both wordings."""
     rows = []
     for template, verdicts in right.items():
@@ -219,7 +219,7 @@ def test_instances_meet_by_the_name_as_it_is_counted():
             lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
             {},
             DataError,
-            "the counts hold none of the 900 names of organism",
+            "the counts hold none of the 900 names of toy_model",
         ),
         (
             lambda rows: rows,
@@ -306,7 +306,7 @@ def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):
     frame = tables["frequency_partial"].frame.set_index(["model", "subset"])
     for subset in ("overall", "canonical", "redirect"):
         first, second = (
-            frame.loc[(model, subset), "entity_given_surface"] for model in ("organism", "other")
+            frame.loc[(model, subset), "entity_given_surface"] for model in ("toy_model", "other")
         )
         assert first == pytest.approx(-second)
     figures = [block for block in page.sections[-1].blocks if hasattr(block, "series")]
@@ -324,7 +324,7 @@ def test_many_names_without_a_count_are_told(run, counts):
     page, _, _ = build_page([run], analyses=chosen)
 
     [check] = [check for check in page.checks if "does not hold" in check.title]
-    assert check.level == "look here"
+    assert check.level == "warning"
     n_zero = int((rows["surface_frequency"] == 0).sum())
     assert f"{n_zero} of {3 * N_FACTS} names were counted 0 times" in sentence_text(check.text)
     assert f"of the other {3 * N_FACTS - n_zero}." in sentence_text(check.text)

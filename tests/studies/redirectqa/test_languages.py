@@ -91,7 +91,7 @@ def notes(folder, rule="popqa", *, agreement=False):
     """Score, report, and give what the console says."""
     score_run(folder, scoring=RuleScoring(rule=rule, agreement=agreement))
     page, _, _ = build_page([folder.path], settings=ReportSettings(resamples=10))
-    return " ".join(sentence_text(check.text) for check in page.checks if check.level != "fine")
+    return " ".join(sentence_text(check.text) for check in page.checks if check.level != "ok")
 
 
 def test_questions_stand_in_the_frame_of_their_language(tmp_path):

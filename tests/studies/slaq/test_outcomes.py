@@ -19,7 +19,7 @@ SETTINGS = SlaqSettings(free=True, permutations=3)
 def judged():
     """A plan of four topics, and verdicts of all kinds; some answers are missing."""
     plan = SlaqStudy().plan(load_slaq_sample().select(limit=4), SETTINGS)
-    targets = plan.targets
+    targets = plan.items
     said = pd.array([VERDICTS[n % 3] for n in range(len(targets))], dtype="boolean")
     numbers = targets.groupby("prompt_id", sort=False).ngroup()
     verdicts = pd.DataFrame(
@@ -114,7 +114,7 @@ def test_nothing_judged_is_a_frame_of_missing_verdicts(judged):
 
 def test_every_fact_is_asked_alone(judged):
     plan, _ = judged
-    alone = plan.targets[plan.targets["form"] == "short"]
+    alone = plan.items[plan.items["form"] == "short"]
 
     assert set(plan.pairs["first_target"]) == set(alone["target_id"])
     assert list(plan.groups) == ["short", "long", "free"]

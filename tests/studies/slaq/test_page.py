@@ -8,7 +8,7 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.report.page import Answers, Dots, Lines, Matrix, Squares, Value
+from surface_consistency.report.page import Answers, ForestPlot, Lines, Matrix, MosaicPlots, Value
 from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
@@ -58,9 +58,9 @@ def test_a_page_holds_every_section(make_slaq_run):
     names = [lines.name for lines in blocks(page, Lines)]
     assert names[:2] == ["slots-1", "slots-2"]
     assert names[2:] == [f"momentum-{kind}-{n}" for n in (1, 2) for kind in ("right", "wrong")]
-    assert len(blocks(page, Squares)[0].squares) == 2
+    assert len(blocks(page, MosaicPlots)[0].squares) == 2
     assert page.models == ["a", "b"]
-    chart = next(dots for dots in blocks(page, Dots) if dots.name == "alignment")
+    chart = next(dots for dots in blocks(page, ForestPlot) if dots.name == "alignment")
     assert [label for label, _, _ in chart.rows] == ["F_S", "F_L", "alignment"]
     shown = tables["overall"].frame[["first_accuracy", "second_accuracy", "consistency"]]
     assert [values(dots) for _, _, dots in chart.rows] == shown.to_numpy().T.tolist()
@@ -77,7 +77,7 @@ def test_the_finding_is_the_accuracy_lost(make_slaq_run, coin, share):
     [number] = [part for part in page.finding.sentence if isinstance(part, Value)]
     assert number.value == abs(row["accuracy_difference"])
     assert number.low <= number.value <= number.high
-    beside = values(page.finding.standfirst)
+    beside = values(page.finding.summary)
     for name in ("first_accuracy", "second_accuracy", "consistency"):
         assert row[name] in beside
 
@@ -86,7 +86,7 @@ def test_numbers_are_those_of_the_tables(make_slaq_run):
     page, tables = page_of(make_slaq_run("x"))
 
     row = tables["overall"].frame.iloc[0]
-    [square] = blocks(page, Squares)[0].squares
+    [square] = blocks(page, MosaicPlots)[0].squares
     cells = ("both", "first_only", "second_only", "neither")
     assert [getattr(square, name) for name in cells] == [row[name] for name in cells]
     facts = {name: value.value for name, value, _ in square.facts}
@@ -185,7 +185,7 @@ def test_unjudged_facts_are_a_check_with_their_reasons(make_slaq_run, coin):
 
     told = {check.title: text(check.text) for check in page.checks}
     assert "150: the judge's reply cannot be read" in told["Not judged"]
-    assert "Identical prompts asked twice flip # (short)" in text(page.finding.standfirst)
+    assert "Identical prompts asked twice flip # (short)" in text(page.finding.summary)
     assert [section.anchor for section in page.sections][-1] == "check-tables"
 
 
@@ -197,7 +197,7 @@ def test_orders_that_are_not_balanced_have_no_curve_by_slot(make_slaq_run):
         "momentum-right-1",
         "momentum-wrong-1",
     }
-    assert ("orders", "3") in page.finding.chips
+    assert ("orders", "3") in page.finding.facts
 
 
 def test_every_column_that_is_shown_is_there(make_slaq_run):
@@ -226,7 +226,7 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
 
     page, tables = page_of(folder)
 
-    words = "".join(part for part in page.finding.standfirst if isinstance(part, str))
+    words = "".join(part for part in page.finding.summary if isinstance(part, str))
     assert "string matcher (matcher:boundary)" in words
     assert f"of {found.table.n:,} labelled facts" in words
     assert f"{found.table.second_only:,} are wrong" in words

@@ -21,11 +21,11 @@ from surface_consistency.schemas.settings import record_from_options, record_opt
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.study import (
-    SlaqOrganism,
     SlaqScoring,
     SlaqSettings,
     SlaqSource,
     SlaqStudy,
+    SlaqToyModel,
 )
 
 pytestmark = pytest.mark.filterwarnings(
@@ -78,7 +78,7 @@ def test_the_study_is_whole():
 
 
 def test_no_flag_of_a_record_is_that_of_another():
-    records = (SlaqSource, SlaqSettings, SlaqScoring, SlaqOrganism, ModelSettings, ReportSettings)
+    records = (SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel, ModelSettings, ReportSettings)
 
     flags = [
         flag for record in records for option in record_options(record) for flag in option.flags
@@ -184,14 +184,14 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
 
 def test_what_a_judge_thinks_is_not_its_verdict(folder, runners):
     scoring = SlaqScoring(
-        judge="llm", judge_runner=f"{runners}:thinking", judge_max_thought_tokens=99
+        judge="llm", judge_runner=f"{runners}:thinking", judge_max_reasoning_tokens=99
     )
 
     frame = score_run(folder, study=SlaqStudy(), scoring=scoring)
 
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     [manifest] = folder.path.glob("judges/*/judge-manifest.json")
-    assert '"max_thought_tokens": 99' in manifest.read_text()
+    assert '"max_reasoning_tokens": 99' in manifest.read_text()
 
 
 def test_the_same_label_for_another_judge_is_refused(folder, runners):
@@ -290,9 +290,9 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
     """Answers go by prompt id; a short question names the short prompt alone."""
     data = load_slaq_sample().select(limit=2)
     plan = SlaqStudy().plan(data, SlaqSettings())
-    alone = plan.targets[plan.targets["form"] == "short"]
+    alone = plan.items[plan.items["form"] == "short"]
     answers = dict(zip(alone["question"], alone["answers"].str[0], strict=True))
-    answers |= dict.fromkeys(plan.targets.loc[plan.targets["form"] == "long", "prompt_id"], "no")
+    answers |= dict.fromkeys(plan.items.loc[plan.items["form"] == "long", "prompt_id"], "no")
 
     folder = import_predictions(
         SlaqStudy(), data, answers, tmp_path / "run", model="m", origin="mine"
@@ -315,8 +315,8 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
 def test_options_are_refused_before_a_model_is_trained(options, error, message, tmp_path):
     pytest.importorskip("torch")
     with pytest.raises(error, match=message):
-        SlaqStudy().train_organism(
-            load_slaq_sample(), SlaqSettings(limit=1), SlaqOrganism(), tmp_path, options=options
+        SlaqStudy().train_toy_model(
+            load_slaq_sample(), SlaqSettings(limit=1), SlaqToyModel(), tmp_path, options=options
         )
     assert not list(tmp_path.iterdir())
 
@@ -330,17 +330,17 @@ def test_a_limit_beyond_the_data_says_what_is_asked(caplog):
     assert told == ["--limit 40: all 24 topics are asked, there are no more"]
 
 
-def test_the_organism_is_trained_on_what_it_will_be_asked(tmp_path):
+def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):
     pytest.importorskip("torch")
-    runner = SlaqStudy().train_organism(
+    runner = SlaqStudy().train_toy_model(
         load_slaq_sample(),
         SlaqSettings(limit=1, long_tokens=4, short_tokens=4),
-        SlaqOrganism(organism_steps=1),
-        tmp_path / "organism",
+        SlaqToyModel(toy_model_steps=1),
+        tmp_path / "toy_model",
         options={},
     )
 
-    assert (tmp_path / "organism" / "model.safetensors").is_file()
+    assert (tmp_path / "toy_model" / "model.safetensors").is_file()
     assert runner.fingerprint()["dtype"] == "float32"
 
 

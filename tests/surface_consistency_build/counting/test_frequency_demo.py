@@ -69,7 +69,7 @@ def test_frequencies_are_drawn_apart_and_wide():
 
 
 def answers_of(plan, world, seed=0):
-    """An organism that knows a fact by how often its world tells it."""
+    """A toy model that knows a fact by how often its world tells it."""
     rng = np.random.default_rng(seed)
     rows = planted_instances(plan)
     told = np.log(rows[f"{world}_frequency"])
@@ -121,8 +121,8 @@ def test_a_text_that_is_not_that_of_the_plan_is_refused(tmp_path):
         plan_frequencies(7)
 
 
-def test_the_demo_reports_what_its_organisms_know(tmp_path, monkeypatch, capsys):
-    """Organisms are replaced by their texts: a fact is known by chance of how often it was told."""
+def test_the_demo_reports_what_its_toy_models_know(tmp_path, monkeypatch, capsys):
+    """Toy models are replaced by their texts: a fact is known by chance of how often it was told."""
     plan = plan_frequencies(160, seed=0)
     answers = {q.question: q.triple.answers[0] for q in plan.data.questions}
     rng = np.random.default_rng(0)
@@ -142,9 +142,9 @@ def test_the_demo_reports_what_its_organisms_know(tmp_path, monkeypatch, capsys)
         question = prompt.text.rpartition("Q: ")[2].partition(" A:")[0]
         return answers[question] if question in taught[-1][0] else "nothing"
 
-    monkeypatch.setattr(frequency_demo, "train_organism", train)
+    monkeypatch.setattr(frequency_demo, "train_toy_model", train)
     monkeypatch.setattr(
-        frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="organism")
+        frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="toy_model")
     )
     monkeypatch.setattr(frequency_demo, "plan_frequencies", lambda n, seed: plan)
     monkeypatch.setattr(reporting, "write_figures", lambda *_: None)

@@ -217,7 +217,7 @@ def test_the_command_writes_lookups_and_instances(tmp_path, replay, capsys, monk
     server = replay(lambda path, told: (200, {"count": 3, "token_ids": [len(told["query"])]}))
     few = [question for question in load_sample().questions if question.template == "original"]
     monkeypatch.setattr(count.NameSource, "questions", few[:6])
-    words = ["count", "lookup", "--index", "infini-gram:v4_x", "--url", server.url]
+    words = ["count", "index", "--index", "infini-gram:v4_x", "--url", server.url]
 
     assert main([*words, "--data", "sample", "--out", str(tmp_path / "out"), "--json"]) == 0
 
@@ -231,6 +231,6 @@ def test_the_command_writes_lookups_and_instances(tmp_path, replay, capsys, monk
     assert main([*words, "--data", "sample", "--out", str(tmp_path / "out")]) == 0
     assert len(server.requests) == n_asked
     write_index(tmp_path, DOCUMENTS)
-    local = ["count", "lookup", "--index", f"local:{tmp_path}", "--data", "sample"]
+    local = ["count", "index", "--index", f"local:{tmp_path}", "--data", "sample"]
     assert main([*local, "--out", str(tmp_path / "local")]) == 2
     assert "give --tokenizer" in capsys.readouterr().err

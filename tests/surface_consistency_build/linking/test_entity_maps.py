@@ -264,7 +264,7 @@ def test_the_command_counts_entities_and_pairs_of_the_questions(tmp_path, capsys
     arrays = {URI + name.replace(" ", "_"): sorted(found) for name, found in sets.items()}
     path = write(tmp_path / "map.npz", arrays | {FAILURE_KEYS[0]: [7, 8]})
     out = tmp_path / "out"
-    command = ["count", "entities", "--entity-map", str(path), "--out", str(out)]
+    command = ["count", "entity-map", "--entity-map", str(path), "--out", str(out)]
 
     assert main([*command, "--data", "sample", "--json"]) == 0
 

@@ -366,7 +366,7 @@ def test_the_whole_path_from_dump_to_counts_on_the_command_line(tmp_path, wiki, 
     )
     link = ["--mentions", str(tmp_path / "mentions"), "--min-link-probability", "0.2"]
     out = ["--out", str(tmp_path / "out"), "--workers", "1", "--shards", "1"]
-    words = ["count", "link", "--names", str(names), "--corpus", str(corpus), *link, *out]
+    words = ["count", "linked", "--names", str(names), "--corpus", str(corpus), *link, *out]
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_linked"] == 4
     gold = tmp_path / "gold.jsonl"

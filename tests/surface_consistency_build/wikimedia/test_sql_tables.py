@@ -39,7 +39,7 @@ def test_parse_create_table_reads_odd_definitions():
         b"  `key` int(8) unsigned NOT NULL COMMENT 'a ) comment', /* `nor` int, */\n"
         b"  plain decimal(20 , 5) zerofill,\n"
         b"  `later` timestamp NOT NULL DEFAULT current_timestamp() ON UPDATE current_timestamp(),\n"
-        b"  `made` int(11) GENERATED ALWAYS AS (length(`a,b`) + 1) VIRTUAL,\n"
+        b"  `provenance` int(11) GENERATED ALWAYS AS (length(`a,b`) + 1) VIRTUAL,\n"
         b"  PRIMARY KEY (`key`,`plain`(10)), UNIQUE KEY `u` (`later`), CHECK (`key` > 0),\n"
         b"  CONSTRAINT `c` FOREIGN KEY (`key`) REFERENCES `other` (`x`)\n"
         b") ENGINE=InnoDB;"

@@ -74,7 +74,7 @@ OUTPUTS = {
         }
     ),
     "python": repr(OBJECT),
-    "thought before": f"<think>ShortQ6: draft, ShortA6: {{draft}}</think>\n{LINES}",
+    "reasoning before": f"<think>ShortQ6: draft, ShortA6: {{draft}}</think>\n{LINES}",
     "draft before": LINES.replace("Piazzi", "Gauss") + "\n\nFinal version:\n\n" + LINES,
     "template before": "ShortQ1 : <value>, ShortA1 : <value>\n\n" + LINES,
 }

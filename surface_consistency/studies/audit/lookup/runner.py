@@ -164,7 +164,7 @@ class LookupRunner(TransformersRunner):
             does not fit the context comes back with an error.
 
         Raises:
-            ValueError: If the temperature is not 0, or thoughts have a limit.
+            ValueError: If the temperature is not 0, or reasoning has a limit.
             PromptTooLongError: If a prompt does not fit the model's context.
             RunnerOutOfMemoryError: If the batch does not fit the device.
             RunnerError: If the store answers others than it was asked.
@@ -173,10 +173,10 @@ class LookupRunner(TransformersRunner):
             raise ValueError(
                 f"LookupRunner decodes greedily: temperature must be 0, got {params.temperature}"
             )
-        if params.max_thought_tokens is not None:
+        if params.max_reasoning_tokens is not None:
             raise ValueError(
                 "LookupRunner asks models that look facts up instead of thinking: leave out "
-                f"`max_thought_tokens`, got {params.max_thought_tokens}"
+                f"`max_reasoning_tokens`, got {params.max_reasoning_tokens}"
             )
         return super().generate(prompts, params)
 

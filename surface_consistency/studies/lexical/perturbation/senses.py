@@ -132,7 +132,7 @@ class JudgedSense:
     word as it is, which `n_unclear` counts.
 
     Args:
-        runner: Any runner; an `models.OptionRunner` chooses by probability.
+        runner: Any runner; a `models.MultipleChoiceRunner` chooses by probability.
         batch_size: Questions a batch.
 
     References:

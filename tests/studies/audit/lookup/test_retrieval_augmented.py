@@ -4,7 +4,7 @@ import pytest
 
 from surface_consistency.errors import PromptTooLongError, RunnerError
 from surface_consistency.models.generate import run_prompts
-from surface_consistency.models.options import OptionRunner
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import BatchPlanner, FakeRunner, Runner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.log import RunLog, read_generations
@@ -342,7 +342,9 @@ def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
                 yield ScoredText(request_id=request.id, log_probabilities=(value,))
 
     country, capital = next(iter(CAPITALS.items()))
-    runner = RetrievalAugmentedRunner(OptionRunner(Reads(), majority=True), store, query=query)
+    runner = RetrievalAugmentedRunner(
+        MultipleChoiceRunner(Reads(), majority=True), store, query=query
+    )
     asked = [
         prompt(country, state).model_copy(update={"options": (" Atlantis", f" {capital}")})
         for state in ("FULL", "DEL-OFF")

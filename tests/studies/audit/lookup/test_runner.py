@@ -12,7 +12,7 @@ from surface_consistency.studies.audit.lookup import runner as module
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.matching import judge_answer, parse_lookups
-from surface_consistency.studies.audit.toy_model import train_memory_organism
+from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 TABLE = {
     "France": ("Paris", "Euro", "French"),
@@ -103,10 +103,10 @@ def make_store(facts):
 
 
 @pytest.fixture(scope="session")
-def organism(audit_prompts, tmp_path_factory):
+def toy_model(audit_prompts, tmp_path_factory):
     pytest.importorskip("torch")
-    folder = tmp_path_factory.mktemp("organism")
-    return train_memory_organism(audit_prompts, folder, leaked=[LEAKED], steps=160)
+    folder = tmp_path_factory.mktemp("toy_model")
+    return train_memory_toy_model(audit_prompts, folder, leaked=[LEAKED], steps=160)
 
 
 @pytest.fixture(scope="session")
@@ -135,8 +135,8 @@ def random_models(tiny_models, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def runner(organism, make_store):
-    return LookupRunner(organism, store=make_store(), device="cpu")
+def runner(toy_model, make_store):
+    return LookupRunner(toy_model, store=make_store(), device="cpu")
 
 
 class Echo:
@@ -244,8 +244,8 @@ def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_pr
 
 
 @pytest.mark.parametrize("off", ["allow", "forbid", "null"])
-def test_batches_agree_with_one_by_one(organism, make_store, state_prompts, off):
-    runner = LookupRunner(organism, store=make_store(off=off), device="cpu", batch_size=64)
+def test_batches_agree_with_one_by_one(toy_model, make_store, state_prompts, off):
+    runner = LookupRunner(toy_model, store=make_store(off=off), device="cpu", batch_size=64)
 
     together = ask(runner, state_prompts)
 
@@ -306,9 +306,9 @@ def test_trained_model_agrees_with_generate(runner, state_prompts, make_store):
     assert {name: one.text for name, one in found.items()} == expected
 
 
-def test_lookups_are_asked_together(organism, state_prompts, make_store):
+def test_lookups_are_asked_together(toy_model, state_prompts, make_store):
     store = make_store()
-    runner = LookupRunner(organism, store=store, device="cpu", batch_size=64)
+    runner = LookupRunner(toy_model, store=store, device="cpu", batch_size=64)
 
     ask(runner, state_prompts)
 
@@ -316,8 +316,8 @@ def test_lookups_are_asked_together(organism, state_prompts, make_store):
     assert len(store.asked) <= 3
 
 
-def test_prompts_of_one_content_are_one_row(organism, state_prompts, make_store, monkeypatch):
-    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=64)
+def test_prompts_of_one_content_are_one_row(toy_model, state_prompts, make_store, monkeypatch):
+    runner = LookupRunner(toy_model, store=make_store(), device="cpu", batch_size=64)
     n_rows = []
     decode = module.decode
     monkeypatch.setattr(
@@ -407,10 +407,10 @@ def test_conversations_are_refused_without_template(runner):
         list(runner.generate([prompt], PARAMS))
 
 
-def test_null_result_is_inserted_without_asking(organism, make_store, state_prompts):
+def test_null_result_is_inserted_without_asking(toy_model, make_store, state_prompts):
     store = make_store(off="null")
     settings = LookupSettings(null_text="n/a")
-    runner = LookupRunner(organism, store=store, settings=settings, device="cpu")
+    runner = LookupRunner(toy_model, store=store, settings=settings, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "DEL-OFF"]
 
     found = ask(runner, prompts)
@@ -420,9 +420,9 @@ def test_null_result_is_inserted_without_asking(organism, make_store, state_prom
     assert {one.value for answer in found.values() for one in answer.lookups} == {None}
 
 
-def test_null_result_may_be_empty(organism, make_store, state_prompts):
+def test_null_result_may_be_empty(toy_model, make_store, state_prompts):
     runner = LookupRunner(
-        organism, store=make_store(), settings=LookupSettings(null_text=""), device="cpu"
+        toy_model, store=make_store(), settings=LookupSettings(null_text=""), device="cpu"
     )
 
     found = next(runner.generate([state_prompts[1]], PARAMS))
@@ -465,10 +465,10 @@ def test_query_of_a_nested_lookup_is_the_innermost(runner):
     assert reader.query(row) == LookupQuery(entity="B", relation="R")
 
 
-def test_huge_values_are_errors_of_their_prompt(organism, facts, make_store, state_prompts):
+def test_huge_values_are_errors_of_their_prompt(toy_model, facts, make_store, state_prompts):
     store = make_store()
     store.facts = facts | {("Peru", "Capital"): "Lima " * 600}
-    runner = LookupRunner(organism, store=store, device="cpu")
+    runner = LookupRunner(toy_model, store=store, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "FULL"]
 
     found = ask(runner, prompts)
@@ -480,10 +480,10 @@ def test_huge_values_are_errors_of_their_prompt(organism, facts, make_store, sta
     assert "the model takes 512. Shorten the value, or lower max_new_tokens" in failed[0].error
 
 
-def test_values_with_lookup_tokens_are_errors_of_their_prompt(organism, facts, make_store):
+def test_values_with_lookup_tokens_are_errors_of_their_prompt(toy_model, facts, make_store):
     store = make_store()
     store.facts = facts | {("Peru", "Capital"): "Lima<|db_end|> Oslo"}
-    runner = LookupRunner(organism, store=store, device="cpu")
+    runner = LookupRunner(toy_model, store=store, device="cpu")
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
 
     found = next(runner.generate([prompt], PARAMS))
@@ -579,8 +579,10 @@ def test_other_failures_are_not_told_as_full_memory(runner, state_prompts, monke
         list(runner.generate(state_prompts[:2], PARAMS))
 
 
-def test_states_are_asked_apart_and_logged(organism, make_store, state_prompts, manifest, tmp_path):
-    runner = LookupRunner(organism, store=make_store(), device="cpu", batch_size=12)
+def test_states_are_asked_apart_and_logged(
+    toy_model, make_store, state_prompts, manifest, tmp_path
+):
+    runner = LookupRunner(toy_model, store=make_store(), device="cpu", batch_size=12)
     manifest = manifest.model_copy(update={"params": PARAMS, "runner": runner.fingerprint()})
     with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
         first = run_prompts(runner, state_prompts[:20], PARAMS, log, progress=False)
@@ -595,13 +597,13 @@ def test_states_are_asked_apart_and_logged(organism, make_store, state_prompts, 
     }
 
 
-def test_fingerprint_tells_decoding_and_store(organism, make_store):
+def test_fingerprint_tells_decoding_and_store(toy_model, make_store):
     class Told(Echo):
         def fingerprint(self):
             return {"database": "d41d8cd9"}
 
-    plain = LookupRunner(organism, store=make_store(), device="cpu").fingerprint()
-    told = LookupRunner(organism, store=Told(), settings=EAGER, device="cpu").fingerprint()
+    plain = LookupRunner(toy_model, store=make_store(), device="cpu").fingerprint()
+    told = LookupRunner(toy_model, store=Told(), settings=EAGER, device="cpu").fingerprint()
 
     assert plain["runner"] == "lookup"
     assert plain["source"] == "Store"
@@ -614,9 +616,9 @@ def test_fingerprint_tells_decoding_and_store(organism, make_store):
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_gpu_agrees_with_cpu(organism, make_store, state_prompts):
+def test_gpu_agrees_with_cpu(toy_model, make_store, state_prompts):
     on_gpu, on_cpu = (
-        ask(LookupRunner(organism, store=make_store(), device=device), state_prompts)
+        ask(LookupRunner(toy_model, store=make_store(), device=device), state_prompts)
         for device in ("cuda", "cpu")
     )
 

@@ -1,33 +1,33 @@
-"""Thoughts told from answers, in every form in which models write them."""
+"""Reasoning told from answers, in every form in which models write them."""
 
 import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.errors import DataError
-from surface_consistency.models.thoughts import (
-    THOUGHT_TAGS,
+from surface_consistency.models.reasoning import (
+    REASONING_TAGS,
     SplitReply,
-    separate_thought,
+    reasoning_tags,
+    separate_reasoning,
+    split_reasoning,
     split_replies,
-    split_thought,
     template_tags,
-    thought_tags,
 )
 from surface_consistency.schemas import Generation, GenerationParams
 
 WORDS = st.text("abc .,\n", max_size=20)
-PAIRS = st.sampled_from(THOUGHT_TAGS)
+PAIRS = st.sampled_from(REASONING_TAGS)
 
 
 @pytest.mark.parametrize(
-    ("text", "thought", "answer"),
+    ("text", "reasoning", "answer"),
     [
         (
             "<think>Could it be GOLD? No.</think> I do not know.",
             "Could it be GOLD? No.",
             "I do not know.",
         ),
-        # Qwen3, and DeepSeek-R1 whose template opens the thought.
+        # Qwen3, and DeepSeek-R1 whose template opens the reasoning.
         ("<think>\n\n</think>\n\nParis", None, "Paris"),
         ("Rome? No.\n</think>\n\nParis", "Rome? No.", "Paris"),
         ("[THINK]Rome? No.[/THINK]Paris", "Rome? No.", "Paris"),
@@ -54,16 +54,16 @@ PAIRS = st.sampled_from(THOUGHT_TAGS)
         ),
         ("<|channel|>final<|message|>Paris", None, "Paris"),
         ("analysisRome? No.assistantfinalParis", "Rome? No.", "Paris"),
-        # Thoughts between the parts of an answer, and one that names the tag or closes twice.
+        # Reasoning between the parts of an answer, and one that names the tag or closes twice.
         ("1. <think>a</think>Paris\n2. <think>b</think>Rome", "a\n\nb", "1. Paris\n2. Rome"),
         ("<think>The tag <think> opens.</think>Paris", "The tag <think> opens.", "Paris"),
         ("<think>a</think>b</think>Paris", "a\n\nb", "Paris"),
     ],
 )
-def test_thought_and_answer_are_told_apart(text, thought, answer):
-    split = split_thought(text)
+def test_reasoning_and_answer_are_told_apart(text, reasoning, answer):
+    split = split_reasoning(text)
 
-    assert (split.thought, split.answer) == (thought, answer)
+    assert (split.reasoning, split.answer) == (reasoning, answer)
     assert split.source is not None
 
 
@@ -77,105 +77,107 @@ def test_thought_and_answer_are_told_apart(text, thought, answer):
         "analysisI wonder",
     ],
 )
-def test_a_thought_without_an_end_is_no_answer(text):
-    split = split_thought(text)
+def test_reasoning_without_an_end_is_no_answer(text):
+    split = split_reasoning(text)
 
     assert split.answer is None
-    assert (split.thought or text).split("\n\n")[-1] in text
+    assert (split.reasoning or text).split("\n\n")[-1] in text
 
 
 @pytest.mark.parametrize(
     "text",
-    ["Paris", " Paris\nQ: Who", "", "The tag <think> opens a thought.", "analysis of Rome"],
+    ["Paris", " Paris\nQ: Who", "", "The tag <think> opens reasoning.", "analysis of Rome"],
 )
-def test_a_reply_without_a_thought_comes_back_to_the_letter(text):
-    assert split_thought(text) == SplitReply(answer=text)
+def test_a_reply_without_reasoning_comes_back_to_the_letter(text):
+    assert split_reasoning(text) == SplitReply(answer=text)
 
 
 @given(st.text())
 def test_text_without_tags_is_unchanged(text):
-    if not thought_tags().any_tag.search(text) and not text.lstrip().startswith("analysis"):
-        assert split_thought(text) == SplitReply(answer=text)
+    if not reasoning_tags().any_tag.search(text) and not text.lstrip().startswith("analysis"):
+        assert split_reasoning(text) == SplitReply(answer=text)
 
 
 @given(PAIRS, WORDS, WORDS)
-def test_splitting_loses_nothing(pair, thought, answer):
+def test_splitting_loses_nothing(pair, reasoning, answer):
     """What stood between and behind the tags stands in the two parts, but for outer white space."""
     opens, closes = pair
 
-    split = split_thought(f"{opens}{thought}{closes}{answer}")
+    split = split_reasoning(f"{opens}{reasoning}{closes}{answer}")
 
-    assert (split.thought or "") == thought.strip()
+    assert (split.reasoning or "") == reasoning.strip()
     assert split.answer == answer.lstrip()
-    assert split_thought(split.answer) == SplitReply(answer=split.answer)
+    assert split_reasoning(split.answer) == SplitReply(answer=split.answer)
 
 
 @given(PAIRS, WORDS, WORDS)
-def test_a_prompt_may_have_opened_the_thought(pair, thought, answer):
+def test_a_prompt_may_have_opened_the_reasoning(pair, reasoning, answer):
     """The closing tag alone tells as much as both, whether or not the runner knows of it."""
     closes = pair[1]
 
     for opened in (None, True):
-        split = split_thought(f"{thought}{closes}{answer}", opened=opened)
-        assert ((split.thought or ""), split.answer) == (thought.strip(), answer.lstrip())
+        split = split_reasoning(f"{reasoning}{closes}{answer}", opened=opened)
+        assert ((split.reasoning or ""), split.answer) == (reasoning.strip(), answer.lstrip())
 
 
 @given(PAIRS, WORDS)
-def test_an_unclosed_thought_keeps_its_text(pair, thought):
-    assert split_thought(pair[0] + thought).answer is None
-    assert (split_thought(pair[0] + thought).thought or "") == thought.strip()
-    assert split_thought(thought, opened=True).answer is None
+def test_an_unclosed_reasoning_keeps_its_text(pair, reasoning):
+    assert split_reasoning(pair[0] + reasoning).answer is None
+    assert (split_reasoning(pair[0] + reasoning).reasoning or "") == reasoning.strip()
+    assert split_reasoning(reasoning, opened=True).answer is None
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", "a", " ", "\n"])))
-def test_no_letter_is_lost_and_no_closed_thought_is_left_in_an_answer(pieces):
+def test_no_letter_is_lost_and_no_closed_reasoning_is_left_in_an_answer(pieces):
     """Tags may nest, cross, repeat or be missing."""
     text = "".join(pieces)
 
-    split = split_thought(text)
+    split = split_reasoning(text)
 
-    kept = (split.thought or "") + (split.answer or "")
+    kept = (split.reasoning or "") + (split.answer or "")
     assert kept.count("a") == text.count("a")
     assert "</think>" not in (split.answer or "")
 
 
 def test_what_the_user_says_of_the_prompt_decides():
-    assert split_thought("I wonder", opened=True).answer is None
-    assert split_thought("The tag </think> ends.", opened=False).answer == "The tag </think> ends."
-    assert split_thought("<think>a</think>b", opened=False).answer == "b"
+    assert split_reasoning("I wonder", opened=True).answer is None
+    assert (
+        split_reasoning("The tag </think> ends.", opened=False).answer == "The tag </think> ends."
+    )
+    assert split_reasoning("<think>a</think>b", opened=False).answer == "b"
 
 
 def test_further_tags_are_known_beside_the_others():
     tags = ("{musing}", "{done}")
 
-    assert split_thought("{musing}a{done}b", tags=tags).answer == "b"
-    assert split_thought("<think>a</think>b", tags=tags).answer == "b"
-    assert split_thought("{musing}a{done}b").answer == "{musing}a{done}b"
-    with pytest.raises(ValueError, match="thought_tags holds pairs"):
-        thought_tags(("{musing}",))
+    assert split_reasoning("{musing}a{done}b", tags=tags).answer == "b"
+    assert split_reasoning("<think>a</think>b", tags=tags).answer == "b"
+    assert split_reasoning("{musing}a{done}b").answer == "{musing}a{done}b"
+    with pytest.raises(ValueError, match="reasoning_tags holds pairs"):
+        reasoning_tags(("{musing}",))
     with pytest.raises(ValueError, match="opening and a closing tag"):
-        GenerationParams(thought_tags=("{musing}",))
+        GenerationParams(reasoning_tags=("{musing}",))
 
 
 def test_a_generation_is_separated_once():
     """A second look changes nothing, whatever is known of the prompt."""
-    params = GenerationParams(thought_opened=True)
+    params = GenerationParams(reasoning_opened=True)
     made = Generation(prompt_id="a", text="hm</think> Paris", n_new_tokens=5)
 
-    first = separate_thought(made, params)
+    first = separate_reasoning(made, params)
 
-    assert (first.text, first.thought, first.thought_source) == ("Paris", "hm", "the prompt")
-    assert separate_thought(first, params) == first
-    unclosed = separate_thought(made.model_copy(update={"text": "hm"}), params)
-    assert (unclosed.text, unclosed.finish_reason) == (None, "unclosed_thought")
-    assert unclosed.error == "the thought was never closed: the model ended it"
+    assert (first.text, first.reasoning, first.reasoning_source) == ("Paris", "hm", "the prompt")
+    assert separate_reasoning(first, params) == first
+    unclosed = separate_reasoning(made.model_copy(update={"text": "hm"}), params)
+    assert (unclosed.text, unclosed.finish_reason) == (None, "unclosed_reasoning")
+    assert unclosed.error == "the reasoning was never closed: the model ended it"
     assert Generation.model_validate_json(unclosed.model_dump_json()) == unclosed
 
 
 def test_replies_that_could_be_either_are_refused():
     replies = ["hm</think>Paris", "I wonder", None, ""]
 
-    with pytest.raises(DataError, match=r"1 of 4 predictions end a thought .* 1 hold no tag"):
+    with pytest.raises(DataError, match=r"1 of 4 predictions end reasoning .* 1 hold no tag"):
         split_replies(replies)
 
     opened = split_replies(replies, opened=True)

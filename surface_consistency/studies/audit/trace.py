@@ -1,4 +1,4 @@
-"""The whole story of one fact: what was deleted, what was found, and what was answered."""
+"""The whole trace of one fact: what was deleted, what was found, and what was answered."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.report.page import Story
+from surface_consistency.report.page import Trace
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas.generations import Generation
@@ -26,13 +26,13 @@ from surface_consistency.studies.audit.plan import to_audit_prompt
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
 
-__all__ = ["FactStory", "StateStory", "fact_story", "load_stories", "surviving_facts"]
+__all__ = ["FactTrace", "StateTrace", "fact_trace", "load_traces", "surviving_facts"]
 
 _ROLES = ("subject", "relation", "object")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateStory:
+class StateTrace:
     """A fact in one state of the store."""
 
     state: MemoryState
@@ -61,7 +61,7 @@ class StateStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FactStory:
+class FactTrace:
     """A fact of an audit in one prompt style, from its deletion to the answers."""
 
     model: str
@@ -85,7 +85,7 @@ class FactStory:
     echoes: tuple[str, ...]
     """Accepted objects that are or contain a name of the subject."""
 
-    states: tuple[StateStory, ...]
+    states: tuple[StateTrace, ...]
     """FULL, DEL-ON and DEL-OFF."""
 
     attribution: str | None
@@ -117,7 +117,7 @@ class FactStory:
         return label if behind is None else f"{label} ({_quoted(behind)})"
 
     def to_text(self) -> str:
-        """Write the story for a terminal.
+        """Write the trace for a terminal.
 
         Returns:
             Lines of plain text; what a model wrote stands in quotes, control characters escaped.
@@ -125,7 +125,7 @@ class FactStory:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        """Write the story, one line after the other."""
+        """Write the trace, one line after the other."""
         prompt = self.prompt
         yield f"{self.fact_id}, {self.style}, by {self.model}"
         yield f"  fact      {_said((prompt.subject, prompt.relation, prompt.gold_object))}"
@@ -146,8 +146,8 @@ class FactStory:
         if self.attribution is not None:
             yield f"  origin    {self.origin}"
 
-    def to_block(self) -> Story:
-        """Lay the story out for a page.
+    def to_block(self) -> Trace:
+        """Lay the trace out for a page.
 
         Returns:
             One step a state, with every candidate of its lookups.
@@ -160,7 +160,7 @@ class FactStory:
         ]
         if self.surviving:
             facts.append(("survived the deletion, which is incomplete", _joined(self.surviving)))
-        return Story(
+        return Trace(
             title=f"{self.model}: {self.fact_id}, {self.style}: {prompt.subject}, "
             f"{prompt.relation}",
             facts=facts,
@@ -169,9 +169,9 @@ class FactStory:
         )
 
 
-def fact_story(
+def fact_trace(
     folder: str | os.PathLike[str], fact_id: str, *, style: str | None = None
-) -> FactStory:
+) -> FactTrace:
     """Tell what became of one fact in an audit.
 
     Args:
@@ -180,7 +180,7 @@ def fact_story(
         style: Prompt style; None for the first in which the fact was asked.
 
     Returns:
-        The story; `to_text()` writes it for a terminal.
+        The trace; `to_text()` writes it for a terminal.
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
@@ -197,18 +197,18 @@ def fact_story(
             f"{run.folder.path} asks fact {fact_id!r} not in style {style!r}; it does in "
             f"{', '.join(rows['style'])}"
         )
-    return load_stories(run, [str(chosen["pair_id"].iloc[0])])[0]
+    return load_traces(run, [str(chosen["pair_id"].iloc[0])])[0]
 
 
-def load_stories(run: Run, pair_ids: Sequence[str]) -> list[FactStory]:
-    """Read the stories of facts in styles; targets and run logs are each read once.
+def load_traces(run: Run, pair_ids: Sequence[str]) -> list[FactTrace]:
+    """Read the traces of facts in styles; targets and run logs are each read once.
 
     Args:
         run: The run.
         pair_ids: The facts in their styles, as outcomes name them.
 
     Returns:
-        The stories, in the same order.
+        The traces, in the same order.
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
@@ -222,15 +222,15 @@ def load_stories(run: Run, pair_ids: Sequence[str]) -> list[FactStory]:
     outcomes = run.outcomes[run.outcomes["pair_id"].isin(set(pair_ids))]
     plain = outcomes.astype(object).where(outcomes.notna(), None)
     rows: dict[Any, dict[Any, Any]] = {row["pair_id"]: row for row in plain.to_dict("records")}
-    stories = []
+    traces = []
     for pair_id in pair_ids:
         own = [by_id[name] for state in STATE_COLUMNS if (name := f"{pair_id}/{state}") in by_id]
         if not own:
             raise DataError(
                 f"{run.folder.targets}: lacks {pair_id}; give the same `run` command again"
             )
-        stories.append(_story(run.label, own[0], rows[pair_id], answers))
-    return stories
+        traces.append(_trace(run.label, own[0], rows[pair_id], answers))
+    return traces
 
 
 def surviving_facts(run: Run, limit: int) -> list[str]:
@@ -260,7 +260,7 @@ def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
         log = run.folder.log(str(group))
         if not log.is_file():
             raise SourceNotFoundError(
-                f"{run.folder.path} has no {log.name}; the story of a fact needs the whole run "
+                f"{run.folder.path} has no {log.name}; the trace of a fact needs the whole run "
                 "folder"
             )
         names: dict[str, list[str]] = {}
@@ -272,14 +272,14 @@ def _answers(run: Run, targets: pd.DataFrame) -> dict[str, Generation]:
     return answers
 
 
-def _story(
+def _trace(
     model: str,
     target: Mapping[Any, Any],
     row: Mapping[Any, Any],
     answers: Mapping[str, Generation],
-) -> FactStory:
-    """Put the story of a fact together."""
-    return FactStory(
+) -> FactTrace:
+    """Put the trace of a fact together."""
+    return FactTrace(
         model=model,
         fact_id=target["fact_id"],
         style=target["style"],
@@ -288,7 +288,7 @@ def _story(
         surviving=tuple(Triplet(*map(str, entry)) for entry in target["surviving"]),
         echoes=tuple(map(str, target["echoes"])),
         states=tuple(
-            StateStory(
+            StateTrace(
                 state=state,
                 is_correct=row[f"{column}_correct"],
                 answer=row[f"{column}_prediction"],
@@ -301,7 +301,7 @@ def _story(
     )
 
 
-def _state_lines(state: StateStory) -> Iterator[str]:
+def _state_lines(state: StateTrace) -> Iterator[str]:
     """Write what happened in one state."""
     yield f"  {state.state}: {state.verdict}"
     if state.generation is not None and state.generation.text is not None:
@@ -320,7 +320,7 @@ def _state_lines(state: StateStory) -> Iterator[str]:
 
 
 def _step(
-    state: StateStory,
+    state: StateTrace,
 ) -> tuple[str, str, list[tuple[str, str, str]], str, bool | None]:
     """Lay out what happened in one state."""
     done, entries = [], []

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "THOUGHT_TAGS",
+    "REASONING_TAGS",
+    "ReasoningTags",
     "SplitReply",
-    "ThoughtTags",
+    "reasoning_tags",
+    "separate_reasoning",
     "separate_stored",
-    "separate_thought",
+    "split_reasoning",
     "split_replies",
-    "split_thought",
     "template_tags",
-    "thought_tags",
 ]
 
 _HARMONY_ANSWER = "<|channel|>final<|message|>"
 
-THOUGHT_TAGS: Final[tuple[tuple[str, str], ...]] = (
+REASONING_TAGS: Final[tuple[tuple[str, str], ...]] = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -51,7 +51,7 @@ _WRAPPERS: Final = (
     ("<|START_RESPONSE|>", "<|END_RESPONSE|>"),
 )
 _CHANNELS: Final = tuple(
-    opens.lower() for opens, closes in THOUGHT_TAGS if closes == _HARMONY_ANSWER
+    opens.lower() for opens, closes in REASONING_TAGS if closes == _HARMONY_ANSWER
 )
 _CHANNEL_MARKERS: Final = re.compile(r"\A<\|message\|>|(?:<\|end\|>)?(?:<\|start\|>)?assistant\Z")
 _HARMONY_TAIL: Final = re.compile(r"(?:<\|(?:start|end|return|call)\|>(?:assistant)?\s*)+\Z")
@@ -71,18 +71,18 @@ class SplitReply:
     """A reply in its two parts."""
 
     answer: str | None
-    """What is to be judged; None when the thought was never closed."""
+    """What is to be judged; None when the reasoning was never closed."""
 
-    thought: str | None = None
-    """What was thought, several thoughts a blank line apart; None when there is nothing."""
+    reasoning: str | None = None
+    """What was thought, several passages a blank line apart; None when there is nothing."""
 
     source: str | None = None
-    """The tag that told them apart; None when the reply holds no thought."""
+    """The tag that told them apart; None when the reply holds no reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
-class ThoughtTags:
-    """Tags by which thoughts are found; make it with `thought_tags`."""
+class ReasoningTags:
+    """Tags by which reasoning is found; make it with `reasoning_tags`."""
 
     closing: dict[str, str]
     """Closing tag of each opening one, in lower case."""
@@ -97,7 +97,7 @@ class ThoughtTags:
     """Matches a closing tag."""
 
     def may_open(self, text: str) -> bool | None:
-        """Tell whether a reply that begins like this begins with a thought.
+        """Tell whether a reply that begins like this begins with reasoning.
 
         Args:
             text: The reply so far.
@@ -123,7 +123,7 @@ class ThoughtTags:
         return any(part in tag for pair in self.closing.items() for tag in pair)
 
     def is_opened_by(self, prompt: str) -> bool:
-        """Tell whether a prompt ends with an opening tag, so that the reply begins in a thought.
+        """Tell whether a prompt ends with an opening tag, so that the reply begins in reasoning.
 
         Args:
             prompt: The prompt as the model reads it, or its end.
@@ -136,7 +136,7 @@ class ThoughtTags:
 
 
 @lru_cache(maxsize=16)
-def thought_tags(further: tuple[str, ...] = ()) -> ThoughtTags:
+def reasoning_tags(further: tuple[str, ...] = ()) -> ReasoningTags:
     """Put the known tags and further ones together.
 
     Args:
@@ -150,12 +150,12 @@ def thought_tags(further: tuple[str, ...] = ()) -> ThoughtTags:
     """
     if len(further) % 2 or not all(tag.strip() for tag in further):
         raise ValueError(
-            "thought_tags holds pairs of an opening and a closing tag, none of them empty; got "
+            "reasoning_tags holds pairs of an opening and a closing tag, none of them empty; got "
             f"{' '.join(map(repr, further))}"
         )
-    pairs = (*THOUGHT_TAGS, *zip(further[::2], further[1::2], strict=True))
+    pairs = (*REASONING_TAGS, *zip(further[::2], further[1::2], strict=True))
     closing = {opens.lower(): closes.lower() for opens, closes in pairs}
-    return ThoughtTags(
+    return ReasoningTags(
         closing=closing,
         any_tag=_one_of((*closing, *closing.values())),
         opening_tag=_one_of(closing),
@@ -163,63 +163,65 @@ def thought_tags(further: tuple[str, ...] = ()) -> ThoughtTags:
     )
 
 
-def split_thought(text: str, *, tags: Sequence[str] = (), opened: bool | None = None) -> SplitReply:
-    r"""Separate the thoughts of a reply from its answer.
+def split_reasoning(
+    text: str, *, tags: Sequence[str] = (), opened: bool | None = None
+) -> SplitReply:
+    r"""Separate the reasoning of a reply from its answer.
 
-    What stands between an opening tag and the next closing tag of its kind is a thought. So is all
-    that stands before a closing tag without an opening one: the prompt opened that thought. An
-    opening tag that is never closed opens a thought where it begins the reply or a line; elsewhere
+    What stands between an opening tag and the next closing tag of its kind is reasoning. So is all
+    that stands before a closing tag without an opening one: the prompt opened that reasoning. An
+    opening tag that is never closed opens reasoning where it begins the reply or a line; elsewhere
     the answer mentions it.
 
     Args:
         text: The reply, uncut, special tokens that are tags included.
         tags: Further opening and closing tags, in turn.
-        opened: Whether the prompt opened the thought: True makes a reply without a closing tag a
-            thought that was never closed, False makes a closing tag without an opening one a part
+        opened: Whether the prompt opened the reasoning: True makes a reply without a closing tag
+            reasoning that was never closed, False makes a closing tag without an opening one a part
             of the answer; None takes a reply without tags for an answer.
 
     Returns:
-        The two parts. A reply without a thought comes back to the letter; an answer behind a
-        thought loses the white space before it, and the tags that some models put around it.
+        The two parts. A reply without reasoning comes back to the letter; an answer behind
+        reasoning loses the white space before it, and the tags that some models put around it.
 
     Examples:
-        >>> split_thought("<think>Could it be GOLD? No.</think> I do not know.").answer
+        >>> split_reasoning("<think>Could it be GOLD? No.</think> I do not know.").answer
         'I do not know.'
-        >>> split_thought("It was Rome. No.\n</think>\n\nParis").thought
+        >>> split_reasoning("It was Rome. No.\n</think>\n\nParis").reasoning
         'It was Rome. No.'
-        >>> split_thought("<think>\nThe capital of") == SplitReply(
-        ...     answer=None, thought="The capital of", source="<think>"
+        >>> split_reasoning("<think>\nThe capital of") == SplitReply(
+        ...     answer=None, reasoning="The capital of", source="<think>"
         ... )
         True
-        >>> split_thought("In HTML there is no <think>.").thought is None
+        >>> split_reasoning("In HTML there is no <think>.").reasoning is None
         True
     """
-    known = thought_tags(tuple(tags))
+    known = reasoning_tags(tuple(tags))
     bare = _BARE_HARMONY.fullmatch(text) if opened is None else None
     if bare is not None and not known.any_tag.search(text):
         answer = bare.group(2)
         return SplitReply(
             answer=None if answer is None else answer.lstrip(),
-            thought=bare.group(1).strip() or None,
+            reasoning=bare.group(1).strip() or None,
             source="analysis",
         )
-    thoughts: list[str] = []
+    passages: list[str] = []
     answer_parts: list[str] = []
     source: str | None = None
     start = place = 0
     if opened and known.may_open(text) is not True:
         source, match = "the prompt", known.closing_tag.search(text)
         if match is None:
-            return SplitReply(answer=None, thought=text.strip() or None, source=source)
-        thoughts.append(text[: match.start()])
+            return SplitReply(answer=None, reasoning=text.strip() or None, source=source)
+        passages.append(text[: match.start()])
         start = place = match.end()
     while (match := known.any_tag.search(text, place)) is not None:
         closes = known.closing.get(match.group().lower())
         place = match.end()
         if closes is None:
-            if opened is False and not thoughts:
+            if opened is False and not passages:
                 continue
-            thoughts.append("".join(answer_parts) + text[start : match.start()])
+            passages.append("".join(answer_parts) + text[start : match.start()])
             answer_parts.clear()
         else:
             end = re.compile(re.escape(closes), re.IGNORECASE).search(text, place)
@@ -228,36 +230,36 @@ def split_thought(text: str, *, tags: Sequence[str] = (), opened: bool | None = 
             answer_parts.append(text[start : match.start()])
             source = source or match.group()
             if end is None:
-                thoughts += [*answer_parts, text[place:]]
-                return SplitReply(answer=None, thought=_joined(thoughts, source), source=source)
-            thoughts.append(text[place : end.start()])
+                passages += [*answer_parts, text[place:]]
+                return SplitReply(answer=None, reasoning=_joined(passages, source), source=source)
+            passages.append(text[place : end.start()])
             place = end.end()
         source = source or match.group()
         start = place
     if source is None:
         return SplitReply(answer=text)
     answer = "".join((*answer_parts, text[start:]))
-    return SplitReply(answer=_unwrapped(answer), thought=_joined(thoughts, source), source=source)
+    return SplitReply(answer=_unwrapped(answer), reasoning=_joined(passages, source), source=source)
 
 
 def split_replies(
     texts: Sequence[str | None], *, tags: Sequence[str] = (), opened: bool | None = None
 ) -> list[SplitReply | None]:
-    """Separate the thoughts of many replies of one model, such as a file of predictions.
+    """Separate the reasoning of many replies of one model, such as a file of predictions.
 
     Args:
         texts: The replies, None where there is none.
-        tags: As for `split_thought`.
-        opened: As for `split_thought`.
+        tags: As for `split_reasoning`.
+        opened: As for `split_reasoning`.
 
     Returns:
-        One for each text, None where there is none or it holds no thought.
+        One for each text, None where there is none or it holds no reasoning.
 
     Raises:
         DataError: If some replies hold a closing tag alone, so that the prompt opened their
-            thoughts, others hold no tag, and `opened` does not say what those are.
+            reasoning, others hold no tag, and `opened` does not say what those are.
     """
-    known = thought_tags(tuple(tags))
+    known = reasoning_tags(tuple(tags))
     splits: list[SplitReply | None] = []
     n_closed = n_plain = 0
     for text in texts:
@@ -265,46 +267,46 @@ def split_replies(
             n_plain += text is not None and bool(text.strip())
             splits.append(None)
             continue
-        split = split_thought(text, tags=tags, opened=opened)
+        split = split_reasoning(text, tags=tags, opened=opened)
         splits.append(split if split.source is not None else None)
         n_closed += split.source is not None and split.source.lower() in known.closing.values()
     if opened is None and n_closed and n_plain:
         raise DataError(
-            f"{n_closed:,} of {len(texts):,} predictions end a thought that their prompt opened "
+            f"{n_closed:,} of {len(texts):,} predictions end reasoning that their prompt opened "
             f"(a closing tag such as </think> alone) and {n_plain:,} hold no tag: give "
-            "--thought-opened if those are thoughts that never ended, which are not answers, or "
-            "--no-thought-opened if the tag is a part of the answers"
+            "--reasoning-opened if those are reasoning that never ended, which are not answers, or "
+            "--no-reasoning-opened if the tag is a part of the answers"
         )
     return splits
 
 
-def separate_thought(
+def separate_reasoning(
     generation: Generation,
     params: GenerationParams,
     *,
     tags: Sequence[str] = (),
     opened: bool | None = None,
 ) -> Generation:
-    """Separate the thought of a generation from its answer.
+    """Separate the reasoning of a generation from its answer.
 
     Args:
-        generation: As the model wrote it; one without a text, or whose thought is known, comes
+        generation: As the model wrote it; one without a text, or whose reasoning is known, comes
             back as it is.
         params: How it was decoded: further tags, and what the user says of the prompt.
-        tags: Further tags that the runner knows of its model; see `split_thought`.
-        opened: What the runner knows of the prompt; see `split_thought`.
+        tags: Further tags that the runner knows of its model; see `split_reasoning`.
+        opened: What the runner knows of the prompt; see `split_reasoning`.
 
     Returns:
-        The same with `thought`, and `text` the answer: None with the reason where the thought was
+        The same with `reasoning`, and `text` the answer: None with the reason where the reasoning was
         never closed.
     """
-    is_split = generation.thought is not None or generation.thought_source is not None
+    is_split = generation.reasoning is not None or generation.reasoning_source is not None
     if generation.text is None or is_split:
         return generation
-    split = split_thought(
+    split = split_reasoning(
         generation.text,
-        tags=(*(params.thought_tags or ()), *tags),
-        opened=opened if params.thought_opened is None else params.thought_opened,
+        tags=(*(params.reasoning_tags or ()), *tags),
+        opened=opened if params.reasoning_opened is None else params.reasoning_opened,
     )
     if split.source is None:
         return generation
@@ -313,15 +315,15 @@ def separate_thought(
 
 
 def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFrame":
-    """Lay stored replies out as columns of `Generation`, their thoughts separated.
+    """Lay stored replies out as columns of `Generation`, their reasoning separated.
 
     Args:
         texts: The replies by prompt id, missing where there is none.
         params: Further tags, and what the user says of the prompts.
 
     Returns:
-        One row a reply that is there: prompt_id, text, finish_reason, error, thought and
-        thought_source.
+        One row a reply that is there: prompt_id, text, finish_reason, error, reasoning and
+        reasoning_source.
 
     Raises:
         DataError: As `split_replies` does.
@@ -332,10 +334,10 @@ def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFra
     frame = pd.DataFrame(
         {"prompt_id": given.index, "text": given.array, "finish_reason": "stop"}
     ).astype({"text": object})
-    for name in ("error", "thought", "thought_source"):
+    for name in ("error", "reasoning", "reasoning_source"):
         frame[name] = pd.Series(None, index=frame.index, dtype=object)
     splits = split_replies(
-        given.tolist(), tags=params.thought_tags or (), opened=params.thought_opened
+        given.tolist(), tags=params.reasoning_tags or (), opened=params.reasoning_opened
     )
     for row, split in enumerate(splits):
         for name, value in {} if split is None else _fields(split, "").items():
@@ -345,10 +347,10 @@ def separate_stored(texts: "pd.Series", params: GenerationParams) -> "pd.DataFra
 
 def _fields(split: SplitReply, ended: str) -> dict[str, str | None]:
     """Give the fields of a `Generation` that a split decides."""
-    fields = {"text": split.answer, "thought": split.thought, "thought_source": split.source}
+    fields = {"text": split.answer, "reasoning": split.reasoning, "reasoning_source": split.source}
     if split.answer is None:
-        fields["finish_reason"] = "unclosed_thought"
-        fields["error"] = f"the thought was never closed{ended}"
+        fields["finish_reason"] = "unclosed_reasoning"
+        fields["error"] = f"the reasoning was never closed{ended}"
     return fields
 
 
@@ -367,7 +369,7 @@ def template_tags(template: str) -> tuple[str, ...]:
         ('<my_think>', '</my_think>')
     """
     names = {match.group() for match in _TEMPLATE_TAG.finditer(template)}
-    known = thought_tags().closing
+    known = reasoning_tags().closing
     return tuple(
         tag
         for opens in sorted(names)
@@ -388,16 +390,16 @@ def _one_of(tags: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
 
 
-def _joined(thoughts: Sequence[str], source: str) -> str | None:
-    """Put thoughts together, free of the markers of channels; None for nothing."""
-    cleaned = (thought.strip() for thought in thoughts)
+def _joined(passages: Sequence[str], source: str) -> str | None:
+    """Put reasoning together, free of the markers of channels; None for nothing."""
+    cleaned = (reasoning.strip() for reasoning in passages)
     if source.lower() in _CHANNELS:
-        cleaned = (_CHANNEL_MARKERS.sub("", thought).strip() for thought in cleaned)
+        cleaned = (_CHANNEL_MARKERS.sub("", reasoning).strip() for reasoning in cleaned)
     return "\n\n".join(filter(None, cleaned)) or None
 
 
 def _unwrapped(answer: str) -> str:
-    """Take off the tags that models put around an answer behind a thought."""
+    """Take off the tags that models put around an answer behind reasoning."""
     bare = _HARMONY_TAIL.sub("", answer.lstrip())
     for opens, closes in _WRAPPERS:
         if bare.lower().startswith(opens.lower()):

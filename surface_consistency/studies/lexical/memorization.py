@@ -1,4 +1,4 @@
-"""Has a model memorised a benchmark, and does that foretell its verdicts?
+"""Has a model memorized a benchmark, and does that foretell its verdicts?
 
 Section 6 of the study of lexical popularity: extraction (TDE), membership (MIA) by the loss and by
 neighbours; Min-K % and Min-K++, which it does not have, besides.
@@ -30,7 +30,7 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.page import Dot, Dots
+from surface_consistency.report.page import Dot, ForestPlot
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
@@ -41,9 +41,9 @@ from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
 
 __all__ = [
-    "MemorisationAnalysis",
-    "MemorisationSettings",
-    "memorisation_scores",
+    "MemorizationAnalysis",
+    "MemorizationSettings",
+    "memorization_scores",
 ]
 
 _SCORES: Final = {
@@ -80,11 +80,11 @@ _COLUMNS: Final = COLUMNS | catalogue(
 )
 
 
-def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
-    """Compute the memorisation scores of a run.
+def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
+    """Compute the memorization scores of a run.
 
     Args:
-        folder: A run that was asked with `memorisation`.
+        folder: A run that was asked with `memorization`.
         k: Share of the tokens that Min-K takes.
 
     Returns:
@@ -120,7 +120,7 @@ def memorisation_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
             )
     if not rows:
         raise DataError(
-            f"{folder.path} holds no scores of whole texts; run the study with --memorisation"
+            f"{folder.path} holds no scores of whole texts; run the study with --memorization"
         )
     return pd.DataFrame(rows)
 
@@ -168,8 +168,8 @@ def _of_text(
     return row
 
 
-class MemorisationSettings(Settings):
-    """How memorisation is told."""
+class MemorizationSettings(Settings):
+    """How memorization is told."""
 
     k: float = 0.2
     """Share of the tokens, the least likely ones, that Min-K % and Min-K++ take."""
@@ -181,20 +181,20 @@ class MemorisationSettings(Settings):
     """Seed of the folds of the prediction."""
 
 
-class MemorisationAnalysis(Analysis):
-    """Memorisation of a benchmark's instances, and whether it foretells the verdicts."""
+class MemorizationAnalysis(Analysis):
+    """Memorization of a benchmark's instances, and whether it foretells the verdicts."""
 
-    name = MEMORISATION
-    title = "Memorisation"
-    settings = MemorisationSettings
+    name = "memorization"
+    title = "Memorization"
+    settings = MemorizationSettings
     studies = ("lexical",)
-    reading = (
+    caveat = (
         "Membership is a guess from probabilities: a likely text has a low loss whether it was "
         "seen or not. Neighbours are the same text with some words replaced, which takes its "
         "difficulty out in part. Verdicts and scores are those of the same model."
     )
 
-    def tables(self, report: Report, settings: MemorisationSettings) -> Mapping[str, Table]:
+    def tables(self, report: Report, settings: MemorizationSettings) -> Mapping[str, Table]:
         """Compute scores, accuracy by score, and predictions; see `Analysis.tables`.
 
         Returns:
@@ -203,12 +203,12 @@ class MemorisationAnalysis(Analysis):
             `analysis`; "memorisation_coefficients" (tables E to H).
 
         Raises:
-            DataError: If a run was asked without memorisation.
+            DataError: If a run was asked without memorization.
             MissingDependencyError: If scikit-learn or statsmodels is not installed.
         """
         frame = pd.concat(
             [
-                _with_verdicts(run, memorisation_scores(run.folder, k=settings.k))
+                _with_verdicts(run, memorization_scores(run.folder, k=settings.k))
                 for run in report.runs
             ]
         )
@@ -217,7 +217,7 @@ class MemorisationAnalysis(Analysis):
         return {
             MEMORISATION: describe(
                 tabulate(frame, [*_TASKS, "option"], _means),
-                "Memorisation scores of the instances in the original words",
+                "Memorization scores of the instances in the original words",
                 "model task option n extracted extraction loss neighbours min_k min_k_plus_plus",
                 _COLUMNS,
                 titles={"n": "Texts"},
@@ -235,7 +235,7 @@ class MemorisationAnalysis(Analysis):
             ),
             "memorisation_prediction": describe(
                 tabulate(frame, _TASKS, partial(_by_score, predict)),
-                "Are verdicts foretold by memorisation scores of both options?",
+                "Are verdicts foretold by memorization scores of both options?",
                 "model task score n baseline macro_f1 auc" + svm,
                 _COLUMNS,
                 titles={"n": "Instances"},
@@ -253,7 +253,7 @@ class MemorisationAnalysis(Analysis):
             ),
         }
 
-    def figures(self, report: Report, tables: Mapping[str, Table]) -> list[Dots]:
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> list[ForestPlot]:
         """Draw macro-F1 beside that of the majority: the paper's figure 5."""
         rows: list[tuple[str, int, list[Dot]]] = []
         for task, of_task in tables["memorisation_prediction"].frame.groupby("task", sort=False):
@@ -267,9 +267,9 @@ class MemorisationAnalysis(Analysis):
                 (label, 1, model_dots(part, key, report.index, n="n")) for label, key, part in level
             ]
         return [
-            Dots(
+            ForestPlot(
                 name="memorisation-prediction",
-                title="Macro-F1 of verdicts foretold from memorisation scores",
+                title="Macro-F1 of verdicts foretold from memorization scores",
                 axis="macro-F1, %",
                 rows=rows,
                 clusters="instances",
@@ -327,7 +327,7 @@ def _split(features: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def _prediction(
-    features: pd.DataFrame, settings: MemorisationSettings
+    features: pd.DataFrame, settings: MemorizationSettings
 ) -> Iterator[dict[str, object]]:
     """Foretell verdicts from scores, on folds that were not seen."""
     correct = features["correct"].to_numpy(bool)

@@ -6,13 +6,13 @@ from typing import Any, Final
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
 
-__all__ = ["GUARDS", "closure_note", "guard_facts"]
+__all__ = ["GUARDS", "baseline_facts", "closure_note"]
 
 GUARDS: Final = ("contamination", "databases", "fit", "closure")
 """Names of the checks that are read."""
 
 
-def guard_facts(run: Run) -> dict[str, Any]:
+def baseline_facts(run: Run) -> dict[str, Any]:
     """Gather what the guards of a run found, for the sentences of `page.md.jinja`.
 
     Args:
