@@ -405,9 +405,9 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
 
 def _known_model(run: Run, told: Mapping[str, Any]) -> str:
     """Find the weights that the manifest names, or say how to name them."""
-    toy_model = run.folder.path / "toy_model"
-    if (toy_model / "config.json").is_file():
-        return str(toy_model)
+    for name in ("toy_model", "organism"):  # The latter beside runs that were made before.
+        if (run.folder.path / name / "config.json").is_file():
+            return str(run.folder.path / name)
     if told.get("revision") and told.get("model"):
         return str(told["model"])
     by = told.get("runner", "another program")
