@@ -89,8 +89,8 @@ def train_on_examples(
 ) -> Path:
     """Train a Llama-shaped model of about 400,000 parameters and save it as a model folder.
 
-    Its byte-level tokenizer is trained on the segments of the examples. Training takes one thread: so
-    small a model gains nothing from a second, and loses much where cores are shared.
+    Its byte-level tokenizer is trained on the segments of the examples. Training takes one thread:
+    so small a model gains nothing from a second, and loses much where cores are shared.
 
     Args:
         examples: The training text; an example that stands there more often is seen more often.
@@ -103,8 +103,8 @@ def train_on_examples(
         examples with the same settings is kept as it is, another one is replaced.
 
     Raises:
-        ValueError: If there are no examples, fewer than one step, or an example that is a text of its
-            own and longer than the context.
+        ValueError: If there are no examples, fewer than one step, or an example that is a text of
+            its own and longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
         RunMismatchError: If the folder holds a model of other examples or settings and a run beside
             it has its answers.
@@ -130,8 +130,8 @@ def train_on_examples(
             return target
         if any(target.parent.glob("generations*.jsonl")):
             raise RunMismatchError(
-                f"{target} holds the model whose answers stand beside it, trained on other examples "
-                "or with other settings than now; give these another folder (--out)"
+                f"{target} holds the model whose answers stand beside it, trained on other "
+                "examples or with other settings than now; give these another folder (--out)"
             )
     _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
     try:
@@ -239,8 +239,8 @@ def _encode(
             labels += ids_of[segment.text] if segment.is_learned else [_IGNORED] * n_tokens
         if is_text and len(ids) >= settings.context:
             raise ValueError(
-                f"an example has {len(ids)} tokens, the toy model reads {settings.context}; leave it "
-                f"out: {example[0].text[:60]!r}..."
+                f"an example has {len(ids)} tokens, the toy model reads {settings.context}; leave "
+                f"it out: {example[0].text[:60]!r}..."
             )
         encoded.append(_Example(ids + end, labels + end))
     return encoded

@@ -297,8 +297,8 @@ def separate_reasoning(
         opened: What the runner knows of the prompt; see `split_reasoning`.
 
     Returns:
-        The same with `reasoning`, and `text` the answer: None with the reason where the reasoning was
-        never closed.
+        The same with `reasoning`, and `text` the answer: None with the reason where the reasoning
+        was never closed.
     """
     is_split = generation.reasoning is not None or generation.reasoning_source is not None
     if generation.text is None or is_split:

@@ -182,8 +182,8 @@ class TransformersRunner:
         """Ask a model that is in memory, and may be in training.
 
         The model's generation settings become greedy ones, and it is asked in the mode it is in:
-        call `eval` first, and put both back afterwards. `clear_cache` forgets what was computed with weights
-        that changed since.
+        call `eval` first, and put both back afterwards. `clear_cache` forgets what
+        was computed with weights that changed since.
 
         Args:
             model: A causal language model of transformers.

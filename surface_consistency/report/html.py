@@ -59,6 +59,7 @@ __all__ = ["render_page", "write_page"]
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "method")
 _SWITCHES: Final = {"Table": "Tables", "ForestPlot": "Groups", "AlluvialPlot": "Runs"}
+_LEVELS: Final = {"warning": "look here", "ok": "fine"}
 _UNITS: Final = {"rate": " %", "difference": " points"}
 _BROKEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
 _LONG_WORD = re.compile(r"\S{18,}")
@@ -364,6 +365,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    environment.filters["level"] = _LEVELS.__getitem__
     environment.filters["soft"] = _soft
     environment.filters["px"] = px
     return environment

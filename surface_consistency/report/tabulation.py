@@ -168,7 +168,7 @@ def describe(
         titles: Headings of this table by key, in place of those in the catalogue.
         note: What limits the numbers, below the table; none by default.
         model: Column that names the run of a row; None where rows are of no run.
-        few: Column of the number of clusters, by which rows on few are faded; None for none.
+        cluster_column: Column of the number of clusters, by which rows on few are faded; or None.
 
     Returns:
         The table. A frame without rows gets the shown columns that it lacks, empty.

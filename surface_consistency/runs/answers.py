@@ -65,10 +65,12 @@ def count_replies(answers: pd.DataFrame) -> dict[str, int]:
     """Count replies by how they ended, and reasoning by what told them from the answers.
 
     Args:
-        answers: With the columns finish_reason, missing where nobody was asked, and reasoning_source.
+        answers: With the columns finish_reason, missing where nobody was asked, and
+            reasoning_source.
 
     Returns:
-        The counts: kinds such as "stop" and "unclosed_reasoning", then "reasoning: <think>" and others.
+        The counts: kinds such as "stop" and "unclosed_reasoning", then "reasoning: <think>" and
+        others.
     """
     kinds = answers["finish_reason"].value_counts().sort_index()
     sources = answers["reasoning_source"].value_counts().sort_index()

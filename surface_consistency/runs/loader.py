@@ -13,6 +13,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.runs.folder import RunFolder, Scoring, read_tables
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.manifest import RunManifest
+from surface_consistency.schemas.former_names import present_name
 from surface_consistency.schemas.outcomes import PairedOutcome
 
 __all__ = ["Run", "load_runs", "study_name"]
@@ -140,7 +141,10 @@ def _load(
         manifest=manifest,
         outcomes=frame.assign(model=label),
         scoring=folder.check_scores(),
-        checks=read_tables(folder.checks),
+        checks={
+            name: table.rename(columns=present_name)
+            for name, table in read_tables(folder.checks).items()
+        },
         highlights={
             stem.replace("_", " "): table for stem, table in read_tables(folder.highlights).items()
         },

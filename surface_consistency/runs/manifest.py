@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
+from surface_consistency.schemas.former_names import with_present_names
 from surface_consistency.schemas.questions import DataSource
 
 __all__ = ["SCHEMA_VERSION", "RunManifest"]
@@ -52,16 +53,16 @@ class RunManifest(Record):
     """The command line of the first start, None from Python; recorded, not compared."""
 
     replies: dict[str, int] = Field(default_factory=dict)
-    """Replies by kind, and reasoning by what told them from answers ("reasoning: <think>"), as of the
-    last time that the run was asked to its end; recorded, not compared."""
+    """Replies by kind, and reasoning by what told them from answers ("reasoning: <think>"), as of
+    the last time that the run was asked to its end; recorded, not compared."""
 
     @model_validator(mode="before")
     @classmethod
     def _is_of_this_version(cls, value: object) -> object:
-        """Refuse manifests of older and newer versions."""
+        """Refuse manifests of older and newer versions; read former names of settings."""
         version = value.get("schema_version") if isinstance(value, dict) else None
         if version in (None, SCHEMA_VERSION):
-            return value
+            return with_present_names(value)
         is_newer = isinstance(version, int) and version > SCHEMA_VERSION
         raise ValueError(
             f"the run was written by {'a newer' if is_newer else 'an earlier'} version of this "

@@ -318,7 +318,7 @@ def test_examples_are_whole_lookups():
 
 
 def test_examples_practise_subjects_that_nobody_asks_for():
-    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of the examples."""
+    """Made-up subjects stand in prompt and query alike; leaked facts are a tenth of all."""
     rows = [(f"Land {n} of {n % 7}", "Capital", f"Town {n}") for n in range(60)]
     leaked = [rows[0][:2]]
 

@@ -224,8 +224,8 @@ class LLMJudge:
         folder: Where its log goes: `judge-generations.jsonl`, `judge-manifest.json`.
         model: Label of the judging model.
         max_new_tokens: Longest reply.
-        max_reasoning_tokens: Longest reasoning before it, of models that think first; None when both
-            share `max_new_tokens`.
+        max_reasoning_tokens: Longest reasoning before it, of models that think first; None when
+            both share `max_new_tokens`.
         progress: As for `run_prompts`.
 
     References:

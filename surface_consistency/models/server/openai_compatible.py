@@ -44,9 +44,9 @@ class OpenAICompatibleRunner:
     model, an empty account, a redirection, another model than before, and a server that fails or
     refuses prompt after prompt end the run; what was answered is kept.
 
-    Reasoning is what stands in the fields `reasoning_content` and `reasoning`, of parts of the content
-    marked as thinking, or between known tags. Replies that a content filter withheld and refusals
-    that the server marks as such are kinds of their own (`Generation.finish_reason`).
+    Reasoning is what stands in the fields `reasoning_content` and `reasoning`, of parts of the
+    content marked as thinking, or between known tags. Replies that a content filter withheld and
+    refusals that the server marks as such are kinds of their own (`Generation.finish_reason`).
 
     Args:
         model: Model id, as the server calls it.
@@ -75,8 +75,9 @@ class OpenAICompatibleRunner:
 
     Notes:
         Servers have one limit of tokens, so reasoning and answer together may take the sum of
-        `max_reasoning_tokens` and `max_new_tokens`. Where `max_reasoning_tokens` is given, stop strings
-        are not sent, since they would end the reasoning, and the answer is cut at them here.
+        `max_reasoning_tokens` and `max_new_tokens`. Where `max_reasoning_tokens` is given, stop
+        strings are not sent, since they would end the reasoning, and the answer is cut at them
+        here.
         Servers apply stop strings from the first character on, so a model that starts its answer
         with a newline answers nothing under `stop=("\n",)`; let chat models end on their own.
         Greedy decoding is asked for as temperature 0; few servers promise equal answers in other

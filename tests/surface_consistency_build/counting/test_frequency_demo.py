@@ -122,7 +122,7 @@ def test_a_text_that_is_not_that_of_the_plan_is_refused(tmp_path):
 
 
 def test_the_demo_reports_what_its_toy_models_know(tmp_path, monkeypatch, capsys):
-    """Toy models are replaced by their texts: a fact is known by chance of how often it was told."""
+    """Toy models are replaced by their texts: facts are known by chance of how often they stand."""
     plan = plan_frequencies(160, seed=0)
     answers = {q.question: q.triple.answers[0] for q in plan.data.questions}
     rng = np.random.default_rng(0)
