@@ -42,7 +42,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Curve
 
-__all__ = ["FIGURE_STYLE", "FigureFormat", "plot_groups", "plot_square", "write_figures"]
+__all__ = [
+    "FIGURE_STYLE",
+    "FigureFormat",
+    "PairedCounts",
+    "plot_groups",
+    "plot_square",
+    "write_figures",
+]
 
 FIGURE_STYLE: Final[Mapping[str, Any]] = {
     "axes.edgecolor": LIGHT["edge"],

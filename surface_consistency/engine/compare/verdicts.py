@@ -136,7 +136,7 @@ class Verdicts:
             report=report,
         )
 
-    def story(self, folder: str | os.PathLike[str], fact_id: str) -> str:
+    def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what became of one fact; see `Study.story`."""
         return fact_trace(folder, fact_id, outcome=self.outcome)
 

@@ -109,7 +109,7 @@ class PairedChecks(PairedTables):
         return WORDING.checks(
             "sizes",
             rows=[row | {"is_hardly_right": is_hardly_right(row)} for row in self._rows(tables)],
-            cluster_column=_FEW_CLUSTERS,
+            few=_FEW_CLUSTERS,
             clusters=self.clusters,
         )
 

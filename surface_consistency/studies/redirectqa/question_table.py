@@ -26,6 +26,7 @@ from surface_consistency.taxonomy import CANONICAL_LABEL
 __all__ = [
     "FACT_SCHEMA",
     "QUESTION_SCHEMA",
+    "Named",
     "QuestionTable",
     "pair_records",
     "question_id",
