@@ -12,7 +12,7 @@ from surface_consistency.cli.main import main
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guides" / "extend.md"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MODULES = ("atlas", "initials", "lost", "capitals", "lengths")
+MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths")
 NEEDS_DUMPS = "build redirectqa"
 
 
@@ -63,4 +63,6 @@ def test_guide_works_from_top_to_bottom(folder):
     assert 0 < names["table"]["share_lost"].iloc[0] <= 1
     assert "Capitals" in (folder / "runs" / "capitals" / "report.html").read_text("utf-8")
     assert (folder / "runs" / "capitals" / "checks" / "noise_floor.csv").is_file()
+    assert "full name" in (folder / "runs" / "kinds" / "tables" / "by_kind.csv").read_text()
+    assert set(names["EveryOption"]().column) == {"answers"}
     assert (folder / "with-lengths" / "tables" / "by_length.csv").is_file()
