@@ -137,7 +137,7 @@ class Verdicts:
         )
 
     def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what became of one fact; see `Study.story`."""
+        """Tell what became of one fact; see `Study.trace`."""
         return fact_trace(folder, fact_id, outcome=self.outcome)
 
 
