@@ -1,4 +1,4 @@
-"""Writes `tests/perturbation/wordnet`: twenty synsets in the format of WordNet's database files.
+"""Writes the folder `wordnet` beside it: twenty synsets in the format of WordNet's database files.
 
 Run `python -m tests.studies.lexical.perturbation.make_wordnet` after changing them. Words and
 definitions are this package's own; only the format is that of wndb(5WN).
