@@ -8,7 +8,6 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.toy_models import train_toy_model
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis

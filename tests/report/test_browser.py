@@ -359,7 +359,7 @@ def test_tables_and_finding_are_copied(browser):
     latex = copied("#numbers .pane-0 .copies", "LaTeX").splitlines()
     assert latex[0] == "\\begin{tabular}{llrrlrrr}"
     assert latex[-1] == "\\end{tabular}"
-    assert latex[4].startswith("Alternative names and abbreviations & toy_model & ")
+    assert latex[4].startswith(r"Alternative names and abbreviations & toy\_model & ")
     assert "$-$" in latex[4]
 
     text = copied("#finding .copies", "Markdown")

@@ -368,7 +368,7 @@ def test_one_cluster_is_undefined():
         ([[0, 0, 0, 0]], {}, ValueError, "hold no pair"),
         (np.empty((0, 4)), {}, ValueError, "hold no pair"),
         ([["a", "b", "c", "d"]], {}, TypeError, "whole numbers"),
-        ([[1, 1, 0, 0]], {"method": "yang"}, ValueError, "obuchowski, durkalski; got 'yang'"),
+        ([[1, 1, 0, 0]], {"method": "yang"}, ValueError, "'obuchowski' or 'durkalski'; got 'yang'"),
     ],
 )
 def test_clustered_mcnemar_rejects_bad_input(counts, options, error, message):

@@ -101,7 +101,7 @@ def test_one_test_is_left_as_it_is():
         ([0.5, 1.5], {}, r"p_values\[1\] must lie in \[0, 1\]; got 1.5"),
         ([-0.1], {}, r"p_values\[0\]"),
         ([[0.1]], {}, "one-dimensional"),
-        ([0.1], {"method": "bonferroni"}, "holm, benjamini-hochberg"),
+        ([0.1], {"method": "bonferroni"}, "'holm', 'benjamini-hochberg'"),
     ],
 )
 def test_adjust_p_values_rejects_bad_input(p_values, options, message):

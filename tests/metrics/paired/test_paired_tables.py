@@ -397,5 +397,5 @@ def test_cluster_counts_reject_a_wrong_number_of_labels():
 
 @pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
 def test_cluster_counts_reject_missing_labels(label):
-    with pytest.raises(ValueError, match=r"clusters\[1\] is .*name the fact"):
+    with pytest.raises(ValueError, match=r"clusters\[1\] is .*name it"):
         cluster_counts([1, 0], [1, 0], clusters=["a", label])

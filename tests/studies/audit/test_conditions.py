@@ -183,6 +183,6 @@ def test_find_conditions_maps_parquet_as_it_reads_json(databases, tmp_path, caps
         ]
         for ours, theirs in zip(plans[:2], plans[2:], strict=True):
             columns = ["database_file", "prompt_file"]
-            assert ours.targets.drop(columns=columns).equals(theirs.targets.drop(columns=columns))
+            assert ours.items.drop(columns=columns).equals(theirs.items.drop(columns=columns))
             assert ours.data.digest == theirs.data.digest
             assert ours.checks["closure"].equals(theirs.checks["closure"])

@@ -249,7 +249,7 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
 
 def test_a_run_of_a_server_needs_the_weights_named(slaq_run, tmp_path):
     with pytest.raises(
-        DataError, match=r"\(runner fake, toy model\).*name their folder or hub id by --model"
+        DataError, match=r"\(runner fake, model toy_model\).*name their folder or hub id by --model"
     ):
         analyse(slaq_run, store=tmp_path)
 

@@ -147,7 +147,7 @@ def test_the_demo_reports_what_its_toy_models_know(tmp_path, monkeypatch, capsys
         frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="toy_model")
     )
     monkeypatch.setattr(frequency_demo, "plan_frequencies", lambda n, seed: plan)
-    monkeypatch.setattr(reporting, "write_figures", lambda *_: None)
+    monkeypatch.setattr(reporting, "write_figures", lambda *_, **__: None)
 
     assert main(["demo", "--frequency", "--steps", "7", "--out", str(tmp_path / "out")]) == 0
 

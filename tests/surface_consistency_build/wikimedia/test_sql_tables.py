@@ -51,7 +51,7 @@ def test_parse_create_table_reads_odd_definitions():
         SqlColumn("key", "int(8) unsigned"),
         SqlColumn("plain", "decimal(20,5) zerofill"),
         SqlColumn("later", "timestamp"),
-        SqlColumn("made", "int(11)"),
+        SqlColumn("provenance", "int(11)"),
     )
 
 
