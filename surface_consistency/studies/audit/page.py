@@ -507,7 +507,8 @@ class AuditReport(PairedReport):
             parts=[(label, cell) for cell, label in zip(COUNTS, self.design.cells, strict=True)],  # type: ignore[misc]
             rows=[
                 (
-                    f"{_words(row[by])}{', ' + row['model'] if several else ''}",
+                    f"{row[by] if by == 'model' else _words(row[by])}"
+                    f"{', ' + row['model'] if several else ''}",
                     self.index[str(row["model"])],
                     [int(row[cell]) for cell in COUNTS],
                 )
