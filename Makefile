@@ -9,7 +9,7 @@ OUT ?= demo
 $(VENV)/.installed: pyproject.toml dataset_builders/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable dataset_builders --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable dataset_builders
 	touch $@
 
 demo: $(VENV)/.installed
