@@ -41,8 +41,10 @@ def find_spec(name, package=None):
 
 def entry_points(**parameters):
     """Entry points of all distributions but the absent one."""
-    found = _ENTRY_POINTS(**parameters)
-    return metadata.EntryPoints(point for point in found if point.group != GROUP)
+    points = _ENTRY_POINTS(**parameters)
+    if not parameters:  # What asks for all of them looks for no command.
+        return points
+    return metadata.EntryPoints(point for point in points if point.group != GROUP)
 
 
 _FIND_SPEC = importlib.util.find_spec
