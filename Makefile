@@ -15,8 +15,9 @@ $(VENV)/.installed: pyproject.toml dataset_builders/pyproject.toml constraints.t
 demo: $(VENV)/.installed
 	$(BIN)/surface-consistency demo --out $(OUT)
 
+# `make test TESTS="tests/metrics -x"` runs a part of them.
 test: $(VENV)/.installed chromium
-	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test $(TESTS)
 
 check: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

@@ -22,7 +22,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
-import scipy
+import scipy.special
 
 from surface_consistency.metrics import (
     DISCORDANT_ODDS,
@@ -59,10 +59,12 @@ from surface_consistency.metrics.positions._momentum_null import streak_counts
 from surface_consistency.metrics.positions.momentum_curves import run_statistics
 from surface_consistency.metrics.positions.positions import slot_statistics
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
+    Part,
+    cluster_t,
     jackknife,
-    share_sums,
     statistic_bounds,
 )
+from surface_consistency.metrics.uncertainty.intervals import t_p_value
 
 CLUSTERS = (5, 10, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.8)
@@ -277,7 +279,7 @@ def models(tally, n_datasets):
         for rate in ("consistency", "accuracy_difference", "consistency_given_first_correct"):
             statistic, square = PAIRED_RATES[rate], joint.reshape(4, 4)
             truth = float(statistic(square.sum(axis=1)) - statistic(square.sum(axis=0)))
-            found = share_sums(matched_difference(statistic), sums).bounds(LEVEL)
+            found = cluster_t(matched_difference(statistic), sums).bounds(LEVEL)
             name = f"contrasts_by models: {rate}"
             tally.add(name, shape[1], f"{base}, {agree}, {label}", *found, truth)
 
@@ -416,6 +418,142 @@ def independent(tally, n_datasets):
         tally.add("compare_dependent_correlations", n, "0.5, 0.3", *np.array(found).T, 0.2)
 
 
+GOAL_CLUSTERS = (5, 10, 20, 50, 200, 1000)
+GOAL_SIZES = ("1", "3", "geometric", "giant")
+GOAL_CORRELATIONS = (0.0, 0.5, 0.95)
+DIFFERENCES = (
+    *((0.01, 0.01), (0.05, 0.0), (0.02, 0.0), (0.1, 0.02)),
+    *((0.1, 0.1), (0.3, 0.1), (0.4, 0.4), (0.005, 0.0)),
+)
+TWO_RATES = ((0.02, 0.02), (0.1, 0.1), (0.35, 0.1), (0.3, 0.3), (0.05, 0.01), (0.5, 0.5))
+GOAL_SHARES = (0.005, 0.02, 0.1, 0.3, 0.5, 0.9, 0.99)
+
+
+def goal_sizes(kind, shape, rng):
+    """Return the rows of each cluster; a giant holds half of all."""
+    if kind == "geometric":
+        return rng.geometric(1 / 3, shape)
+    sizes = np.full(shape, 1 if kind == "1" else 3)
+    if kind == "giant":
+        sizes[..., 0] = 3 * (shape[-1] - 1)
+    return sizes
+
+
+def goal_designs(n_datasets):
+    """Yield what is tried: family, clusters, label, means, sums, weights, ranges, truth, rates."""
+    for n_clusters, kind, alike in itertools.product(GOAL_CLUSTERS, GOAL_SIZES, GOAL_CORRELATIONS):
+        if kind == "1" and alike:
+            continue
+        rng = np.random.default_rng([n_clusters, GOAL_SIZES.index(kind), int(100 * alike)])
+        shape, label = (n_datasets, n_clusters), f"{kind}, {alike}"
+        one = ((1.0,), ((0.0, 1.0),))
+        for rate in GOAL_SHARES:
+            sizes = goal_sizes(kind, shape, rng)
+            chance = np.clip(dirichlet((rate, 1 - rate), alike, shape, rng)[..., 0], 0, 1)
+            sums = np.stack([rng.binomial(sizes, chance), sizes], axis=-1)
+            yield "share", n_clusters, f"{label}, {rate}", sums, *one, rate, rate
+        for lost, gained in DIFFERENCES:
+            sizes = goal_sizes(kind, shape, rng)
+            law = (lost, max(gained, 1e-12), 1 - lost - gained)
+            cells = rng.multinomial(sizes, dirichlet(law, alike, shape, rng))
+            sums = np.stack([cells[..., 1] - cells[..., 0], sizes], axis=-1)
+            name = f"{label}, {lost} and {gained}"
+            ranges = ((-1.0, 1.0),)
+            yield "difference", n_clusters, name, sums, (1.0,), ranges, gained - lost, lost
+        for rates, shared in itertools.product(TWO_RATES, (False, True)):
+            sizes = goal_sizes(kind, (2, *shape), rng)
+            events = np.empty_like(sizes)
+            common = rng.normal(size=shape)
+            for group, rate in enumerate(rates):
+                # A threshold on a normal that a cluster's rows share, and the groups where shared.
+                own = common if shared else rng.normal(size=shape)
+                cut = NormalDist().inv_cdf(rate)
+                chance = scipy.special.ndtr((cut - math.sqrt(alike) * own) / math.sqrt(1 - alike))
+                events[group] = rng.binomial(sizes[group], chance)
+            sums = np.stack([events[0], sizes[0], events[1], sizes[1]], axis=-1)
+            if not shared:
+                apart = np.zeros((n_datasets, 2 * n_clusters, 4))
+                apart[:, :n_clusters, :2], apart[:, n_clusters:, 2:] = sums[..., :2], sums[..., 2:]
+                sums = apart
+            family = "contrast, shared clusters" if shared else "contrast, separate clusters"
+            two = ((1.0, -1.0), ((0.0, 1.0),) * 2)
+            name = f"{label}, {rates[0]} and {rates[1]}"
+            yield family, n_clusters, name, sums, *two, rates[0] - rates[1], min(rates)
+
+
+def plain_t(sums, weights):
+    """Return the p-values of the t test of what clusters add to the difference, nothing added."""
+    below, above = sums[..., 1::2], sums[..., ::2]
+    total = below.sum(axis=-2, keepdims=True)
+    means = above.sum(axis=-2, keepdims=True) / total
+    added = ((above - means * below) / total * weights).sum(axis=-1)
+    n_clusters = sums.shape[-2]
+    error = np.sqrt((added**2).sum(axis=-1) * n_clusters / (n_clusters - 1))
+    return t_p_value((means[..., 0, :] * weights).sum(axis=-1) / error, n_clusters - 1)
+
+
+def goals(n_datasets):
+    """Print coverage, width, size and power of the one inference; return what misses its goal."""
+    found, misses, n_rows = defaultdict(list), [], 0
+    for family, n_clusters, label, sums, weights, ranges, truth, rate in goal_designs(n_datasets):
+        sums = sums.astype(float)
+        eye = np.eye(sums.shape[-1])
+        parts = [
+            Part(weight, tuple(eye[2 * place]), tuple(eye[2 * place + 1]), *ends)
+            for place, (weight, ends) in enumerate(zip(weights, ranges, strict=True))
+        ]
+        with np.errstate(all="ignore"):
+            inferred = cluster_t(parts, sums)
+            (low, high), p_value = inferred.bounds(LEVEL), inferred.p_value()
+            plain = plain_t(sums, np.asarray(weights)) < 0.05
+        known = inferred.is_inferred
+        if family != "share":
+            leaves_out = (low > 0) | (high < 0)
+            n_rows += int(known.sum())
+            if (leaves_out != (p_value < 0.05)).any():
+                misses.append((f"{family}: p and interval", n_clusters, label, "disagree"))
+        row = {"known": known.mean()}
+        if known.sum() >= 100:
+            row["held"] = ((low <= truth + 1e-12) & (truth - 1e-12 <= high))[known].mean()
+            if 0.1 <= rate <= 0.9 and "giant" not in label:
+                spread = inferred.value.std() * 2 * NormalDist().inv_cdf(0.975)
+                row["width"] = (high - low)[known].mean() / spread
+            rejected, reference = (p_value < 0.05)[known].mean(), plain[known].mean()
+            if family != "share" and truth == 0:
+                row["size"] = rejected
+            elif family != "share" and 0.15 < reference < 0.98:
+                row["power"] = rejected / reference
+            least = 0.90 if n_clusters < 20 else 0.92
+            for name, value, goal in (
+                ("coverage", row["held"], least),
+                ("size", 0.07, row.get("size", 0.0)),
+            ):
+                error = math.sqrt(0.07 * 0.93 / known.sum())
+                if value < goal - 3 * error:
+                    misses.append((f"{family}: {name}", n_clusters, label, round(row["held"], 3)))
+        found[family, n_clusters].append(row)
+    print(
+        "| interval and test of | K | coverage, least | median | width, median | largest size | "
+        "power, least | median | nothing inferred |\n|---|---|---|---|---|---|---|---|---|"
+    )
+    for (family, n_clusters), rows in found.items():
+        column = {
+            name: [row[name] for row in rows if name in row]
+            for name in ("held", "width", "size", "power", "known")
+        }
+
+        def cell(name, summary, column=column):
+            """Summarise a column; empty where no design has it."""
+            return f"{summary(column[name]):.3f}" if column[name] else ""
+
+        cells = [cell("held", min), cell("held", np.median), cell("width", np.median)]
+        cells += [cell("size", max), cell("power", min), cell("power", np.median)]
+        cells += [f"{1 - np.mean(column['known']):.2f}"]
+        print(f"| {family} | {n_clusters} | {' | '.join(cells)} |")
+    print(f"\n{n_rows:,} rows with an interval and a p-value of 0 were compared.")
+    return misses
+
+
 def contrasts(tally, n_datasets):
     """Try differences of two groups in the same clusters, by their function.
 
@@ -468,7 +606,7 @@ def group_means(tally, n_datasets):
             ],
             axis=-1,
         )
-        tally.add("group_difference", shape[1], label, *bounds(mean_difference, sums), 0.5)
+        tally.add("group_difference", shape[1], label, *mean_difference(sums).bounds(LEVEL), 0.5)
 
 
 def corrected(tally, n_datasets):
@@ -617,12 +755,18 @@ def sizes_of_tests(n_datasets):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", type=int, default=2000, help="data sets of a design")
+    parser.add_argument("--goals", action="store_true", help="only the designs of the inference")
     parser.add_argument("--short", action="store_true", help="300 data sets of a design")
     options = parser.parse_args()
     n_datasets = 300 if options.short else options.datasets
     warnings.simplefilter("ignore")
     start = time.perf_counter()
     same_as_functions()
+    missed = goals(n_datasets)
+    if options.goals:
+        print(f"\n{time.perf_counter() - start:.0f} s")
+        print(*missed, sep="\n", file=sys.stderr)
+        raise SystemExit(len(missed))
     slots.truth, slots.held = {}, []
     tally = Tally()
     for step in (paired, shares, split, alignment, forms, models, slots, correlations):
@@ -638,7 +782,7 @@ def main():
         f"called one by one), standard error {math.sqrt(0.0475 / n_datasets):.4f}; "
         f"Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}\n"
     )
-    failures = tally.print()
+    failures = missed + tally.print()
     percentiles(n_datasets // 4)
     rejected = sizes_of_tests(n_datasets)
     print("\n| test of equal accuracies, nominal 5 % | rejects |\n|---|---|")

@@ -16,7 +16,8 @@ import pandas as pd
 
 from surface_consistency.studies.slaq.data import slaq_from
 from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic
-from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy
+from surface_consistency.studies.slaq.settings import SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import SLAQ_GROUPINGS, slaq_tables
 
 N_MODELS, N_TOPICS, N_PERMUTATIONS = 16, 600, 5

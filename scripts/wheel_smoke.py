@@ -43,7 +43,7 @@ if find_spec("lm_eval") is not None:
             text=True,
             check=False,
         )
-        if told.returncode or "consistency_low" not in told.stdout:
+        if told.returncode or "|consistency " not in told.stdout:
             raise SystemExit(f"lm_eval run --tasks {study} failed:\n{told.stdout}{told.stderr}")
 if find_spec("inspect_ai") is not None:
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]

@@ -25,6 +25,7 @@ SurfaceConsistencyWarning
 ├── ContaminationWarning         states or databases of an audit that cannot be told apart
 ├── IncompleteClosureWarning     equivalents of a deleted fact remain
 ├── IncompletePairWarning        redirects without their canonical row
+├── RepeatedRowsWarning          rows of a frame repeat others in all columns
 ├── TruncatedDumpWarning         a dump ended early; what came before was kept
 ├── TruncatedPromptWarning       prompts lost demonstrations to fit the model
 ├── UndefinedMetricWarning       a value is NaN because nothing defines it
@@ -47,6 +48,7 @@ __all__ = [
     "PluginError",
     "PromptTooLongError",
     "RecordError",
+    "RepeatedRowsWarning",
     "RetrievalError",
     "RunLogError",
     "RunLogLockedError",
@@ -198,6 +200,10 @@ class IncompleteClosureWarning(SurfaceConsistencyWarning):
 
 class IncompletePairWarning(SurfaceConsistencyWarning):
     """Redirect instances without the canonical instance of the same fact and template."""
+
+
+class RepeatedRowsWarning(SurfaceConsistencyWarning):
+    """Rows of a frame repeat others in all columns and are counted more than once."""
 
 
 class TruncatedDumpWarning(SurfaceConsistencyWarning):

@@ -1,12 +1,16 @@
 """Finding studies, analyses, runners and matching rules by name, whoever wrote them.
 
 Packages register them as entry points. The studies of this package are registered in the same way;
-its runners and rules are built in.
+its runners and rules are built in. Whatever else can be imported, as "module:attribute", is so only
+where a person named it: on the command line, or within `importable`. A name that stands in a file,
+such as the manifest of a run that somebody sent, imports nothing but what is registered.
 """
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -29,6 +33,7 @@ __all__ = [
     "STUDIES",
     "Plugins",
     "distribution_of",
+    "importable",
     "load_maker",
     "moved_modules",
     "moved_to",
@@ -38,6 +43,33 @@ T = TypeVar("T")
 
 _IMPORTABLE = re.compile(r"[\w.]+:\w[\w.]*")
 _OWN = "surface-consistency"
+_NAMED: Final[ContextVar[frozenset[str]]] = ContextVar("importable", default=frozenset())
+
+
+@contextmanager
+def importable(*words: str) -> Iterator[None]:
+    """Let "module:attribute" names be imported that a person gave; files cannot name any.
+
+    Args:
+        words: The names; a word of a command line, such as "--runner=module:attribute", counts for
+            the name that it holds, and one without any for nothing.
+
+    Yields:
+        None; afterwards they are as unknown as before.
+
+    Examples:
+        >>> with importable("surface_consistency.matching:ExactRule"):
+        ...     Plugins("surface_consistency.rules", "rule").load(
+        ...         "surface_consistency.matching:ExactRule"
+        ...     ).__name__
+        'ExactRule'
+    """
+    names = {word.partition("=")[2] if word.startswith("-") else word for word in words}
+    token = _NAMED.set(_NAMED.get() | set(filter(_IMPORTABLE.fullmatch, names)))
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
 
 
 @cache
@@ -136,7 +168,7 @@ class Plugins:
 
         Args:
             spec: A registered name, "package:name" for that of one package, or "module:attribute"
-                for anything importable.
+                for anything importable that a person named (see `importable`).
 
         Returns:
             What stands there.
@@ -183,7 +215,7 @@ class Plugins:
         return point in self._built_in or _same(distribution_of(point), _OWN)
 
     def _point(self, spec: str) -> EntryPoint:
-        """Find the one entry point that a name stands for, or make one of what is importable."""
+        """Find the one entry point that a name stands for, or make one of what a person named."""
         package, separator, name = spec.partition(":")
         if not separator:
             return self._named(spec)
@@ -194,6 +226,8 @@ class Plugins:
             if point.name == name
             and _same(_OWN if self._is_own(point) else distribution_of(point), package)
         ]
+        if not own and spec not in _NAMED.get():
+            raise self._error(f"no {self.what} {spec!r}; {self._remedy()}")
         return own[0] if own else EntryPoint(name=spec, value=spec, group=self.group)
 
     def _named(self, name: str) -> EntryPoint:
@@ -230,13 +264,13 @@ class Plugins:
         return plugin
 
     def require(self, spec: str) -> None:
-        """Refuse a name that nothing registers; nothing is imported.
+        """Refuse a name that nothing registers and nobody named; nothing is imported.
 
         Args:
             spec: As for `load`; what is importable is not looked for.
 
         Raises:
-            PluginError: If it is a bare name that nothing, or more than one package, registers.
+            PluginError: If nothing, or more than one package, registers it.
         """
         self._point(spec)
 
@@ -283,7 +317,7 @@ class Plugins:
         """Say what could be named instead."""
         return (
             f"available: {', '.join(self.names()) or 'none'}; or name anything importable as "
-            "'module:attribute'"
+            "'module:attribute' on the command line, as no file can"
         )
 
 

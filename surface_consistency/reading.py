@@ -49,6 +49,12 @@ DEEPEST: Final = 64
 MOST_COLUMNS: Final = 10_000
 """Columns that one row may have."""
 
+_PACKINGS: Final = {
+    b"\x1f\x8b": "gzip",
+    b"\xfd7zXZ\x00": "xz",
+    b"BZh": "bzip2",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
 _BOM: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 80
 _LISTED: Final = 40
@@ -389,10 +395,21 @@ def existing_file(path: Path, what: str, pattern: str) -> Path:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a file, by way of gzip where its name says so."""
-    if path.suffix.lower() == ".gz":
-        return cast(BinaryIO, gzip.open(path, "rb"))
-    return path.open("rb")
+    """Open a file, by way of gzip where it is packed so; refuse other packings by name."""
+    file = path.open("rb")
+    start = file.read(max(map(len, _PACKINGS)))
+    file.seek(0)
+    packing = next((name for mark, name in _PACKINGS.items() if start.startswith(mark)), None)
+    if packing not in (None, "gzip"):
+        file.close()
+        raise RecordError(
+            f"{path} is packed as {packing}, which is not read here; unpack it, or pack it as gzip "
+            "(.gz)"
+        )
+    if packing is None and path.suffix.lower() != ".gz":
+        return file
+    file.close()
+    return cast(BinaryIO, gzip.open(path, "rb"))
 
 
 def _unpacked(read: Callable[[int], bytes], path: Path, size: int) -> bytes:

@@ -5,15 +5,10 @@ import csv
 import json
 
 import pytest
-from surface_consistency_build.cards.build_records import BuildManifest, SourceFile
-from surface_consistency_build.cards.dataset_folder import Subset
-from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
 
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.fact_tables import DOMAINS, Aliases, FactTable
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
-from surface_consistency.studies.redirectqa.release import RedirectQARow
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.studies.slaq.rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
@@ -108,82 +103,6 @@ def own_caches(tmp_path_factory, monkeypatch):
     return cache
 
 
-def instance(number, relation, surface, categories, redirect, template):
-    return RedirectQARow(
-        triplet_id=number,
-        subject_id=f"Q{number}",
-        subject_surface=surface,
-        subject_surface_category=categories,
-        subject_wiki_title="Cat_Stevens",
-        subject_redirect_wiki_title=redirect,
-        subject_pageviews=12,
-        subject_aliases=("NA", "null"),
-        relation=relation,
-        relation_id=RELATIONS[relation].property_id,
-        object_id="Q84",
-        object_surface="London",
-        object_aliases=("London", "NA"),
-        template=template,
-        question=RELATIONS[relation].question(surface, template=template),
-    )
-
-
-INSTANCES = (
-    (1, "place_of_birth", "Cat Stevens", ["__MAIN__"], None),
-    (1, "place_of_birth", "NA", ["Redirects_from_pseudonyms"], "NA"),
-    (
-        1,
-        "place_of_birth",
-        "Steven D. | Georgiou",
-        ["Redirects_from_personal_names", "Redirects_from_misspellings"],
-        "Steven_D._Georgiou",
-    ),
-    (1, "place_of_birth", "cat Stevens", [], "cat_Stevens"),
-    (2, "occupation", "Chris Metzen", ["__MAIN__"], None),
-)
-
-
-@pytest.fixture
-def built_rows():
-    """Ten rows: five instances in two wordings."""
-    return [
-        instance(*spec, template) for spec in INSTANCES for template in ("original", "paraphrase")
-    ]
-
-
-@pytest.fixture
-def manifest():
-    """The record of a build."""
-    return BuildManifest(
-        builder="redirectqa",
-        builder_version="1.0.0",
-        package_version="0.2.0",
-        seed=7,
-        options={"triples": 500_000, "wiki": "enwiki"},
-        sources=[
-            SourceFile(
-                name="enwiki-20260101-page.sql.gz", date="20260101", n_bytes=1234, sha1="ab12"
-            )
-        ],
-    )
-
-
-@pytest.fixture
-def subset(built_rows):
-    """Makes a subset of these rows, or of others."""
-
-    def make(name="v1.0.0", splits=None, **options):
-        return Subset(
-            name=name,
-            splits={"test": built_rows} if splits is None else splits,
-            record=RedirectQARow,
-            key=("triplet_id", "subject_surface", "template"),
-            **options,
-        )
-
-    return make
-
-
 COLUMNS = list(SlaqRow.model_fields)
 
 
@@ -240,34 +159,6 @@ def write_csv(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture
-def written():
-    """What a writer would have written to get figure 6; changes by column name."""
-
-    def make(**changes):
-        cells = slaq_row(**changes)
-        return WrittenTopic(
-            facts=tuple(
-                WrittenFact(question=cells[f"ShortQ{k}"], answer=cells[f"ShortA{k}"])
-                for k in range(1, 6)
-            ),
-            long_question=cells["LongQ"],
-            long_answer=cells["LongA"],
-        )
-
-    return make
-
-
-@pytest.fixture
-def article():
-    """An article that holds figure 6."""
-    cells = slaq_row()
-    text = " ".join(str(cells[name]) for name in ("LongA", *(f"ShortA{k}" for k in range(1, 6))))
-    return SlaqArticle(
-        title="The Punic Wars", category="History", text=text, url=cells["URL"], pageviews=12
-    )
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,8 @@
 """The package as a whole: its names, its weight, its promises on paper."""
 
+import ast
 import importlib
+import importlib.util
 import pkgutil
 import re
 import subprocess
@@ -8,14 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
-import surface_consistency_build
 
 import surface_consistency
 
 ROOT = Path(surface_consistency.__file__).parent
+NAMES = ("surface_consistency", "surface_consistency_build")
+PACKAGES = [importlib.import_module(name) for name in NAMES if importlib.util.find_spec(name)]
+"""The library, and who makes data where that is installed."""
 MODULES = sorted(
     info.name
-    for package in (surface_consistency, surface_consistency_build)
+    for package in PACKAGES
     for info in pkgutil.walk_packages(package.__path__, prefix=f"{package.__name__}.")
 )
 HEAVY = ("torch", "transformers", "datasets", "scipy.stats", "pandas", "matplotlib")
@@ -28,35 +32,51 @@ def loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def public_names(module) -> list[str]:
-    """What a module exports; a package whose names stand in its modules exports none."""
-    return getattr(module, "__all__", []) if hasattr(module, "__path__") else module.__all__
+DOORS = [
+    name
+    for name in ("surface_consistency", *MODULES)
+    if "__all__" in vars(importlib.import_module(name))
+]
 
 
-@pytest.mark.parametrize("name", ["surface_consistency", *MODULES])
+@pytest.mark.parametrize("name", DOORS)
 def test_all_is_sorted_and_holds(name):
-    """`__all__` names what is there, in the order of the linter."""
+    """`__all__` of a room names what is there, once."""
     module = importlib.import_module(name)
-    names = public_names(module)
 
-    assert len(set(names)) == len(names)
-    for public in names:
+    assert len(set(module.__all__)) == len(module.__all__)
+    for public in module.__all__:
         assert getattr(module, public) is not None
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_public_names_are_exported(name):
-    """What a module defines without an underscore stands in its `__all__`."""
-    module = importlib.import_module(name)
-    defined = {
-        public
-        for public, value in vars(module).items()
-        if not public.startswith("_")
-        and getattr(value, "__module__", None) == name
-        and callable(value)
-    }
+@pytest.mark.parametrize("package", PACKAGES)
+def test_an_underscore_is_what_makes_a_name_private(package):
+    """No module imports a private name of another, nor a name from where it is not defined."""
+    root = Path(package.__file__).parent
+    wrong = []
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+                ("surface_consistency.", "surface_consistency_build.")
+            ):
+                continue
+            home = importlib.import_module(node.module)
+            if hasattr(home, "__path__"):
+                continue
+            tree = ast.parse(Path(home.__file__).read_text("utf-8"))
+            imported = {
+                alias.asname or alias.name
+                for other in tree.body
+                if isinstance(other, ast.ImportFrom)
+                for alias in other.names
+            }
+            wrong += [
+                f"{path.relative_to(root)}: {alias.name} of {node.module}"
+                for alias in node.names
+                if alias.name.startswith("_") or alias.name in imported
+            ]
 
-    assert defined <= set(public_names(module))
+    assert not wrong
 
 
 def test_importing_the_package_loads_nothing_heavy():

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency import reading
 from surface_consistency.errors import (
@@ -112,14 +111,6 @@ def test_hostile_json_is_refused_by_name(text, message):
 def test_hostile_toml_is_refused_by_name(text, message):
     with pytest.raises(RecordError, match=f"^x: {message}"):
         parse_toml(text, "x")
-
-
-@pytest.mark.parametrize("name", ["w.json", "w.toml"])
-def test_a_hostile_wiki_is_refused_by_name(tmp_path, name):
-    (tmp_path / name).write_text(NESTED if name == "w.json" else f"name = {NESTED}")
-
-    with pytest.raises(RecordError, match=r"w\.\w+: nested more than 64 levels deep"):
-        load_wiki(tmp_path / name)
 
 
 def test_a_hostile_option_of_a_runner_is_refused_by_name():

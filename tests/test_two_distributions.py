@@ -1,14 +1,18 @@
 """The library works without the makers of data, names them, and refuses another version."""
 
+import ast
 import os
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import surface_consistency
+from tests.without_makers import ABSENT
 
 ROOT = Path(__file__).resolve().parents[1]
 WITHOUT = "from tests.without_makers import block; block()\n"
@@ -36,6 +40,58 @@ for info in pkgutil.walk_packages(surface_consistency.__path__, "surface_consist
     done = python(WITHOUT + code)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_tests_of_the_library_import_nothing_of_the_makers():
+    """A job of CI runs them without; here only what stands at the top of each is read."""
+    imported = {}
+    for path in (ROOT / "tests").rglob("*.py"):
+        name = path.relative_to(ROOT / "tests").as_posix()
+        if name.startswith(("surface_consistency_build/", "data/")):
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.Import):
+                imported.setdefault(name, []).extend(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                imported.setdefault(name, []).append(node.module or "")
+
+    assert "pytest" in imported["test_two_distributions.py"]
+    assert not [
+        f"{name} imports {module}"
+        for name, modules in imported.items()
+        for module in modules
+        if {*module.split(".")[:2]} & ABSENT
+    ]
+
+
+def required(name, extra=""):
+    """Name all that a requirement brings, where it is installed."""
+    brought, waiting = set(), [(name, extra)]
+    while waiting:
+        name, extra = waiting.pop()
+        try:
+            lines = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        for one in map(Requirement, lines):
+            part = (one.name.lower(), ",".join(sorted(one.extras)))
+            is_asked = one.marker is None or any(
+                one.marker.evaluate({"extra": name}) for name in extra.split(",")
+            )
+            if is_asked and part not in brought:
+                brought.add(part)
+                waiting.append(part)
+    return {name.replace("-", "_") for name, _ in brought}
+
+
+def test_no_dependency_of_the_library_brings_what_the_makers_need():
+    lines = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    needed = [Requirement(line) for line in lines]
+
+    brought = {one.name: {one.name} | required(one.name, ",".join(one.extras)) for one in needed}
+
+    assert "numpy" in brought["pandas"]
+    assert {name: found & ABSENT for name, found in brought.items() if found & ABSENT} == {}
 
 
 def test_their_commands_are_listed_where_they_are_installed():

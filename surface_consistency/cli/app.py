@@ -12,21 +12,26 @@ from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Final
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnknownOptionError
+from cyclopts import (
+    App,
+    CycloptsError,
+    MissingArgumentError,
+    Parameter,
+    UnknownOptionError,
+)
 
+from surface_consistency.cli.record_command import read_exactly
 from surface_consistency.errors import PluginError
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.text import did_you_mean
 
-__all__ = ["install_completion", "run_app", "run_command"]
-
-_MADE: Final = {
-    "compare": ("compare", "make_compare"),
-    "demo": ("demo", "make_demo"),
-    "export": ("export", "make_export"),
-    "report": ("report", "make_report"),
-    "score": ("score", "make_score"),
-    "suite": ("suite", "make_suite"),
+_OWN: Final = {
+    "compare": "compare",
+    "demo": "demo",
+    "export": "report",
+    "report": "report",
+    "score": "score",
+    "suite": "suite",
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
@@ -51,7 +56,7 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
         ValueError: If there is no such command or option, an option is missing, or the command
             refuses what it is given.
     """
-    app = _new("surface-consistency", "")
+    app = new_app("surface-consistency", "")
     command = words[0]
     if command not in commands:
         near = did_you_mean(command, commands)
@@ -127,9 +132,9 @@ def install_completion() -> str:
     """
     from cyclopts.completion.detect import ShellDetectionError
 
-    app = _new("surface-consistency", "")
+    app = new_app("surface-consistency", "")
     makers = _GROUPS if find_spec("surface_consistency_build") else ()
-    for command in (*_PLUGINS, *_MADE, *makers):
+    for command in (*_PLUGINS, *_OWN, *makers):
         _add(app, command, None, "")
     try:
         return f"wrote {app.install_completion()}; start a new shell to use it"
@@ -142,7 +147,7 @@ def _without_secret(word: str) -> str:
     return _SECRET.sub(r"\1...", word)
 
 
-def _new(name: str, text: str) -> App:
+def new_app(name: str, text: str) -> App:
     """Make a command that others are put into."""
     return App(
         name=name,
@@ -150,16 +155,17 @@ def _new(name: str, text: str) -> App:
         help_format="plaintext",
         version_flags=(),
         suppress_keyboard_interrupt=False,
-        default_parameter=Parameter(allow_repeating=True),
+        default_parameter=Parameter(allow_repeating=True, converter=read_exactly),
     )
 
 
 def _add(app: App, command: str, rest: Sequence[str] | None, text: str) -> None:
     """Load a command and add it; without the words after it, with all that may follow it."""
-    if command in _MADE:
-        app.command(_imported(*_MADE[command])(rest or ()), name=command)
+    if command in _OWN:
+        own = _imported(_OWN[command], "make_score" if command == "score" else command)
+        app.command(own(rest or ()) if command == "score" else own, name=command)
         return
-    within = _new(command, text)
+    within = new_app(command, text)
     if command in _GROUPS:
         from surface_consistency.plugins import load_maker
 

@@ -1,10 +1,10 @@
 """`compare`: the paired table of anyone's verdicts, or of two runs."""
 
 import json as json_
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
@@ -18,25 +18,11 @@ from surface_consistency.engine.compare.table import (
 )
 from surface_consistency.schemas.settings import record_options
 
-__all__ = ["make_compare"]
-
 _OF_RUNS = ("first", "second", "cluster")
 """Fields of `VerdictColumns` that two runs take too."""
 
 _OF_THE_PAGE = ("test", "interval", "confidence")
 """Fields of `TableSettings` that a page has in one way alone."""
-
-
-def make_compare(argv: Sequence[str]) -> Callable[..., object]:
-    """Make the command `compare`.
-
-    Args:
-        argv: Arguments after it; they do not matter.
-
-    Returns:
-        The command.
-    """
-    return record_command(_compare, columns=VerdictColumns, table=TableSettings)
 
 
 def _compare(
@@ -117,3 +103,7 @@ def _read_runs(folders: Sequence[Path], columns: VerdictColumns, *, common: bool
         )
     first, second = folders
     return read_two_runs(first, second, columns, common=common)
+
+
+compare: Final = record_command(_compare, columns=VerdictColumns, table=TableSettings)
+"""The command."""

@@ -1,33 +1,133 @@
-"""`demo`: the whole study on a small model, trained on the spot."""
+"""`demo`: the whole study on a toy model with planted frequencies, from rows to report."""
 
-from collections.abc import Callable, Sequence
+import os
+import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 from cyclopts import Parameter
 
-from surface_consistency.cli.demo_run import DEFAULT_STEPS, run_demo
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
 from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics import paired_by
+from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.plugins import load_maker
+from surface_consistency.runs.files import write_csv
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
+from surface_consistency.studies.redirectqa.study import (
+    RedirectQASettings,
+    RedirectQASource,
+    RedirectQAStudy,
+)
+from surface_consistency.studies.redirectqa.toy_model import (
+    Exposure,
+    count_names,
+    plan_exposures,
+    sentences_of,
+    train_toy_model,
+)
 
-__all__ = ["make_demo"]
+DEFAULT_STEPS = 250
+"""Training steps after which the toy model knows what it was taught."""
+
+_SHOTS = 3
 
 
-def make_demo(argv: Sequence[str]) -> Callable[..., object]:
-    """Make the command `demo`.
+def run_demo(
+    out: str | os.PathLike[str],
+    *,
+    steps: int = DEFAULT_STEPS,
+    seed: int = 0,
+    data: RedirectQA | None = None,
+    say: Callable[[str], None] | None = None,
+) -> tuple[RunFolder, pd.DataFrame]:
+    """Train a toy model on the bundled sample, run the study on it and score it.
 
     Args:
-        argv: Arguments after it; they do not matter.
+        out: Folder of the run; the model is saved in its subfolder `toy_model`.
+        steps: Training steps.
+        seed: Seed of the planted frequencies, the training and the demonstrations.
+        data: Facts to teach and ask; None for the bundled sample.
+        say: Called with a line of progress at each stage; None for silence.
 
     Returns:
-        The command.
+        The run folder, and the table of consistency by planted exposure that
+        `highlights/consistency_by_planted_exposure.csv` holds.
     """
-    return _demo
+    tell = say or (lambda line: None)
+    data = (data or load_sample()).select(templates=("original",))
+    exposures = plan_exposures(data.questions, seed=seed)
+    folder = RunFolder.create(out)
+    model = folder.path / "toy_model"
+    sentences = sentences_of(data.questions, exposures)
+    tell(f"{len(sentences)} sentences plant the names of {len(data.pairs)} pairs")
+    train_toy_model(
+        sentences, model, names=[q.question for q in data.questions], steps=steps, seed=seed
+    )
+    tell("asking every fact under every name")
+    runner = TransformersRunner(str(model), device="cpu", dtype="float32")
+    settings = RedirectQASettings(shots=_SHOTS, seed=seed)
+    run_study(
+        RedirectQAStudy(),
+        data,
+        runner,
+        folder.path,
+        model="toy_model",
+        settings=settings,
+        source=RedirectQASource(source="sample"),
+    )
+    counts = count_names(sentences, {name for _, name in exposures})
+    table = exposure_table(score_run(folder), exposures, counts)
+    folder.highlights.mkdir(exist_ok=True)
+    write_csv(folder.highlights / "consistency_by_planted_exposure.csv", table)
+    return folder, table
 
 
-def _demo(
+def exposure_table(
+    outcomes: pd.DataFrame,
+    exposures: Mapping[tuple[str, str], Exposure],
+    counts: Mapping[str, int],
+) -> pd.DataFrame:
+    """Group the pairs of taught facts by how often the redirect name was planted.
+
+    Args:
+        outcomes: The outcomes frame.
+        exposures: Exposure by (fact id, surface text).
+        counts: How often each surface text stands in the training text, as from `count_names`.
+
+    Returns:
+        One row an exposure of the redirect name, "frequent" first: exposure, times_in_text (the
+        largest count among its redirect names; `sentences_of` makes them equal), n,
+        first_accuracy, second_accuracy, consistency with its bounds, flip_rate. Facts that were
+        held out under all their names stand in a row of their own, "fact held out".
+    """
+    keys = list(zip(outcomes["fact_id"], outcomes["first_surface"], strict=True))
+    seconds = list(zip(outcomes["fact_id"], outcomes["second_surface"], strict=True))
+    labels = [
+        "fact held out" if exposures[canonical] == "absent" else exposures[redirect]
+        for canonical, redirect in zip(keys, seconds, strict=True)
+    ]
+    with warnings.catch_warnings():
+        # Facts that were held out have no right canonical answer to condition on.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        table = paired_by(outcomes.assign(exposure=labels), by="exposure")
+    times = outcomes["second_surface"].map(counts).groupby(labels).max()
+    table["times_in_text"] = table["exposure"].map(times)
+    order = {name: rank for rank, name in enumerate(("frequent", "rare", "absent"))}
+    ranks = table["exposure"].map(lambda name: order.get(name, len(order)))
+    shown = ["exposure", "times_in_text", "n", "first_accuracy", "second_accuracy"]
+    shown += ["consistency", "consistency_low", "consistency_high", "flip_rate"]
+    return table.iloc[ranks.argsort(kind="stable")][shown].reset_index(drop=True)
+
+
+def demo(
     *,
     out: Out,
     steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,

@@ -21,8 +21,6 @@ import surface_consistency
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.text import printable
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "run": "Run a study end to end on a model.",
     "score": "Judge a run again, or judge predictions made elsewhere.",
@@ -183,11 +181,13 @@ def _run(words: Sequence[str]) -> int:
         _print_path(lm_eval_path(), rest)
     else:
         from surface_consistency.cli.app import install_completion, run_command
+        from surface_consistency.plugins import importable
 
         if command == "--install-completion":
             print(install_completion())
         else:
-            return run_command(words, _COMMANDS)
+            with importable(*words):
+                return run_command(words, _COMMANDS)
     return 0
 
 
@@ -216,7 +216,13 @@ def _listing(usage: str, text: str, **parts: Mapping[str, str]) -> str:
 
 
 def _told(error: Exception) -> str:
-    """Say what went wrong; a full disk as every file of ours is told that it cannot be written."""
+    """Say what went wrong; what the system says alone would not name file or remedy."""
+    if isinstance(error, UnicodeEncodeError):
+        text = error.object[max(error.start - 30, 0) : error.end + 30]
+        return (
+            f"{text!r} holds bytes that are no UTF-8, or half a surrogate pair, which no file here "
+            "can hold; rename the file or folder, or replace it in the text"
+        )
     if isinstance(error, OSError) and error.filename and error.errno in _NO_ROOM:
         return (
             f"{error.filename} cannot be written ({error.strerror}); free disk space or choose "

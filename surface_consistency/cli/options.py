@@ -6,10 +6,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.runs.folder import RunFolder
-
-__all__ = ["RUNS", "Json", "ModelSettings", "Out", "run_folders"]
 
 RUNS: Final = "Folders of scored runs, or folders that hold such folders."
 """Help of the runs that a command reads."""

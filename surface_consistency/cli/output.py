@@ -11,8 +11,6 @@ from surface_consistency.report.numbers import table_text
 if TYPE_CHECKING:
     from surface_consistency.engine.report import Reported
 
-__all__ = ["UNANSWERED", "finish"]
-
 UNANSWERED: Final = 3
 """Exit code where the work is done but prompts have no answer."""
 
@@ -33,6 +31,7 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     code = UNANSWERED if n_unanswered else 0
     for warning in reported.warnings:
         print(f"warning: {warning}", file=sys.stderr)
+    page = None if reported.page is None else str(reported.page)
     if as_json:
         tables = {
             name: [
@@ -41,15 +40,18 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
             ]
             for name, table in reported.tables.items()
         }
-        summary = {"out": str(out), "report": str(reported.page), "tables": tables}
+        summary = {"out": str(out), "report": page, "tables": tables}
         print(json.dumps(summary, ensure_ascii=False))
         return code
     print(table_text(reported.tables["overall"]))
     for anchor, table in reported.leading.items():
-        print(f"\n{table_text(table, brief=True)}\nmore of {anchor}: {reported.page}#{anchor}")
+        print(f"\n{table_text(table, brief=True)}")
+        if page:
+            print(f"more of {anchor}: {page}#{anchor}")
     for note in reported.notes:
         print(f"note: {note}")
-    print(f"\nreport: {reported.page}\ntables: {out / 'tables'}")
+    print(f"\nreport: {page}" if page else "")
+    print(f"tables: {out / 'tables'}")
     return code
 
 

@@ -4,18 +4,17 @@ import inspect
 from collections.abc import Callable, Container
 from typing import Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Group, Parameter, convert
 from pydantic import BaseModel
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.settings import (
     RecordOption,
     name_flags,
+    read_value,
     record_from_options,
     record_options,
 )
-
-__all__ = ["record_command"]
 
 
 def record_command(
@@ -98,6 +97,27 @@ def record_command(
     return command
 
 
+def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type that an option has
+    """Read the values of an option; the library would round 1.5 where a whole number is asked.
+
+    Args:
+        kind: Type of the option.
+        tokens: What was typed, as the library has it.
+
+    Returns:
+        A value of that type.
+
+    Raises:
+        CoercionError: If what was typed is none.
+    """
+    return convert(kind, tokens, converter=_exact_value)
+
+
+def _exact_value(kind: type, text: str) -> object:
+    """Read one value: numbers as they are typed, others as the library does."""
+    return read_value(kind, text) if kind in (int, float) else convert(kind, [text])
+
+
 def _parameter(
     owner: str, option: RecordOption, group: Group, is_optional: bool
 ) -> inspect.Parameter:
@@ -117,6 +137,8 @@ def _parameter(
         consume_multiple=True,
         negative_iterable=(),
         negative_none=(),
+        # By itself the library hands over a type without its None.
+        converter=lambda _, tokens: read_exactly(annotation, tokens),
     )
     default = (option.default_text,) if option.is_mapping else option.default
     return inspect.Parameter(

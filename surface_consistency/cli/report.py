@@ -1,8 +1,8 @@
-"""`report` and `analyse`: tables, figures and one page from scored runs."""
+"""`report`, `analyse` and `export`: what is made of scored runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
@@ -13,8 +13,6 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
 from surface_consistency.engine.study import find_analysis
 from surface_consistency.schemas.settings import Settings
-
-__all__ = ["make_analyse", "make_report"]
 
 _Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
 
@@ -37,18 +35,6 @@ def _report(
     study = study_of_runs(folders)
     for run in folders:
         print(study.trace(run, fact or ""))
-
-
-def make_report(argv: Sequence[str]) -> Callable[..., object]:
-    """Make the command `report`.
-
-    Args:
-        argv: Arguments after it; they do not matter.
-
-    Returns:
-        The command.
-    """
-    return record_command(_report, reporting=ReportSettings)
 
 
 def make_analyse(name: str) -> Callable[..., object]:
@@ -89,3 +75,43 @@ def _home(out: Path | None) -> Path:
     if out.suffix == ".html" or out.is_file():
         raise ValueError(f"--out names a folder, which gets report.html, not {out}")
     return out
+
+
+report: Final = record_command(_report, reporting=ReportSettings)
+"""The command."""
+
+
+def export(
+    *runs: Annotated[Path, Parameter(help=f"{RUNS} All of one study.")],
+    to: Annotated[
+        Literal["dataset", "model-index", "eval-results"],
+        Parameter(
+            help="The outcomes as a data set with its card, the results as the model-index of a "
+            "model card, or as .eval_results of a model's repository."
+        ),
+    ],
+    out: Annotated[Path, Parameter(help="Folder of what is written.")],
+    source_url: Annotated[
+        str | None, Parameter(help="Where the evaluation can be seen, for eval-results.")
+    ] = None,
+) -> None:
+    """Write scored runs in the formats of the hub; nothing is uploaded."""
+    if source_url is not None and to != "eval-results":
+        raise ValueError("--source-url is for --to eval-results")
+    if not runs:
+        raise ValueError("give the folders of scored runs")
+    # Loaded here: the page starts faster without it.
+    from surface_consistency.engine.export import (
+        export_dataset,
+        export_eval_results,
+        export_model_index,
+    )
+
+    folders = run_folders(runs)
+    if to == "dataset":
+        written = export_dataset(folders, out)
+    elif to == "model-index":
+        written = export_model_index(folders, out)
+    else:
+        written = export_eval_results(folders, out, source_url=source_url)
+    print("\n".join(map(str, written)))

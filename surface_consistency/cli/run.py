@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from surface_consistency.cli.options import Json, ModelSettings, Out
+from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
+from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.study import (
     Answerer,
     SourceSettings,
@@ -20,8 +21,6 @@ from surface_consistency.engine.suite.sweep import run_sweep
 from surface_consistency.models.revisions import Revision, find_revisions
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import Settings, record_options
-
-__all__ = ["make_run", "no_preset"]
 
 _TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
@@ -52,7 +51,7 @@ def make_run(name: str) -> Callable[..., object]:
         toy_model = further.get("toy_model")
         _check_toy_model(study, model, toy_model)
         chosen = settings.model_dump(mode="json")
-        scoring = study.resolve_scoring(scoring, chosen, is_new_run=True)
+        scoring = scoring.resolved(chosen, is_new_run=True)
         placed = study.with_output_dir(out)
         revisions = _revisions(model, quiet=json)
         data = placed.load(source)
@@ -86,7 +85,7 @@ def make_run(name: str) -> Callable[..., object]:
         "reporting": ReportSettings,
     }
     if study.toy_model is not None:
-        records["toy_model"] = study.toy_model
+        records["toy_model"] = study.toy_model.settings
     return record_command(
         run,
         help_text=f"{(type(study).__doc__ or study.name).strip().splitlines()[0]}\n\nAsk a model "
@@ -106,7 +105,7 @@ def no_preset(name: str) -> str:
         What is wrong with --prompts, and what to do.
     """
     study = find_study(name)
-    remark = study.paper_prompts_note or "no paper's words are known of it"
+    remark = study.design.paper_prompts or "no paper's words are known of it"
     return f"--prompts: {study.name} has no preset of prompts: {remark}; leave --prompts out"
 
 
@@ -119,13 +118,10 @@ def _runner(
     toy_model: Settings | None,
 ) -> Answerer:
     """Load who answers, or train the study's toy model."""
-    if model.model != _TOY_MODEL:
+    if model.model != _TOY_MODEL or study.toy_model is None:
         return model.load(study)
     output_folder(out)
-    trained: Answerer = study.train_toy_model(
-        data, settings, toy_model, out / _TOY_MODEL, options=model.options
-    )
-    return trained
+    return study.toy_model.train(data, settings, toy_model, out / _TOY_MODEL, options=model.options)
 
 
 def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
@@ -145,7 +141,7 @@ def _check_toy_model(study: Study, model: ModelSettings, toy_model: Settings | N
     """Refuse a toy model that the study does not have, and options that would do nothing."""
     if model.model != _TOY_MODEL:
         given = set() if toy_model is None else toy_model.model_fields_set
-        for option in record_options(study.toy_model) if study.toy_model else ():
+        for option in record_options(study.toy_model.settings) if study.toy_model else ():
             if option.path[0] in given:
                 raise ValueError(
                     f"{option.flags[0]} says what a model is taught; it needs --model toy_model"
@@ -156,5 +152,5 @@ def _check_toy_model(study: Study, model: ModelSettings, toy_model: Settings | N
             f"--model toy_model: the study {study.name} has no toy model; name a model"
             + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
         )
-    if model.runner not in (None, study.runner):
+    if model.runner not in (None, ModelSettings().runner_of(study)):
         raise ValueError("--model toy_model trains a model of its own; leave out --runner")

@@ -13,14 +13,18 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.score import score_files, score_run
-from surface_consistency.engine.study import SourceSettings, StudySettings, find_study
+from surface_consistency.engine.study import (
+    SourceSettings,
+    Study,
+    StudySettings,
+    find_study,
+    study_of,
+)
 from surface_consistency.errors import PluginError
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings, record_from_options, record_options
-
-__all__ = ["foreign_option", "make_score"]
 
 _DEFAULT = "redirectqa"
 _NO_RUN_AFTER = ("--out", "--label", "--source")
@@ -36,7 +40,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
     Returns:
         The command: its options are the scoring settings of that study, and those of its data.
     """
-    study = find_study(_study_of(argv))
+    study = _study_of(argv)
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
@@ -125,7 +129,7 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
     """
     if argv and not argv[0].startswith("-"):
         RunFolder.open(argv[0])
-    study = find_study(_study_of(argv))
+    study = _study_of(argv)
     owners = [
         name for name in STUDIES.names() if name != study.name and flag in _scoring_flags(name)
     ]
@@ -148,17 +152,15 @@ def _scoring_flags(name: str) -> list[str]:
     return [option.flags[0] for option in record_options(study.scoring)]
 
 
-def _study_of(argv: Sequence[str]) -> str:
+def _study_of(argv: Sequence[str]) -> Study:
     """Find the study: that of the run, or the one that --study names."""
     named = _DEFAULT
-    if argv and (Path(argv[0]) / "manifest.json").is_file():
-        return RunFolder.open(argv[0]).read_manifest().study
     for before, word in zip(("", *argv), argv, strict=False):
         if before not in _NO_RUN_AFTER and (Path(word) / "manifest.json").is_file():
-            return RunFolder.open(word).read_manifest().study
+            return study_of(RunFolder.open(word))
         if before == "--study" or word.startswith("--study="):
             named = word.removeprefix("--study=")
-    return named
+    return find_study(named)
 
 
 def _refuse_data_options(*records: Settings | None, **own: object) -> None:

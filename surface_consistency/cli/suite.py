@@ -1,7 +1,7 @@
 """`suite`: models x revisions x studies x settings from one file."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -15,25 +15,11 @@ from surface_consistency.engine.suite.steps import SuiteMergeStep, SuiteStep
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.text import one_line
 
-__all__ = ["make_suite"]
-
 _EXAMPLES = Path(__file__).parents[1] / "studies" / "redirectqa" / "suites"
 _FAILED = 2
 
 
-def make_suite(argv: Sequence[str]) -> Callable[..., object]:
-    """Make the command `suite`.
-
-    Args:
-        argv: Arguments after it; they do not matter.
-
-    Returns:
-        The command.
-    """
-    return _suite
-
-
-def _suite(
+def suite(
     file: Annotated[
         Path, Parameter(help="The suite in TOML, or the name of one that comes along: redirectqa.")
     ],
@@ -69,17 +55,17 @@ def _suite(
         if value is not None and value < 1:
             raise ValueError(f"{flag} must be 1 or more, got {value}")
     shipped = _EXAMPLES / f"{file}.toml"
-    suite = read_suite(shipped if not file.exists() and shipped.is_file() else file)
-    states = suite_states(suite, out)
+    read = read_suite(shipped if not file.exists() and shipped.is_file() else file)
+    states = suite_states(read, out)
     print(_plan_text(states, out, shards, devices), flush=True)
     _print_failures(states, "failed so far")
     if dry_run:
         return 0
     if tasks is None:
-        states = run_suite(suite, out)
+        states = run_suite(read, out)
     else:
-        _run_tasks(suite, out, tasks, workers, shards, devices)
-        states = suite_states(suite, out)
+        _run_tasks(read, out, tasks, workers, shards, devices)
+        states = suite_states(read, out)
     counts = Counter(one.state for one in states)
     print(f"\n{', '.join(f'{n} {state}' for state, n in counts.items())}")
     _print_failures(states, "failed")

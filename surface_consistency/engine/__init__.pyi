@@ -32,6 +32,10 @@ from .paired.tables import (
     model_dots as model_dots,
     with_detectable as with_detectable,
 )
+from .plan import (
+    Plan as Plan,
+    PromptGroup as PromptGroup,
+)
 from .report import (
     Reported as Reported,
     report_runs as report_runs,
@@ -53,13 +57,12 @@ from .study import (
     Analysis as Analysis,
     Answerer as Answerer,
     OptionSettings as OptionSettings,
-    Plan as Plan,
-    PromptGroup as PromptGroup,
     RuleScoring as RuleScoring,
     Scored as Scored,
     SourceSettings as SourceSettings,
     Study as Study,
     StudySettings as StudySettings,
+    ToyModel as ToyModel,
     check_rule as check_rule,
     find_study as find_study,
 )

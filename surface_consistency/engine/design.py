@@ -15,8 +15,6 @@ from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["VERDICTS", "Design", "Report", "ReportSettings"]
-
 VERDICTS: Final = ("verdicts", "runs")
 """What manifests of verdicts from elsewhere, and of two runs, name in place of a study."""
 
@@ -53,6 +51,14 @@ class Design(Record):
 
     stratum: str | None = None
     """Column of the targets by which the noise floor is told; None for all together."""
+
+    kind: str = "condition"
+    """Column of the targets whose values a judge is held against people apart on, and answers are
+    drawn for labelling: the condition of each, unless the study has something of its own."""
+
+    paper_prompts: str = ""
+    """Where the words are that the study's paper prints, for who asks for a preset of them by
+    --prompts and the study has none; "" where no paper prints any."""
 
     facet: str | None = None
     """Column of the outcomes whose values are never pooled, such as the template."""
@@ -111,8 +117,11 @@ class ReportSettings(Settings):
     answers: int = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""
 
-    figures: Literal["pdf", "png", "svg", "all", "none"] = "pdf"
-    """Form in which the pictures of the page are written to `figures/` for papers."""
+    figures: Items[Literal["pdf", "png", "svg"]] = ()
+    """Forms in which the pictures of the page are written to `figures/` too, for papers."""
+
+    page: bool = True
+    """Whether the page is written, or the tables alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

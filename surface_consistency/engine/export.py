@@ -9,7 +9,6 @@ import ast
 import inspect
 import math
 import os
-import re
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +27,11 @@ from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.runs.files import atomic_path, output_folder, write_text
+from surface_consistency.runs.files import as_file_name, output_folder, subfolder, write_text
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas._record import Record
+from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.text import one_line
-
-__all__ = ["export_dataset", "export_eval_results", "export_model_index"]
 
 _RATES: Final = {
     "consistency": "Consistency",
@@ -70,7 +68,7 @@ def export_dataset(
     frame = pd.concat([run.outcomes for run in runs], ignore_index=True)
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
     table = pa.Table.from_pylist(rows, schema=features.arrow_schema)
-    data.parent.mkdir(exist_ok=True)
+    subfolder(home, data.parent.name)
     with atomic_path(data) as part:
         pq.write_table(table, part)
     write_text(card, _dataset_card(study, runs))
@@ -122,7 +120,7 @@ def export_model_index(
             if not math.isnan(row[name])
         ]
         header = ModelCardData(model_name=run.label, eval_results=results).to_yaml()
-        card = output_folder(Path(out) / _slug(run.label)) / "README.md"
+        card = subfolder(output_folder(out), as_file_name(run.label)) / "README.md"
         _refuse_foreign(card)
         write_text(card, f"---\n{header}\n---\n\n{_MARK}: `{_in_code(run.signature)}`\n")
         written.append(card)
@@ -186,7 +184,7 @@ def export_eval_results(
             for name in _RATES
             if not math.isnan(row[name])
         ]
-        home = output_folder(Path(out) / _slug(run.label) / ".eval_results")
+        home = subfolder(output_folder(out), f"{as_file_name(run.label)}/.eval_results")
         path = home / f"surface-consistency-{study.name}.yaml"
         write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
         written.append(path)
@@ -351,8 +349,3 @@ def _as_line(text: str) -> str:
 def _in_code(text: str) -> str:
     """Set a text between backticks."""
     return one_line(text).replace("`", "'")
-
-
-def _slug(label: str) -> str:
-    """Name the folder of a model."""
-    return re.sub(r"[^\w.@-]", "-", label)

@@ -20,8 +20,6 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 if TYPE_CHECKING:
     import datasets
 
-__all__ = ["make_features", "read_parquet", "to_parquet"]
-
 R = TypeVar("R", bound=Record)
 
 _ROW_GROUP: Final = 8192

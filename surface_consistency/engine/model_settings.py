@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
+from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 
 if TYPE_CHECKING:
     from surface_consistency.engine.study import Answerer, Study
-
-__all__ = ["ModelSettings"]
 
 
 class ModelSettings(Settings):
@@ -98,11 +97,26 @@ class ModelSettings(Settings):
             changed: Keyword arguments of the runner in place of those of `options`.
 
         Returns:
-            As `Study.load_runner`.
+            The runner, or what `Plan.prepare` makes one of.
+
+        Raises:
+            RunnerError: If it cannot be loaded, or needs a model and none is named.
         """
-        return study.load_runner(
-            self.runner or study.runner, model=self.model, options=self.options | changed
-        )
+        name, options = self.runner_of(study), self.options | changed
+        if name in study.runners:
+            return study.runners[name](self.model, **options)
+        return load_runner(name, model=self.model, options=options)
+
+    def runner_of(self, study: "Study") -> str:
+        """Name the runner: the one that is given, else the study's own, else transformers.
+
+        Args:
+            study: The study.
+
+        Returns:
+            Its name.
+        """
+        return self.runner or next(iter(study.runners), "transformers")
 
     def name(self, runner: "Answerer | None") -> str:
         """Name the model in tables.

@@ -13,15 +13,6 @@ from surface_consistency.schemas import DataSource, GenerationParams, PairedOutc
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
 
-__all__ = [
-    "ItemRow",
-    "PairRow",
-    "Plan",
-    "PromptGroup",
-    "check_groupings",
-    "check_pair_columns",
-]
-
 _TARGET: Final = "_target"
 
 

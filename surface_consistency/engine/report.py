@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
 from surface_consistency.engine.paired.tables import table_of_runs
 from surface_consistency.engine.selection import pause_gc
-from surface_consistency.engine.study import Analysis, Study, find_study
+from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -34,15 +34,6 @@ from surface_consistency.runs.files import (
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 
-__all__ = [
-    "Reported",
-    "build_page",
-    "cluster_of",
-    "report_runs",
-    "study_of_runs",
-    "write_tables",
-]
-
 _SOURCES = "SOURCES.txt"
 """Marks a folder of tables that a report wrote, and names what they were made from."""
 
@@ -51,8 +42,8 @@ _SOURCES = "SOURCES.txt"
 class Reported:
     """Result of `report_runs`."""
 
-    page: Path
-    """The page."""
+    page: Path | None
+    """The page; None where the settings want none."""
 
     tables: Mapping[str, Table]
     """The tables, as written to `tables/`."""
@@ -78,12 +69,12 @@ def report_runs(
     settings: ReportSettings | None = None,
     analyses: Mapping[Analysis, Any] | None = None,
 ) -> Reported:
-    """Write tables, figures and page of scored runs.
+    """Write tables and page of scored runs, and figures where they are wanted.
 
     Args:
         folders: The run folders, each once.
-        out: Folder for `report.html`, `tables/` and `figures/`, which are written beside and
-            moved there together; tables and figures that only an earlier report wrote go.
+        out: Folder for `tables/`, `report.html` and the figures that `settings` wants, which are
+            written beside and moved there together; what only an earlier report wrote goes.
             `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
         study: Their study; None for the one that the manifests name.
         settings: How to compute.
@@ -98,39 +89,33 @@ def report_runs(
             names a table that is there.
         DataError: If a run cannot be read.
     """
+    settings = settings or ReportSettings()
+    if not settings.page:
+        settings = settings.model_copy(update={"answers": 0})
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
     sources = f"tables/{_SOURCES}"
     unmade = []
     with staged(home, first=sources, last="report.html") as beside:
         write_tables(tables, beside / "tables", runs=runs)
-        try:
-            _write_figures(page, beside / "figures", (settings or ReportSettings()).figures)
-        except MissingDependencyError as error:
-            unmade.append(str(error))
-        write_page(page, beside / "report.html")
+        if settings.figures:
+            try:
+                write_figures(page, beside / "figures", formats=settings.figures)
+            except MissingDependencyError as error:
+                unmade.append(str(error))
+        if settings.page:
+            write_page(page, beside / "report.html")
         _name_files(beside, beside / sources)
         _remove_earlier(home, beside, home / sources)
     notes = [sentence_text(check.text) for check in page.checks if check.level == "warning"]
-    target = home / "report.html"
     return Reported(
-        page=target,
+        page=home / "report.html" if settings.page else None,
         tables=tables,
         runs=runs,
         leading=_leading(page, analyses or {}),
         notes=notes,
         warnings=unmade,
     )
-
-
-def _write_figures(
-    page: Page, folder: Path, form: Literal["pdf", "png", "svg", "all", "none"]
-) -> None:
-    """Draw the figures of a page in a form, in all of them, or not at all."""
-    if form == "all":
-        write_figures(page, folder, formats=("pdf", "png", "svg"))
-    elif form != "none":
-        write_figures(page, folder, formats=(form,))
 
 
 def build_page(
@@ -196,7 +181,7 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
     """
     name = study_name(folders)
     if name not in VERDICTS:
-        return find_study(name)
+        return study_of(RunFolder.open(folders[0]))
     verdicts = [Verdicts.of(name, RunFolder.open(one).read_manifest().settings) for one in folders]
     first = verdicts[0].design
     for folder, other in zip(folders, verdicts, strict=True):
@@ -282,11 +267,11 @@ def _name_files(report: Path, sources: Path) -> None:
 
 
 def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
-    """Remove the tables and figures that an earlier report wrote and this one does not."""
+    """Remove what an earlier report wrote and this one does not."""
     if not sources.is_file():
         return
     for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
-        listed = re.fullmatch(r"([0-9a-f]{64})  ((?:tables|figures)/[^/]+)", line)
+        listed = re.fullmatch(r"([0-9a-f]{64})  ((?:tables/|figures/)[^/]+|report\.html)", line)
         if listed is None or (report / listed[2]).exists():
             continue
         path = home / listed[2]

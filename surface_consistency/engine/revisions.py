@@ -17,8 +17,6 @@ from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.settings import Settings
 
-__all__ = ["RevisionsAnalysis", "RevisionsSettings"]
-
 _RATES: Final = ("first_accuracy", "second_accuracy", "consistency")
 _SEPARATOR: Final = "@"
 _FEWEST: Final = 2

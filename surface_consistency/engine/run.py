@@ -15,11 +15,11 @@ import pandas as pd
 
 import surface_consistency
 from surface_consistency.engine.choices import add_choices
+from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.study import (
     Answerer,
     DataT,
     OptionSettings,
-    Plan,
     SettingsT,
     Study,
     StudySettings,
@@ -38,19 +38,6 @@ from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, Prompt, write_jsonl
 from surface_consistency.schemas.settings import Settings
-
-__all__ = [
-    "SHARD_FILE",
-    "SWEEP_FILE",
-    "WHOLE",
-    "ProgressOption",
-    "Shard",
-    "make_manifest",
-    "merge_shards",
-    "run_study",
-    "sample_prompts",
-    "write_targets",
-]
 
 SWEEP_FILE = "sweep.json"
 SHARD_FILE = "shard.json"

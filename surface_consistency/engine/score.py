@@ -15,19 +15,20 @@ from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.chosen_judges import export_labels
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
 from surface_consistency.engine.judging.judges import judge_targets
+from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
 from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import (
     DataT,
-    Plan,
     RuleScoring,
     Scored,
     ScoringT,
     SettingsT,
     Study,
-    find_study,
+    label_checks,
     make_judge,
     make_plan,
+    study_of,
 )
 from surface_consistency.errors import (
     DataError,
@@ -47,27 +48,19 @@ from surface_consistency.models.predictions import (
     read_predictions,
 )
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.models.result_files import refuse_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import atomic_path, write_text
+from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
-from surface_consistency.schemas.jsonl import read_jsonl
+from surface_consistency.schemas.jsonl import atomic_path, read_jsonl
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import has_unspaced_script
-
-__all__ = [
-    "align_predictions",
-    "answered_targets",
-    "import_predictions",
-    "retest_flip_rate",
-    "score_files",
-    "score_run",
-]
 
 _MANY_UNSPACED: Final = 0.02
 _UNANSWERED: Final = ("error", "unclosed_reasoning")
@@ -183,8 +176,10 @@ def score_files(
 
     Raises:
         ValueError: If two files have one name, or a label is given for several files.
-        DataError: If a file cannot be read or belongs to other data.
+        DataError: If a file cannot be read or belongs to other data, or the files are samples of
+            several tasks of lm-evaluation-harness.
     """
+    refuse_mixed_tasks(predictions)
     names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
         raise ValueError("two files of --predictions have one name; rename one of them")
@@ -276,8 +271,8 @@ def score_run(
         UnscoredWarning: If answers are missing or could not be judged.
     """
     manifest = folder.read_manifest()
-    study = study or find_study(manifest.study)
-    scoring = study.resolve_scoring(scoring or study.scoring(), manifest.settings)
+    study = study or study_of(folder)
+    scoring = (scoring or study.scoring()).resolved(manifest.settings)
     with folder.locked(), pause_gc():
         return _score(folder, manifest, study, scoring)
 
@@ -325,8 +320,7 @@ def _score(
             cluster=_cluster(study, targets),
         ).assign(model=manifest.model)
     checks |= _log_odds(scored, pairs, manifest, study)
-    checks |= _judge_checks(scored, study)
-    checks |= study.checks(scored)
+    checks |= _own_checks(scored, study)
     prompts = answered["finish_reason"][~answered["prompt_id"].duplicated()]
     made = Scoring(
         judged_by=judge.name,
@@ -343,7 +337,7 @@ def _score(
         beside.write_checks(checks)
         # People say of free answers too whether these speak of the fact at all.
         fill = {"is_recalled"} & study.verdict.model_fields.keys()
-        export_labels(scoring, beside, scored.shown, kind=study.kind, fill=[*fill])
+        export_labels(scoring, beside, scored.shown, kind=study.design.kind, fill=[*fill])
         study.export(replace(scored, folder=beside))
         write_frame(beside.outcomes, outcomes, study.outcome)
     _warn_unscored(verdicts)
@@ -362,7 +356,7 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
         The targets with the column `Study.kind`: where the study has none of its own, the condition
         of each target, the first that a pair gives it, or the name of a third one.
     """
-    if study.kind in targets:
+    if study.design.kind in targets:
         return targets
     kinds: dict[str, str] = {}
     conditions = dict(zip(("first", "second"), study.design.conditions, strict=True))
@@ -371,19 +365,19 @@ def _with_kinds(study: Study, targets: pd.DataFrame, pairs: pd.DataFrame) -> pd.
         name = pairs.get(f"{side}_condition", conditions.get(side, side))
         names = pd.Series(name, index=pairs.index)
         kinds = dict(zip(pairs[f"{side}_target"], names, strict=True)) | kinds
-    return targets.assign(**{study.kind: targets["target_id"].map(kinds)})
+    return targets.assign(**{study.design.kind: targets["target_id"].map(kinds)})
 
 
-def _judge_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
-    """Hold a judge against the study's own rule and against people, and correct its scores."""
+def _own_checks(scored: Scored, study: Study) -> dict[str, pd.DataFrame]:
+    """Hold a judge against the study's rule and against people; add the study's own checks."""
     checks: dict[str, pd.DataFrame] = {}
-    kinds, ruled = scored.items[study.kind], scored.verdicts["rule_correct"]
+    kinds, ruled = scored.items[study.design.kind], scored.verdicts["rule_correct"]
     if ruled.notna().any():
         checks["judge_against_rule"] = agreement_by_kind(kinds, scored.verdicts, ruled)
-    labels = scored.scoring.labels or scored.folder.labels
-    if labels.is_file() and scored.scoring.judge != "human":
-        checks |= study.label_checks(scored, labels)
-    return checks
+    own = study.checks(scored)
+    if scored.labels is not None and "judge_agreement" not in own:
+        checks |= label_checks(study, scored, scored.labels)
+    return checks | dict(own)
 
 
 def retest_flip_rate(

@@ -7,15 +7,6 @@ from contextlib import contextmanager
 from itertools import chain, islice, zip_longest
 from typing import Final, TypeVar
 
-__all__ = [
-    "chosen_names",
-    "first_few",
-    "pause_gc",
-    "repeated_rows",
-    "spread",
-    "warn_limited",
-]
-
 T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)

@@ -13,17 +13,6 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
 from surface_consistency.runs.readers import FORMATS, Place, Row, read_rows
 
-__all__ = [
-    "OpenSource",
-    "Snapshot",
-    "Source",
-    "card_language",
-    "fetch_repository",
-    "is_hub_id",
-    "open_source",
-    "rows_in_memory",
-]
-
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
 """Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
 
@@ -167,10 +156,12 @@ def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
             builder = datasets.load_dataset_builder(str(folder), cache_dir=cache)
     except FileNotFoundError as error:
         raise _no_files(folder, name) from error
-    except (RuntimeError, ValueError) as error:
+    except Exception as error:
+        # The README and its YAML are anyone's: the library falls over them in ways of its own.
+        why = " ".join(f"{type(error).__name__}: {error}".split())
         raise DataError(
-            f"folder {name} cannot be used as it is: {error}. Pass one of its files, or what "
-            "datasets.load_dataset returns for it"
+            f"folder {name} cannot be used as it is, by its README.md or its files' names ({why}); "
+            "mend that, pass one of its files, or what datasets.load_dataset returns for it"
         ) from error
     return {
         str(split): [Path(file) for file in files]

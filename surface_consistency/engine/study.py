@@ -8,7 +8,7 @@ what is judged and what is compared; it is found by an entry point of the group
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Generic, Literal, Protocol
@@ -31,13 +31,12 @@ from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
 from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
 from surface_consistency.engine.paired.page import PairedReport, fact_trace
-from surface_consistency.engine.plan import Plan, PromptGroup, check_groupings, check_pair_columns
+from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.options import OptionScore
 from surface_consistency.models.reasoning import reasoning_tags as known_tags
-from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
@@ -47,24 +46,6 @@ from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, record_options
-
-__all__ = [
-    "Analysis",
-    "Answerer",
-    "OptionSettings",
-    "Plan",
-    "PromptGroup",
-    "RuleScoring",
-    "Scored",
-    "SourceSettings",
-    "Study",
-    "StudySettings",
-    "check_rule",
-    "find_analysis",
-    "find_study",
-    "make_judge",
-    "make_plan",
-]
 
 SourceT = TypeVar("SourceT", bound=Settings, default=Any)
 SettingsT = TypeVar("SettingsT", bound="StudySettings", default=Any)
@@ -166,7 +147,10 @@ def check_rule(name: str) -> str:
         ValueError: If there is no such rule, or what is named is none.
         MissingDependencyError: If the rule needs a library that is not installed.
     """
-    resolve_rule(name).keys(["漢字"])
+    try:
+        resolve_rule(name).keys(["漢字"])
+    except PluginError as error:
+        raise ValueError(str(error)) from error
     return name
 
 
@@ -210,6 +194,12 @@ class Scored:
     """How it was judged: an instance of `Study.scoring`."""
 
     @property
+    def labels(self) -> Path | None:
+        """Labels of people that the judge is held against; None where there are none."""
+        path: Path = self.scoring.labels or self.folder.labels
+        return path if path.is_file() and self.scoring.judge != "human" else None
+
+    @property
     def shown(self) -> pd.DataFrame:
         """The targets with the judged part of each answer as text, as people and models see it."""
         return shown_answers(self.items, self.verdicts["prediction"])
@@ -222,14 +212,26 @@ class Answerer(Protocol):
     """Short name, such as "transformers"."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToyModel:
+    """A small model that learns what it will be asked, so that a study runs without a network."""
+
+    settings: type[Settings]
+    """What it is taught and how, as options of the command."""
+
+    train: Callable[..., Answerer]
+    """Trains it: called with the data, how the study asks, an instance of `settings`, the folder of
+    the model, and by name the `options` of its runner; returns who answers."""
+
+
 class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     """The same fact under two conditions.
 
     An author knows seven members: `name` and `design` are set, `load` and `plan` defined, and where
     the defaults do not serve, `settings` (how it asks), `judge` and `report` (its tables and the
-    sections of its page). Everything else has a default that serves studies with one group of
-    prompts, a matching rule and a paired table. The types that it may name are those of where the
-    data come from, how it asks, its data, and how it judges:
+    sections of its page). `source`, `scoring`, `outcome` and `verdict` are records that these read
+    and write; the others are for the few that need them, such as a sweep. The types that it may
+    name are those of where the data come from, how it asks, its data, and how it judges:
     `Study[MySource, MySettings, MyData, MyScoring]`.
     """
 
@@ -238,10 +240,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
 
     design: ClassVar[Design]
     """How its two conditions are compared, and what tables and page call them."""
-
-    paper_prompts_note: ClassVar[str] = ""
-    """Where the words are that the study's paper prints, for who asks for a preset of them by
-    --prompts and the study has none; "" where no paper prints any."""
 
     source: type[SourceT] = SourceSettings  # type: ignore[assignment]
     """Where the data come from: the argument of `load`."""
@@ -252,16 +250,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     scoring: type[ScoringT] = RuleScoring  # type: ignore[assignment]
     """How answers are judged; may be chosen anew for a finished run."""
 
-    runner: ClassVar[str] = "transformers"
-    """Name of the runner that is loaded unless another is named."""
-
-    toy_model: ClassVar[type[Settings] | None] = None
-    """What a toy model of the study is taught; None where there is no toy model."""
-
-    kind: ClassVar[str] = "condition"
-    """Column of the targets whose values a judge is held against people apart on, and answers are
-    drawn for labelling: the condition of each, unless the study has something of its own."""
-
     outcome: ClassVar[type[PairedOutcome]] = PairedOutcome
     """The record of a pair: its fields are the columns of the outcomes frame."""
 
@@ -270,6 +258,13 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
 
     report: ClassVar[type[PairedReport]] = PairedReport
     """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
+
+    runners: ClassVar[Mapping[str, Callable[..., Answerer]]] = {}
+    """Runners of the study's own by name, each called with the model and the options; the first is
+    loaded unless another is named, and where there is none, transformers."""
+
+    toy_model: ClassVar[ToyModel | None] = None
+    """A small model that the study can train on what it asks; None where there is none."""
 
     def with_output_dir(self, out: Path) -> "Study":
         """Take the folder of a run, for studies that make data of their own which a reader needs.
@@ -313,50 +308,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             DataError: If nothing is left to ask.
         """
 
-    def load_runner(
-        self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> Answerer:
-        """Load who answers.
-
-        Args:
-            name: Name of the runner, as for `models.load_runner`.
-            model: Its model; None for runners without.
-            options: Its keyword arguments.
-
-        Returns:
-            The runner, or what `Plan.prepare` makes one of.
-
-        Raises:
-            RunnerError: If it cannot be loaded, or needs a model and none is named.
-        """
-        return load_runner(name, model=model, options=options)
-
-    def train_toy_model(
-        self,
-        data: DataT,
-        settings: SettingsT,
-        toy_model: Any,  # noqa: ANN401 - the study's own record
-        out: Path,
-        *,
-        options: Mapping[str, object],
-    ) -> Answerer:
-        """Train a small model on what it will be asked, so that the study runs without a network.
-
-        Args:
-            data: What `load` returned.
-            settings: How the study asks.
-            toy_model: An instance of `toy_model`.
-            out: Folder of the model.
-            options: Keyword arguments of its runner.
-
-        Returns:
-            The runner.
-
-        Raises:
-            NotImplementedError: If the study has no toy model.
-        """
-        raise NotImplementedError(f"{self.name} has no toy model")
-
     def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
         """Tell what became of one fact in a run, for a terminal.
 
@@ -382,24 +333,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             Name of a subfolder and settings of each run; one run with the name "" by default.
         """
         return [("", settings)]
-
-    def resolve_scoring(
-        self, scoring: ScoringT, settings: Mapping[str, Any], *, is_new_run: bool = False
-    ) -> ScoringT:
-        """Complete how answers are judged by how they are asked.
-
-        Args:
-            scoring: An instance of `scoring`.
-            settings: The study's settings, as the manifest holds them.
-            is_new_run: Whether the run is about to be asked, rather than judged anew.
-
-        Returns:
-            The scoring; the one given by default.
-
-        Raises:
-            ValueError: If a new run would be judged otherwise than its settings say.
-        """
-        return scoring
 
     def judge(self, scoring: ScoringT, folder: RunFolder) -> Judge:
         """Make the study's own judge, which models and people are held against.
@@ -475,31 +408,6 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
         """
         return {}
 
-    def label_checks(self, scored: Scored, labels: Path) -> Mapping[str, pd.DataFrame]:
-        """Hold the judge against labels of people, and take its errors out of the scores.
-
-        Args:
-            scored: The run.
-            labels: File of labels of some of its answers.
-
-        Returns:
-            "judge_agreement" by `kind`, see `agreement_by_kind`; "corrected", see
-            `corrected_table`, empty where nothing can be corrected.
-
-        Raises:
-            DataError: If the labels cannot be read, are not of this run, or label nothing.
-        """
-        truth = labels_by_target(scored.shown, labels)
-        table = agreement_by_kind(scored.items[self.kind], scored.verdicts, truth)
-        corrected = corrected_table(
-            scored.outcomes,
-            table,
-            kind=self.kind,
-            cluster=next(iter(self.design.clusters)),
-            facet=self.design.facet,
-        )
-        return {"judge_agreement": table, "corrected": corrected}
-
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
         """Make tables on the soundness of a scored run, besides those of the engine.
 
@@ -507,7 +415,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
             scored: The run.
 
         Returns:
-            Tables by name, none by default.
+            Tables by name, none by default. Of the names of `label_checks` they take its place.
         """
         return {}
 
@@ -648,6 +556,33 @@ def _check_outcomes(study: Study, plan: Plan) -> None:
         return  # What the fields hold is seen once there are verdicts.
 
 
+def label_checks(study: Study, scored: Scored, labels: Path) -> dict[str, pd.DataFrame]:
+    """Hold the judge against labels of people, and take its errors out of the scores.
+
+    Args:
+        study: The study.
+        scored: The run.
+        labels: File of labels of some of its answers.
+
+    Returns:
+        "judge_agreement" by `Design.kind`, see `agreement_by_kind`; "corrected", see
+        `corrected_table`, empty where nothing can be corrected.
+
+    Raises:
+        DataError: If the labels cannot be read, are not of this run, or label nothing.
+    """
+    truth = labels_by_target(scored.shown, labels)
+    table = agreement_by_kind(scored.items[study.design.kind], scored.verdicts, truth)
+    corrected = corrected_table(
+        scored.outcomes,
+        table,
+        kind=study.design.kind,
+        cluster=next(iter(study.design.clusters)),
+        facet=study.design.facet,
+    )
+    return {"judge_agreement": table, "corrected": corrected}
+
+
 def make_judge(
     study: Study[Any, Any, Any, ScoringT], scoring: ScoringT, folder: RunFolder
 ) -> Judge:
@@ -702,9 +637,10 @@ def find_study(name: str) -> Study:
         )
     study = _made(STUDIES, name, Study, _MEMBERS)  # type: ignore[type-abstract]
     whose = STUDIES.named(name)
-    for part in ("source", "settings", "scoring", "toy_model"):
-        if part != "toy_model" or study.toy_model is not None:
-            _check_record(getattr(study, part), f"{whose}: {part}")
+    for part in ("source", "settings", "scoring"):
+        _check_record(getattr(study, part), f"{whose}: {part}")
+    if study.toy_model is not None:
+        _check_record(study.toy_model.settings, f"{whose}: toy_model.settings")
     if not issubclass(study.scoring, JudgeScoring):
         raise PluginError(
             f"{whose}: scoring {study.scoring.__name__} lacks the options of who judges; derive it "
@@ -717,6 +653,24 @@ def find_study(name: str) -> Study:
         )
     check_groupings(study.design.groupings, study.outcome, whose)
     return study
+
+
+def study_of(folder: RunFolder) -> Study:
+    """Find the study that the manifest of a run names.
+
+    Args:
+        folder: The run.
+
+    Returns:
+        The study.
+
+    Raises:
+        PluginError: As for `find_study`; a name in a file imports nothing that is not registered.
+    """
+    try:
+        return find_study(folder.read_manifest().study)
+    except PluginError as error:
+        raise PluginError(f"{folder.manifest}: study: {error}") from error
 
 
 def find_analysis(name: str) -> Analysis:

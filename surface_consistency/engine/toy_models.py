@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import torch
     import transformers
 
-__all__ = ["Segment", "TrainingExample", "TrainingSettings", "train_on_examples"]
-
 _HIDDEN: Final = 96
 _ROWS_A_BATCH: Final = 32
 _IGNORED: Final = -100

@@ -8,8 +8,6 @@ from packaging.utils import canonicalize_name
 
 from surface_consistency.errors import MissingDependencyError, UnsupportedVersionError
 
-__all__ = ["check_tool"]
-
 _PACKAGE: Final = "surface-consistency"
 
 

@@ -5,17 +5,18 @@ from a sampler of its own and gives no standard error to aggregations it does no
 files of this package name a class, which takes prompts, verdicts and intervals from a `PairedTask`.
 """
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
+from surface_consistency.engine.paired.tables import is_hardly_right
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
 from surface_consistency.schemas import Prompt
-
-__all__ = ["lm_eval_path", "run_lm_eval", "task_class"]
+from surface_consistency.schemas.scoring import best_option
 
 _FEATURE: Final = "The integration with lm-evaluation-harness"
 _EXTRA: Final = "lm-eval"
@@ -58,11 +59,14 @@ def run_lm_eval(arguments: Sequence[str]) -> int:
             'own run `lm_eval run --include_path FOLDER`, with links to the files of "$('
             'surface-consistency lm-eval-path)" in FOLDER'
         )
+    import lm_eval.utils
     from lm_eval.__main__ import cli_evaluate
 
     if given and "--help" not in given and "-h" not in given:
         given += ["--include_path", path]
     before, sys.argv = sys.argv, ["lm_eval", *given]
+    make_table = lm_eval.utils.make_table
+    lm_eval.utils.make_table = partial(_table, make_table)
     try:
         cli_evaluate()
     except SystemExit as ended:
@@ -71,7 +75,43 @@ def run_lm_eval(arguments: Sequence[str]) -> int:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     finally:
         sys.argv = before
+        lm_eval.utils.make_table = make_table
     return 0
+
+
+def _table(
+    make_table: Callable[..., str],
+    results: Mapping[str, Any],
+    column: str = "results",
+    **given: object,
+) -> str:
+    """Set the harness' table, consistency first, which it would sort by name."""
+    rows, better, notes = dict(results[column]), dict(results.get("higher_is_better", {})), []
+    for task, numbers in rows.items():
+        if "consistency,none" not in numbers:
+            continue
+        rows[task] = {
+            f" {name}" if name.startswith("consistency,") else name: value
+            for name, value in numbers.items()
+        }
+        better[task] = {**better.get(task, {}), " consistency": True}
+        rates = {
+            name.removesuffix(",none"): value
+            for name, value in numbers.items()
+            if name.startswith("accuracy_")
+            and name != "accuracy_difference,none"
+            and "_stderr," not in name
+        }
+        first, second, *_ = [*rates.values(), math.nan, math.nan]
+        row = {"n": numbers["n_pairs,none"], "first_accuracy": first, "second_accuracy": second}
+        if is_hardly_right(row):
+            shown = ", ".join(f"{name} {rate:.4f}" for name, rate in [*rates.items()][:2])
+            notes.append(
+                f"{task}: the model is hardly ever right ({shown}), so that its verdicts agree by "
+                "being wrong twice: consistency says little of it"
+            )
+    table = make_table({**results, column: rows, "higher_is_better": better}, column, **given)
+    return "\n".join([table, *notes])
 
 
 @cache
@@ -79,8 +119,9 @@ def task_class() -> type[Any]:
     """Return the class of our task files.
 
     A task file names `study`; and `options`, fields of the study's source, settings and scoring
-    records by name. Under `metadata`, which the harness' `--metadata` sets, a mapping under the
-    study's name is laid over the options.
+    records by name, and `intervals`, whether the bounds of each number are numbers too. Under
+    `metadata`, which the harness' `--metadata` sets, a mapping under the study's name is laid over
+    the options.
 
     Returns:
         The class, made of the harness' own; to be called with `config`, the task file. It raises
@@ -99,9 +140,15 @@ def task_class() -> type[Any]:
         """A study as a task: its documents, prompts, verdicts and numbers are the study's."""
 
         def __init__(self, config: Mapping[str, Any]) -> None:
-            self._paired = paired = _load(config)
+            self._paired, has_intervals = _load(config)
+            paired = self._paired
+            self._names = [
+                name
+                for name in paired.names
+                if has_intervals or not name.endswith(("_low", "_high"))
+            ]
             self._targets = paired.targets.groupby("prompt_id")["target_id"].agg(list).to_dict()
-            self._judged: dict[tuple[str, str], list[list[Any]]] = {}
+            self._judged: dict[tuple[str, str | None], list[list[Any]]] = {}
             first = paired.prompt(paired.documents[0].id, chat=False)
             self._is_choice = first.options is not None
             self.OUTPUT_TYPE = "multiple_choice" if self._is_choice else "generate_until"
@@ -205,19 +252,21 @@ def task_class() -> type[Any]:
         def process_results(self, doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Any]:
             if self._is_choice:
                 options = self._paired.prompt(doc["id"]).options or ()
-                sums = [float(result[0]) for result in results]
-                reply = options[sums.index(max(sums))]
+                best = best_option([float(result[0]) for result in results])
+                reply = None if best is None else options[best]
             else:
                 reply = results[0]
-            if (doc["id"], reply) not in self._judged:
+            if reply is None:
+                self._judged[doc["id"], reply] = [[name, None] for name in self._targets[doc["id"]]]
+            elif (doc["id"], reply) not in self._judged:
                 self._judge({doc["id"]: reply})
             verdicts = self._judged[doc["id"], reply]
             known = [verdict for _, verdict in verdicts if verdict is not None]
             share = sum(known) / len(known) if known else None
-            return {"acc": share} | dict.fromkeys(self._paired.names, _Verdicts.of(verdicts))
+            return {"acc": share} | dict.fromkeys(self._names, _Verdicts.of(verdicts))
 
         def aggregation(self) -> dict[str, Callable[[Sequence[Any]], float]]:
-            of_pairs = {name: partial(self._number, name) for name in self._paired.names}
+            of_pairs = {name: partial(self._number, name) for name in self._names}
             return {"acc": _mean, **of_pairs}
 
         def higher_is_better(self) -> dict[str, bool]:
@@ -253,8 +302,8 @@ class _Verdicts(str):
         return made
 
 
-def _load(config: Mapping[str, Any]) -> PairedTask:
-    """Load the study that a task file names."""
+def _load(config: Mapping[str, Any]) -> tuple[PairedTask, bool]:
+    """Load the study that a task file names, and tell whether bounds are shown."""
     foreign = [name for name in config if name not in _KEYS]
     if foreign:
         raise ValueError(
@@ -269,7 +318,8 @@ def _load(config: Mapping[str, Any]) -> PairedTask:
             f'--metadata \'{{"{study}": {{"source": "FOLDER"}}}}\''
         )
     options = {**(config.get("options") or {}), **laid_over}
-    return PairedTask.load(study, options, tool="lm-evaluation-harness")
+    has_intervals = options.pop("intervals", False) is True
+    return PairedTask.load(study, options, tool="lm-evaluation-harness"), has_intervals
 
 
 def _shared(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

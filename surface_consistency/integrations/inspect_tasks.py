@@ -17,8 +17,6 @@ from surface_consistency.integrations.paired_task import Document, PairedTask, t
 if TYPE_CHECKING:
     from inspect_ai.dataset import Sample
 
-__all__ = ["register"]
-
 _FEATURE: Final = "The integration with inspect_ai"
 _VERDICTS: Final = "verdicts"
 
@@ -112,7 +110,7 @@ def register() -> dict[str, Any]:
             solver=answer_within(),
             scorer=paired_verdicts(study, written),
             metrics=[accuracy(), stderr(cluster="cluster"), paired_numbers(study, written)],
-            config=GenerateConfig(temperature=0.0, stop_seqs=stop or None),
+            config=GenerateConfig(**_greedy(), stop_seqs=stop or None),
         )
 
     @task
@@ -144,6 +142,15 @@ def __getattr__(name: str) -> dict[str, Any]:
 def _task(study: str, options: str) -> PairedTask:
     """Lay a study out, once for the task, its scorer and its metric."""
     return PairedTask.load(study, json.loads(options), tool="inspect_ai")
+
+
+def _greedy() -> dict[str, Any]:
+    """Ask for the likeliest answer, as the provider of the model that is evaluated takes it."""
+    from inspect_ai.model import get_model
+
+    # transformers refuses a temperature of 0; the likeliest token alone is the same.
+    api = type(get_model().api).__name__
+    return {"top_k": 1} if api == "HuggingFaceAPI" else {"temperature": 0.0}
 
 
 def _sample(paired: PairedTask, document: Document) -> "Sample":

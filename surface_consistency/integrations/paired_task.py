@@ -20,10 +20,10 @@ from pydantic import BaseModel, JsonValue
 
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
+from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.study import (
     DataT,
     OptionSettings,
-    Plan,
     ScoringT,
     SettingsT,
     Study,
@@ -39,8 +39,6 @@ from surface_consistency.runs.answers import answer_frame, join_answers
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import record_from_options, record_options
-
-__all__ = ["Document", "PairedTask", "Verdicts", "to_verdicts"]
 
 Verdicts = Mapping[str, bool | None]
 """Verdicts by target id: right, wrong, or None where an answer could not be judged."""

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
         TrainingArguments,
     )
 
-__all__ = ["ConsistencyCallback", "StepEvaluator", "read_curve"]
-
 _T = TypeVar("_T")
 _ASKED: Final = "asked.json"
 _LIMIT: Final = 100

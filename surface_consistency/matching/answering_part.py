@@ -8,8 +8,6 @@ from typing import Final
 
 from surface_consistency.text import normalize
 
-__all__ = ["FUNCTION_WORDS", "LongAnswer", "TopicQuestions", "stem"]
-
 _ITEM: Final = re.compile(r"^[ \t]*[*_#>\- \t]*\(?(\d)[.):][*_]*(?=\s|$)", re.MULTILINE)
 _ABBREVIATIONS: Final = "".join(
     rf"(?<!\b{word}\.)" for word in ("St", "Dr", "Mr", "Ms", "Mrs", "Jr", "vs", "[A-Z]")

@@ -9,8 +9,6 @@ from typing import ClassVar
 from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
-__all__ = ["BoundaryAnswers", "BoundaryRule", "first_affirmed", "match_boundary"]
-
 _DENIAL = re.compile(
     r" (?:not|never|neither|nor|cannot|instead of|rather than"
     r"|(?:is|was|are|were|do|does|did|has|have|had|ca|could|would|should|wo)n['’ ]t)"

@@ -14,15 +14,6 @@ import numpy.typing as npt
 from surface_consistency.matching.rule import Rule, check_answers
 from surface_consistency.matching.rules import resolve_rule
 
-__all__ = [
-    "NO_ANSWERS",
-    "NO_PREDICTION",
-    "AnswerSets",
-    "MatchColumns",
-    "answer_sets",
-    "match_columns",
-]
-
 _MAX_ANSWERS = 120_000
 
 

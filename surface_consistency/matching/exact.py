@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
 
-__all__ = ["EqualityRule", "ExactRule", "match_exact"]
-
 
 class EqualityRule(Rule[dict[str, int]]):
     """A rule that accepts a prediction whose key is that of an accepted answer."""

@@ -9,8 +9,6 @@ from rapidfuzz import fuzz, process
 from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
-__all__ = ["FuzzyAnswers", "FuzzyRule", "match_fuzzy"]
-
 Scorer = Literal["partial_ratio", "ratio"]
 
 

@@ -4,8 +4,6 @@ import json
 import re
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["FactState", "JudgeReplyError", "parse_states", "parse_verdict", "parse_verdicts"]
-
 FactState: TypeAlias = Literal["right", "wrong", "absent"]
 """What a free text says of a fact."""
 

@@ -6,9 +6,6 @@ from typing import ClassVar
 
 from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
 
-__all__ = ["PopqaAnswers", "PopqaRule", "match_popqa"]
-
-
 PopqaAnswers = tuple[tuple[str, ...], tuple[int, ...]]
 """Distinct strings to look for, in the order of the answers, and the position of their answers."""
 

@@ -8,8 +8,6 @@ from typing import ClassVar, Generic, TypeVar
 
 from surface_consistency.text import normalize as default_normalize, padded_words, tokenize
 
-__all__ = ["Match", "Normalizer", "Rule", "check_answers", "padded_keys", "plain_keys"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:

@@ -1,6 +1,8 @@
 """The matching rules by name."""
 
+import logging
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,7 +17,7 @@ from surface_consistency.matching.squad import SquadEmRule, SquadF1Rule
 from surface_consistency.matching.token_f1 import TokenF1Rule
 from surface_consistency.plugins import Plugins
 
-__all__ = ["RULES", "match", "resolve_rule", "rule_names"]
+_logger = logging.getLogger(__name__)
 
 RULES: Mapping[str, Rule[Any]] = MappingProxyType(
     {
@@ -81,7 +83,8 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
     Args:
         rule: Name of a rule, one of `RULES`; "package:name" or the name of a rule that another
             package registers as entry point of the group `surface_consistency.rules`;
-            "module:attribute" for anything importable; or a rule.
+            "module:attribute" for anything importable that a person named (see
+            `plugins.importable`); or a rule.
 
     Returns:
         The rule.
@@ -118,6 +121,24 @@ def resolve_rule(rule: str | Rule[Any]) -> Rule[Any]:
             "such as a frozen dataclass; repair or uninstall it"
         )
     return made
+
+
+def rule_in_file(rule: str, file: Path) -> str:
+    """Take the name of a rule from a file of a run, which may name only what is registered.
+
+    Args:
+        rule: What stands there.
+        file: Where, for the message.
+
+    Returns:
+        The same; token_f1 where no such rule is registered, which the log says.
+    """
+    try:
+        resolve_rule(rule)
+    except (PluginError, ValueError) as error:
+        _logger.warning("%s: settings.rule: %s; token_f1 is taken instead", file, error)
+        return "token_f1"
+    return rule
 
 
 def rule_names() -> tuple[str, ...]:

@@ -10,8 +10,6 @@ from surface_consistency.errors import MissingDependencyError
 from surface_consistency.matching.rule import Match, Normalizer, Rule, plain_keys
 from surface_consistency.text import has_unspaced_script, normalize, script_runs
 
-__all__ = ["SegmentedAnswers", "SegmentedRule", "Segmenter", "match_segmented"]
-
 Segmenter = Callable[[str], Sequence[str]]
 """A function that cuts a text into words, which joined give the text again, such as `jieba.lcut` or
 `pythainlp.word_tokenize`."""

@@ -10,8 +10,6 @@ from typing import ClassVar, Literal
 from surface_consistency.matching.exact import EqualityRule
 from surface_consistency.matching.rule import Match, Rule
 
-__all__ = ["SquadEmRule", "SquadF1Rule", "match_squad_em", "match_squad_f1"]
-
 SquadVersion = Literal["1.1", "2.0"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b", re.UNICODE)

@@ -9,8 +9,6 @@ from typing import ClassVar
 from surface_consistency.matching.rule import Match, Normalizer, Rule, padded_keys
 from surface_consistency.text import normalize
 
-__all__ = ["TokenAnswers", "TokenF1Rule", "match_token_f1"]
-
 _ARTICLES = frozenset({"a", "an", "the"})
 
 

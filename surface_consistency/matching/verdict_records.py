@@ -14,8 +14,6 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
 from surface_consistency.text import first_line, first_text_line
 
-__all__ = ["COMPARED_RULES", "AnswerSpan", "answer_span", "rule_agreement", "verdicts"]
-
 AnswerSpan = Literal["first_line", "first_text_line", "whole"]
 """Which part of a generation is judged: its first line, its first line that is not blank, or all.
 """

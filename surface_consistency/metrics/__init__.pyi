@@ -18,6 +18,7 @@ from .components.components import (
     minimal_components as minimal_components,
 )
 from .correlation.correlation_resamples import (
+    ClusteredCorrelationResult as ClusteredCorrelationResult,
     CorrelationResamplesResult as CorrelationResamplesResult,
     correlation_bootstrap as correlation_bootstrap,
     resample_correlations as resample_correlations,

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.errors import ColumnNotFoundError, RepeatedRowsWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
@@ -20,28 +21,13 @@ from surface_consistency.metrics._inputs import (
     is_missing,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import Statistic, cluster_sums, group_values
+from surface_consistency.metrics.uncertainty.bootstrap import (
+    GroupValue,
+    Statistic,
+    cluster_sums,
+    group_values,
+)
 from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS, Intervals, check_seed
-
-__all__ = [
-    "UNLABELLED",
-    "GroupKey",
-    "bound_columns",
-    "check_frame",
-    "check_pair_ids",
-    "cluster_codes",
-    "column_names",
-    "counted_cells",
-    "group_frame",
-    "group_name",
-    "group_positions",
-    "group_seed",
-    "grouping_columns",
-    "has_list_cells",
-    "plain_label",
-    "root_seed",
-    "warn_undefined_groups",
-]
 
 
 def column_names(columns: str | Sequence[str]) -> list[str]:
@@ -240,6 +226,47 @@ def check_pair_ids(
             )
 
 
+def warn_repeated_rows(
+    frame: pd.DataFrame, verdicts: Sequence[str], shared: Iterable[str], *, stacklevel: int
+) -> None:
+    """Count the rows that repeat another in all columns, where these name the rows.
+
+    They do where a column is neither a verdict nor shared by many rows, as labels and clusters are,
+    no two rows that are alike in all but their verdicts differ in these, and at most half of the
+    rows repeat another, as where a file was read twice.
+    """
+    rows, others = np.zeros(len(frame), dtype=np.uint64), [*verdicts, *shared]
+    own = [name for name in frame.columns if name not in others and frame[name].dtype != np.bool_]
+    if not own:
+        return
+    for name in [*dict.fromkeys(shared), *own]:
+        rows = _next_hash(rows, frame[name])
+        if name in own and pd.Series(rows).is_unique:
+            return
+    is_repeated = pd.Series(rows).duplicated()
+    if 2 * is_repeated.sum() > len(frame):
+        return
+    for name in verdicts:
+        rows = _next_hash(rows, frame[name])
+    if (is_repeated == pd.Series(rows).duplicated()).all():
+        warnings.warn(
+            f"{int(is_repeated.sum())} of {len(frame)} rows repeat another in all columns and are "
+            "counted again: drop them, or add a column that tells them apart",
+            RepeatedRowsWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def _next_hash(rows: npt.NDArray[np.uint64], column: "pd.Series[Any]") -> npt.NDArray[np.uint64]:
+    """Hash one more column into the hashes of rows: the same for the same content."""
+    if has_list_cells(column):
+        column = column.map(repr)
+    # By an odd number without a pattern in its bits: of 2**61 - 1 one more is a power of two, and
+    # rows with the same value in two columns were alike but for three bits.
+    factor = np.uint64(0x9E3779B97F4A7C15)
+    return rows * factor + np.asarray(pd.util.hash_pandas_object(column, index=False), np.uint64)
+
+
 def group_name(keys: list[str], key: GroupKey) -> str:
     """Name a group in a message."""
     if not keys:
@@ -266,7 +293,8 @@ def group_frame(
 ) -> pd.DataFrame:
     """Return a row for each group: its labels, its counts, each statistic and its bounds.
 
-    `summed` maps the rows of a group to its counts by column and to the sums of its clusters.
+    `summed` maps the rows of a group to its counts by column, which go before bounds of the same
+    name, and to the sums of its clusters.
     `others` are columns that one warning should name, by label, where they are NaN.
     """
     seed = root_seed(intervals.rng)
@@ -275,15 +303,29 @@ def group_frame(
         counts, sums = summed(positions)
         generator = np.random.default_rng(group_seed(seed, keys, key))
         values = group_values(sums, statistics, replace(intervals, rng=generator))
-        row: dict[str, object] = dict(zip(keys, key, strict=True)) | counts
+        row: dict[str, object] = dict(zip(keys, key, strict=True))
         row["few_clusters"] = len(sums) < FEW_CLUSTERS
+        row["not_inferred"] = _not_inferred(values)
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
         for name, value in values.items():
             low, high = value.interval.low, value.interval.high
             row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
-        rows.append(row)
+        rows.append(row | counts)
     warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
     return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def _not_inferred(values: Mapping[str, GroupValue]) -> str:
+    """Say why statistics of a group have no interval, and which ones, if not all of them."""
+    reasons: dict[str, list[str]] = {}
+    for name, value in values.items():
+        if value.not_inferred and not math.isnan(value.value):
+            reasons.setdefault(value.not_inferred, []).append(name)
+    n_defined = sum(not math.isnan(value.value) for value in values.values())
+    return "; ".join(
+        reason if len(names) == n_defined else f"{', '.join(names)}: {reason}"
+        for reason, names in reasons.items()
+    )
 
 
 def counted_cells(
@@ -310,19 +352,20 @@ def warn_undefined_groups(
     others: Mapping[str, str],
     stacklevel: int,
 ) -> None:
-    """Say which rates and other columns (by label) are NaN, in how many groups, and one each."""
+    """Say which rates and other columns (by label) are NaN, in how many groups, and one each.
+
+    What `not_inferred` gives the reason of is not repeated, but for groups of one cluster.
+    """
     names, where = list(rates), dict[str, list[str]]()
     for row in rows:
         group = group_name(keys, tuple(row[key] for key in keys))
         for name in names:
             if _is_nan(row[name]):
                 where.setdefault(name, []).append(group)
-            elif _is_nan(row[f"{name}_low"]) and row["n_clusters"] != 1:
-                where.setdefault(f"interval of {name}", []).append(group)
         if row["n_clusters"] == 1:
             where.setdefault("all intervals (one cluster)", []).append(group)
         for column, label in others.items():
-            if _is_nan(row[column]):
+            if _is_nan(row[column]) and not row["not_inferred"]:
                 where.setdefault(label, []).append(group)
     if where:
         parts = [f"{name} ({len(labels)}, such as {labels[0]})" for name, labels in where.items()]

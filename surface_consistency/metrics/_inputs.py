@@ -10,33 +10,6 @@ import numpy.typing as npt
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 
-__all__ = [
-    "MISSING",
-    "Codes",
-    "Flags",
-    "Floats",
-    "Integers",
-    "MissingPolicy",
-    "as_columns",
-    "check_choice",
-    "check_confidence_level",
-    "check_count",
-    "check_equal_lengths",
-    "check_missing",
-    "check_n_resamples",
-    "check_same_index",
-    "complete_rows",
-    "is_missing",
-    "label_codes",
-    "numeric_vector",
-    "outcome_cells",
-    "refuse_missing",
-    "scores_and_verdicts",
-    "verdict_codes",
-    "warn_undefined",
-    "warn_unscored",
-]
-
 Floats: TypeAlias = npt.NDArray[np.float64]
 """An array of floats."""
 

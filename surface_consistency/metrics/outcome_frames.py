@@ -16,8 +16,6 @@ from surface_consistency.errors import (
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
 
-__all__ = ["outcomes_frame", "to_verdict"]
-
 _NAMES_A_FACT: Final = re.compile(
     r"(?i)(?!(?:n|num|number[_ -]of|max|min|is|has)[_ -])(\w+[_ -])?"
     r"(fact|triplet|triple|item|question|subject|entity|topic|doc|document|instance|example|prompt)"

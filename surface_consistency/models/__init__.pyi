@@ -39,6 +39,7 @@ from .reasoning import (
     split_reasoning as split_reasoning,
 )
 from .registry import (
+    RunnerName as RunnerName,
     available_runners as available_runners,
     load_runner as load_runner,
 )

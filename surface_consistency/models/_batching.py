@@ -16,8 +16,6 @@ from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.reasoning import template_tags
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["Planner", "PromptEncoder", "common_prefix_length", "cut_batches"]
-
 _CHUNK = 1024
 
 

@@ -15,18 +15,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import GenerationConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = [
-    "TAIL",
-    "SeededSampling",
-    "StopTracker",
-    "context_length",
-    "cut_at_stop",
-    "end_tokens",
-    "greedy_config",
-    "greedy_settings",
-    "model_context",
-]
-
 _SAMPLING_DEFAULTS = {
     "do_sample": False,
     "num_beams": 1,

@@ -13,17 +13,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import Cache, GenerationConfig, PreTrainedModel
 
-__all__ = [
-    "Batch",
-    "Engine",
-    "Tokens",
-    "is_out_of_memory",
-    "n_columns",
-    "padding_obstacle",
-    "prefix_obstacle",
-    "shared_batch",
-]
-
 Tokens = tuple[int, ...]
 """Token ids that rows may share."""
 

@@ -13,8 +13,6 @@ from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TokenScorer"]
-
 _CHUNK = 1024
 _LOGITS = 2**26  # a quarter of a GiB in 32 bits
 

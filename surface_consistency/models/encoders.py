@@ -17,16 +17,6 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RetrievalError
 
-__all__ = [
-    "BUNDLED_MINILM",
-    "MINILM",
-    "CachedEncoder",
-    "Encoder",
-    "SentenceEncoder",
-    "bundled_minilm",
-    "check_vectors",
-]
-
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """The published model of limited-memory LMs and of the audit, on the hub."""
 BUNDLED_MINILM = "bundled-minilm"

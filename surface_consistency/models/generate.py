@@ -18,8 +18,6 @@ from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
-__all__ = ["Progress", "RunSummary", "progress_reporter", "run_prompts"]
-
 _logger = logging.getLogger(__name__)
 _BATCH_SIZE = 32
 _SHOWN = 5

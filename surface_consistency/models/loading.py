@@ -27,16 +27,6 @@ from surface_consistency.models.snapshots import check_whole, find_snapshot, is_
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "DTYPES",
-    "ModelSource",
-    "check_dependencies",
-    "find_model",
-    "load_model",
-    "quantization_options",
-    "quiet_bars",
-]
-
 _TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer.model",

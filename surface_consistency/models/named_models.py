@@ -22,15 +22,6 @@ from surface_consistency.schemas.jsonl import part_beside, remove_abandoned, wri
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = [
-    "NAMED_MODELS",
-    "UNREADABLE",
-    "NamedModel",
-    "check_gguf_dependencies",
-    "load_gguf",
-    "named_model_folder",
-]
-
 UNREADABLE: Final = (
     ImportError,
     IndexError,

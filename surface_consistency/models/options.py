@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
@@ -12,30 +12,27 @@ from surface_consistency.models.runner import ConversationRenderer, Rebatchable,
 from surface_consistency.models.stored_scores import StoredScores
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
-from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
-
-__all__ = [
-    "MultipleChoiceRunner",
-    "OptionScore",
-    "check_scores_of_options",
-    "option_log_odds",
-    "option_scores",
-]
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest, best_option
 
 OptionScore = Literal["sum", "per_token", "per_character"]
 """How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
 over tokens, or over characters."""
 
+TIE: Final = "tie: options are equally probable, so none is chosen"
+"""Reason of an answer that is none, since options were compared and equal."""
+
 _PROMPTS_A_BATCH = 64
+_EVEN: Final = 1e-9
 
 
 class MultipleChoiceRunner:
     """Answers each prompt with the most probable of its options.
 
     The log-probabilities of all options, token by token, stand in the prompt's generation, so that
-    another `option_score` can be computed later from the log. Of equal scores the first is taken.
-    By a majority an option is the answer only where it is more probable than all others together:
-    where its log-odds against them are above 0; else the answer is blank.
+    another `option_score` can be computed later from the log. By a majority an option is the answer
+    only where it is more probable than all others together: where its log-odds against them are
+    above 0; below 0 the answer is blank. Where the greatest score is that of several options, or
+    the log-odds are 0, there is no answer (`finish_reason` "tie").
 
     Args:
         runner: A runner that is a `Scorer` as well.
@@ -128,11 +125,24 @@ class MultipleChoiceRunner:
                 for number in range(len(options))
             )
             values = option_scores(options, scores, self._option_score)
-            best = values.index(max(values))
-            has_majority = not self._majority or option_log_odds(values, best) > 0.0
+            text = self._chosen(options, values)
             yield Generation(
-                prompt_id=prompt.id, text=options[best] if has_majority else "", scores=scores
+                prompt_id=prompt.id,
+                text=text,
+                finish_reason="stop" if text is not None else "tie",
+                error=None if text is not None else TIE,
+                scores=scores,
             )
+
+    def _chosen(self, options: Sequence[str], values: Sequence[float]) -> str | None:
+        """Choose by the scores of the options; None where what is compared is equal."""
+        best = best_option(values)
+        if not self._majority:
+            return None if best is None else options[best]
+        odds = option_log_odds(values, values.index(max(values)))
+        if math.isnan(odds) or math.isclose(odds, 0.0, abs_tol=_EVEN):
+            return None
+        return "" if best is None or odds < 0.0 else options[best]
 
     def _requests(self, prompt: Prompt) -> Iterator[ScoringRequest]:
         """Ask for each option after the prompt."""

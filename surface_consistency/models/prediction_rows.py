@@ -1,30 +1,22 @@
 """One row of a file of predictions: which columns mean what, and what it tells."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from surface_consistency.errors import RecordError
-from surface_consistency.models.result_files import is_sample, shown
+from surface_consistency.models.result_files import Option, is_sample, sample_options, shown
 from surface_consistency.reading import find_column, first_names, json_or_text
-from surface_consistency.runs.columns import resolve_columns
+from surface_consistency.runs.columns import (
+    POPQA_COLUMNS,
+    REDIRECTQA_COLUMNS,
+    resolve_columns,
+)
 from surface_consistency.runs.readers import Place
-from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.schemas.generations import ANSWER_FIELDS, replace_surrogates
+from surface_consistency.schemas.scoring import best_option
 from surface_consistency.schemas.settings import Settings
-
-__all__ = [
-    "ID_COLUMNS",
-    "OUTPUT_COLUMNS",
-    "PREDICTION_COLUMNS",
-    "PredictionColumns",
-    "PredictionSettings",
-    "Reading",
-    "accepted_answers",
-    "fact_of",
-    "find_columns",
-    "question_of",
-    "read_row",
-]
 
 ID_COLUMNS: Final = (
     *("id", "question_id", "prompt_id", "instance_id", "example_id", "qid", "idx"),
@@ -41,8 +33,20 @@ OUTPUT_COLUMNS: Final = (
 )
 """Columns that hold an output where there is only one of them, since each may be something else."""
 
+UNSURE_COLUMNS: Final = ("text", "answer")
+"""Those of them that hold the reference in other files: no other free text may stand beside."""
+
 _FACT_COLUMNS: Final = ("triplet_id", "fact_id")
 _ANSWER_COLUMNS: Final = ("possible_answers", "object_aliases", "answers", "target")
+_NO_OUTPUTS: Final = frozenset(
+    name.casefold()
+    for name in (
+        *(*ID_COLUMNS, *_FACT_COLUMNS, *_ANSWER_COLUMNS, *ANSWER_FIELDS, *POPQA_COLUMNS),
+        *(name for names in REDIRECTQA_COLUMNS.values() for name in names),
+        *("model", "task", "relation", "category", "topic", "condition", "group", "prompt_key"),
+    )
+)
+_WORD: Final = re.compile(r"(?:\A|\s)[^\W\d_]{2,}(?:[\s.,!?]|\Z)")
 _SAMPLE_NAMES: Final = ("id", "question_id", "question", "arguments")
 
 
@@ -88,6 +92,12 @@ class PredictionColumns(NamedTuple):
     is_sample: bool
     """Whether the rows are samples of lm-evaluation-harness."""
 
+    is_named: bool
+    """Whether the user or the layout says which column holds the text."""
+
+    is_unsure: bool
+    """Whether it is one of `UNSURE_COLUMNS`."""
+
 
 class Reading(NamedTuple):
     """What one row tells."""
@@ -103,6 +113,9 @@ class Reading(NamedTuple):
 
     n_texts: int = 1
     """Texts that differ, of which this is the first."""
+
+    is_tied: bool = False
+    """Whether options are equally probable, so that none is the text."""
 
 
 def find_columns(
@@ -147,12 +160,35 @@ def find_columns(
         spelled="{}_column={!r}".format,
     )
     names = [columns["id"]] if "id" in columns else [find_column(name, fields) for name in ids]
+    text = columns["text"]
     return PredictionColumns(
-        tuple(name for name in names if name not in (None, columns["text"])),
-        columns["text"],
+        tuple(name for name in names if name not in (None, text)),
+        text,
         columns.get("prompt"),
         is_sample=of_sample,
+        is_named=of_sample or settings.text_column is not None,
+        is_unsure=settings.text_column is None and find_column(text, UNSURE_COLUMNS) is not None,
     )
+
+
+def other_texts(fields: Mapping[str, Any], columns: PredictionColumns) -> dict[str, str]:
+    """Find what may be the output in place of the column that was taken.
+
+    Args:
+        fields: A row.
+        columns: What its columns mean.
+
+    Returns:
+        The cells that hold words, without columns that are known to hold something else.
+    """
+    return {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, str)
+        and name not in (columns.text, *columns.names)
+        and name.strip().casefold() not in _NO_OUTPUTS
+        and _WORD.search(value)
+    }
 
 
 def read_row(place: Place, fields: Mapping[str, Any], columns: PredictionColumns) -> Reading:
@@ -175,16 +211,20 @@ def read_row(place: Place, fields: Mapping[str, Any], columns: PredictionColumns
         raise RecordError(f"{place}: no field {name!r}; saw {first_names(fields)}")
     prompt = None if columns.prompt is None else fields.get(columns.prompt)
     text = fields[columns.text]
-    n_texts = 1
-    if columns.is_sample:
+    n_texts, is_tied = 1, False
+    options = sample_options(fields, place) if columns.is_sample else None
+    if options is not None:
+        prompt, text = options[0].context, _chosen(options, place)
+        is_tied = text is None
+    elif columns.is_sample:
         prompt = _first(prompt)
         n_texts = len({item for item in _responses(text) if isinstance(item, str)})
         if not isinstance(_first(text), str):
             raise RecordError(
                 f"{place}: field {columns.text!r} holds no generated text but {shown(text)}; only "
-                "samples of generation tasks (output_type generate_until) hold one; "
-                "log-likelihoods are read by `run` with --read multiple-choice --runner "
-                "stored-scores"
+                "samples of generation tasks (output_type generate_until) and of choices "
+                "(multiple_choice) tell an answer; log-likelihoods of texts are read by `run` with "
+                "--read multiple-choice --runner stored-scores"
             )
         text = _first(text)
     if text is not None and not isinstance(text, str):
@@ -195,7 +235,21 @@ def read_row(place: Place, fields: Mapping[str, Any], columns: PredictionColumns
         prompt,
         _names(place, given, prompt, columns.prompt),
         n_texts,
+        is_tied,
     )
+
+
+def _chosen(options: list[Option], place: Place) -> str | None:
+    """Take the most probable option; None where several are."""
+    if len({option.text for option in options}) < max(len(options), 2):
+        raise RecordError(
+            f"{place}: the log-likelihoods are of {shown(options[0].text)} "
+            f"{'alone' if len(options) == 1 else 'and other texts, one of them twice'}, so they "
+            "choose among no options; only samples of choices (output_type multiple_choice) tell "
+            "an answer in this way"
+        )
+    best = best_option([option.log_probability for option in options])
+    return None if best is None else options[best].text
 
 
 def _first(value: object) -> object:
@@ -243,7 +297,7 @@ def question_of(prompt: str) -> str | None:
     r"""Take the question off the end of a prompt in the papers' form.
 
     Args:
-        prompt: The prompt, of which the last line may be "Q: ... A:".
+        prompt: The prompt, which may end with "Q: ... A:", the mark on a line of its own or not.
 
     Returns:
         The question; None where the prompt ends otherwise.
@@ -253,7 +307,7 @@ def question_of(prompt: str) -> str | None:
         'What?'
     """
     _, start, question = f"\n{prompt}".rpartition("\nQ: ")
-    return question.removesuffix(" A:") if start and question.endswith(" A:") else None
+    return question[:-3] if start and question.endswith((" A:", "\nA:")) else None
 
 
 def fact_of(fields: Mapping[str, Any]) -> str | None:

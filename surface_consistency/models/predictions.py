@@ -23,28 +23,43 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models.prediction_rows import (
     ID_COLUMNS,
+    PREDICTION_COLUMNS,
+    UNSURE_COLUMNS,
     PredictionColumns,
     PredictionSettings,
     accepted_answers,
     fact_of,
     find_columns,
+    other_texts,
     read_row,
 )
 from surface_consistency.models.result_files import result_rows, shown, task_of
-from surface_consistency.reading import existing_file, first_names
-
-__all__ = [
-    "Predictions",
-    "QuestionIndex",
-    "answers_only",
-    "questions_digest",
-    "read_predictions",
-]
+from surface_consistency.reading import existing_file, find_column, first_names
 
 _ECHO_SHARE: Final = 0.1
 _SPECIAL: Final = re.compile(r"\A(?:\s|<[^<>\s]{1,20}>)+")
 _ANSWER_MARK: Final = re.compile(r"\s*(?:A|Answer):")
 _LONGEST_LEAD: Final = 60
+_REFERENCE_SHARE: Final = 0.95
+_FEW: Final = 5
+_VERDICTS: Final = frozenset(
+    [
+        "correct",
+        "incorrect",
+        "right",
+        "wrong",
+        "true",
+        "false",
+        "pass",
+        "fail",
+        "passed",
+        "failed",
+        "0",
+        "1",
+        "0.0",
+        "1.0",
+    ]
+)
 
 
 class QuestionIndex(NamedTuple):
@@ -90,6 +105,13 @@ class Predictions:
 
     is_cut: bytearray = field(default_factory=bytearray)
     """Whether a row's text began with the row's own prompt, which is cut off where it is asked."""
+
+    unsure: str | None = None
+    """Column of the texts, where its name may mean the reference or a verdict; None where the user
+    or the layout says that it holds them."""
+
+    rivals: dict[str, set[str]] = field(default_factory=dict)
+    """Values of other columns of free text, by column."""
 
     others: dict[str, list[str]] = field(default_factory=dict)
     """Values of further columns that are another one in every row, where no usual column names the
@@ -148,10 +170,40 @@ class Predictions:
             UnscoredWarning: If rows belong to no question.
         """
         rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
+        if self.unsure is not None and index.answers is not None:
+            self._refuse_references(rows, index.answers)
         cut = [row for row in rows if row >= 0 and self.is_cut[row]]
         if len(cut) > _ECHO_SHARE * len(rows) and not self.settings.strip_prompt:
             raise _echo_error(len(cut), len(rows), str(self.path))
         return [None if row < 0 else self.texts[row] for row in rows]
+
+    def _refuse_references(self, rows: list[int], answers: Sequence[Iterable[str]]) -> None:
+        """Refuse texts that are the references themselves, or verdicts, where nobody named them."""
+        judged = [
+            (text.strip(), {answer.strip() for answer in accepted})
+            for row, accepted in zip(rows, answers, strict=True)
+            if row >= 0 and (text := self.texts[row]) is not None
+        ]
+        n_equal = sum(text in accepted for text, accepted in judged)
+        if len(judged) < _FEW:
+            return
+        if all(text.casefold() in _VERDICTS for text, _ in judged) and not n_equal:
+            what = "hold verdicts alone, such as " + shown(judged[0][0])
+        elif n_equal >= _REFERENCE_SHARE * len(judged) and self._may_be_reference():
+            what = f"equal a reference in {n_equal:,} of {len(judged):,} questions"
+        else:
+            return
+        raise DataError(
+            f"{self.path}: the texts of column {self.unsure!r} {what}, so they are hardly what the "
+            f"model wrote; the columns are {first_names(self.columns)}: name the one that holds "
+            "its output by text_column (--text-column), this one too if it does"
+        )
+
+    def _may_be_reference(self) -> bool:
+        """Tell whether the column's name means no output, or others may be the output too."""
+        if find_column(self.unsure or "", UNSURE_COLUMNS) is not None:
+            return True
+        return bool(self.rivals) and find_column(self.unsure or "", PREDICTION_COLUMNS) is None
 
     def _in_order(self, index: QuestionIndex) -> list[int]:
         """Take the rows in the order of the questions, once their digest is right."""
@@ -429,7 +481,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
     read = Predictions(file, settings)
     columns: PredictionColumns | None = None
     filters: set[str] = set()
-    n_several = 0
+    n_several = n_tied = 0
     for place, fields in result_rows(file):
         if "filter" in fields:
             filters.add(str(fields["filter"]))
@@ -438,12 +490,16 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         if columns is None:
             columns = find_columns(fields, file, settings)
             read.columns, read.task = tuple(fields), task_of(file, fields)
+            read.unsure = None if columns.is_named else columns.text
             if not (columns.names or columns.is_sample or settings.in_order):
                 read.others = {name: [] for name in fields if name != columns.text}
+        for name, value in {} if columns.is_named else other_texts(fields, columns).items():
+            read.rivals.setdefault(name, set()).add(value)
         for name, values in read.others.items():
             values.append(str(fields.get(name, "")).strip())
-        text, prompt, names, n_texts = read_row(place, fields, columns)
+        text, prompt, names, n_texts, is_tied = read_row(place, fields, columns)
         n_several += n_texts > 1
+        n_tied += is_tied
         is_echo = text is not None and bool(prompt) and text.startswith(prompt or "")
         if is_echo and text is not None and settings.strip_prompt:
             text = text[len(prompt or "") :]
@@ -459,6 +515,15 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         )
     if columns is None:
         raise DataError(f"{file} holds no predictions; it is empty")
+    read.rivals = {
+        name: values for name, values in read.rivals.items() if len(values) > max(1, len(read) / 2)
+    }
+    if columns.is_unsure and read.rivals:
+        raise ColumnNotFoundError(
+            f"{file}: column {columns.text!r} may hold the reference as well as what the model "
+            f"wrote, and {', '.join(map(repr, read.rivals))} may be its output too; name the "
+            "column of the output by text_column (--text-column)"
+        )
     is_filtered = columns.is_sample and columns.text != "resps"
     if is_filtered and len(filters) > 1 and settings.harness_filter is None:
         raise DataError(
@@ -470,6 +535,13 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
             f"{file}: {n_several:,} of {len(read):,} samples hold several responses (repeats), of "
             "which the first is taken",
             SurfaceConsistencyWarning,
+            stacklevel=2,
+        )
+    if n_tied:
+        warnings.warn(
+            f"{file}: in {n_tied:,} of {len(read):,} samples several options share the greatest "
+            "log-probability (tie), so none is the answer; they count as missing",
+            UnscoredWarning,
             stacklevel=2,
         )
     read.others = {

@@ -13,18 +13,6 @@ from surface_consistency.schemas.prompts import GenerationParams
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "REASONING_TAGS",
-    "ReasoningTags",
-    "SplitReply",
-    "reasoning_tags",
-    "separate_reasoning",
-    "separate_stored",
-    "split_reasoning",
-    "split_replies",
-    "template_tags",
-]
-
 _HARMONY_ANSWER = "<|channel|>final<|message|>"
 
 REASONING_TAGS: Final[tuple[tuple[str, str], ...]] = (

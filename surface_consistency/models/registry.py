@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AfterValidator
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
-
-__all__ = ["GROUP", "available_runners", "check_runner", "check_runner_options", "load_runner"]
 
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
@@ -42,16 +42,27 @@ def available_runners() -> tuple[str, ...]:
     return _RUNNERS.names()
 
 
-def check_runner(spec: str) -> None:
-    """Refuse a runner that is not registered, before anything is loaded.
+def check_runner(spec: str) -> str:
+    """Refuse a name that no runner goes by, before anything is loaded.
 
     Args:
         spec: As for `load_runner`.
 
+    Returns:
+        The same.
+
     Raises:
-        RunnerError: If it is a bare name that nothing registers; names the nearest.
+        ValueError: If nothing registers it; names the nearest.
     """
-    _RUNNERS.require(spec)
+    try:
+        _RUNNERS.require(spec)
+    except RunnerError as error:
+        raise ValueError(str(error)) from error
+    return spec
+
+
+RunnerName = Annotated[str, AfterValidator(check_runner)]
+"""Name of a runner in settings, as for `load_runner`: one that is none is refused by the field."""
 
 
 def load_runner(
@@ -62,7 +73,8 @@ def load_runner(
     Args:
         spec: A name of the entry point group `surface_consistency.runners` ("transformers"),
             "package:name" for entry point `name` of an installed package, or "module:attribute"
-            for anything importable: a class or function that makes a runner, or a runner.
+            for anything importable that a person named (see `plugins.importable`): a class or
+            function that makes a runner, or a runner.
         model: First argument of the factory: a hub id, a folder, a file; None to call it without.
         options: Further keyword arguments of the factory.
 

@@ -15,8 +15,6 @@ from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.models.loading import ModelSource, find_model
 from surface_consistency.models.snapshots import check_whole, weight_hashes
 
-__all__ = ["Revision", "find_revisions", "step_of"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:

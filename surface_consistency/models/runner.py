@@ -10,8 +10,6 @@ from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["BatchPlanner", "ConversationRenderer", "FakeRunner", "Rebatchable", "Runner", "Scorer"]
-
 
 @runtime_checkable
 class Runner(Protocol):

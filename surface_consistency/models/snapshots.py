@@ -16,15 +16,6 @@ from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.reading import first_names
 from surface_consistency.runs.files import file_digest
 
-__all__ = [
-    "Snapshot",
-    "check_whole",
-    "find_snapshot",
-    "is_hub_cache",
-    "weight_files",
-    "weight_hashes",
-]
-
 _KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
 """Suffixes of weights, the ones that transformers prefers first."""
 _OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")

@@ -16,8 +16,6 @@ from surface_consistency.models.predictions import read_predictions
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
-__all__ = ["Coverage", "StoredRunner"]
-
 _SHOWN = 3
 
 

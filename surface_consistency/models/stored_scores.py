@@ -10,7 +10,12 @@ from pydantic import JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.prediction_rows import question_of
-from surface_consistency.models.result_files import is_sample, result_rows
+from surface_consistency.models.result_files import (
+    is_sample,
+    log_probability,
+    result_rows,
+    sample_options,
+)
 from surface_consistency.reading import existing_file, first_names
 from surface_consistency.runs.files import file_digest
 from surface_consistency.runs.readers import Place
@@ -18,8 +23,6 @@ from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
-
-__all__ = ["StoredScores"]
 
 _FIELDS = ("log_probabilities", "token_ids", "tokens", "n_context_tokens", "is_greedy", "boundary")
 
@@ -164,7 +167,7 @@ def _read(
         return
     given = {name: fields[name] for name in _FIELDS if fields.get(name) not in (None, "")}
     if "log_probability" in fields and "log_probabilities" not in given:
-        given["log_probabilities"] = (_number(fields["log_probability"], place),)
+        given["log_probabilities"] = (log_probability(fields["log_probability"], place),)
     if "log_probabilities" not in given:
         raise RecordError(
             f"{place}: no field 'log_probability' or 'log_probabilities'; saw "
@@ -187,41 +190,18 @@ def _read(
 def _of_sample(
     fields: Mapping[str, Any], place: Place
 ) -> Iterator[tuple[ScoringRequest | None, ScoredText]]:
-    """Read a sample of lm-evaluation-harness: (log-likelihood, is greedy) of each argument."""
-    arguments = fields.get("arguments")
-    arguments_of = list(arguments.values()) if isinstance(arguments, dict) else arguments
-    responses = fields.get("filtered_resps") or fields.get("resps")
-    if (
-        not isinstance(arguments_of, list)
-        or not isinstance(responses, list)
-        or len(arguments_of) != len(responses)
-    ):
-        raise RecordError(f"{place}: a sample has as many `resps` as `arguments`")
-    for argument, response in zip(arguments_of, responses, strict=True):
-        pair = list(argument.values()) if isinstance(argument, dict) else argument
-        # Unfiltered responses stand in a list of one each.
-        while isinstance(response, list) and len(response) == 1:
-            response = response[0]
-        if not (
-            isinstance(pair, list)
-            and len(pair) >= 2
-            and all(isinstance(part, str) for part in pair[:2])
-            and isinstance(response, list)
-            and len(response) == 2
-        ):
-            raise RecordError(
-                f"{place}: a sample without log-likelihoods; only those of tasks that compare "
-                "options (output_type multiple_choice or loglikelihood) hold them: score generated "
-                "texts with --runner stored"
-            )
-        context, continuation = pair[:2]
-        given = {
-            "log_probabilities": (_number(response[0], place),),
-            "is_greedy": str(response[1]).casefold() == "true",
-        }
+    """Read a sample of lm-evaluation-harness: the log-likelihood of each argument."""
+    options = sample_options(fields, place)
+    if options is None:
+        raise RecordError(
+            f"{place}: a sample without log-likelihoods; only those of tasks that compare "
+            "options (output_type multiple_choice or loglikelihood) hold them: score generated "
+            "texts with --runner stored"
+        )
+    for context, text, value, is_greedy in options:
         yield (
-            ScoringRequest(id="stored", context=context, continuation=continuation),
-            _score("stored", given, place),
+            ScoringRequest(id="stored", context=context, continuation=text),
+            _score("stored", {"log_probabilities": (value,), "is_greedy": is_greedy}, place),
         )
 
 
@@ -231,14 +211,6 @@ def _score(request_id: object, given: Mapping[str, Any], place: Place) -> Scored
         return ScoredText(request_id=str(request_id), **given)
     except ValidationError as error:
         raise RecordError(f"{place}: {describe_validation_error(error)}") from error
-
-
-def _number(value: object, place: Place) -> float:
-    """Read a number, which CSV and lm-evaluation-harness write as text."""
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise RecordError(f"{place}: {value!r} is no log-probability, which is a number") from None
 
 
 def _agree(one: ScoredText, other: ScoredText) -> bool:

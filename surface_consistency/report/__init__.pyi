@@ -21,6 +21,7 @@ from .page import (
     ForestPlot as ForestPlot,
     Heatmap as Heatmap,
     Page as Page,
+    Part as Part,
     Prose as Prose,
     Section as Section,
     Value as Value,
@@ -34,4 +35,8 @@ from .tabulation import (
     describe as describe,
     spread as spread,
     tabulate as tabulate,
+)
+from .wording import (
+    Wording as Wording,
+    compared as compared,
 )

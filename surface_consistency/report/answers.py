@@ -8,8 +8,6 @@ from typing import Any, Final
 
 from surface_consistency.report.page import Answer, Answers
 
-__all__ = ["answers_view", "find_text", "shown_answers"]
-
 _A_MODEL: Final = 500
 _A_PAGE: Final = 4_000
 _BYTES: Final = 5_000_000
@@ -111,18 +109,14 @@ def _row(
     sides = [_side(answer, block, place) for place in (0, 1)]
     rules = [(name, *both) for name, both in answer.verdicts.items()]
     return {
+        "answer": answer,
         "id": unique(f"a{answer.model}-{answer.pair_id}"),
-        "cell": answer.cell,
         "cell_name": names[answer.cell],
-        "model": answer.model,
-        "labels": f" {' '.join(map(str, label_ids))} " if label_ids else "",
+        "labels": " ".join(map(str, label_ids)),
         "shown": [", ".join(answer.labels[n]) for n in block.filters if answer.labels.get(n)],
         "question": _split(answer.question, answer.surfaces[0], "surface"),
         "sides": sides,
-        "accepted": answer.accepted[:3],
         "more": max(0, more),
-        "all_accepted": answer.accepted if more > 0 else (),
-        "note": answer.note,
         "rules": rules,
         "has_more": bool(rules or more > 0 or any(side["raw"] for side in sides)),
     }

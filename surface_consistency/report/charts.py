@@ -1,31 +1,22 @@
 """Views of the pictures of a page: what its templates need beyond the block, in their units."""
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from surface_consistency.report.colours import model_style
 from surface_consistency.report.curves import is_faint, lines_scene
 from surface_consistency.report.layout import (
     CELLS,
     FEW_CLUSTERS,
     FEW_POINTS,
     LEAST_CLUSTERS,
-    DotRow,
     Interval,
-    Scale,
-    bars_cells,
     dot_rows,
     dots_scale,
     square_cells,
 )
-from surface_consistency.report.numbers import (
-    format_interval,
-    format_number,
-    format_value,
-    span_text,
-    tick_text,
-)
+from surface_consistency.report.numbers import format_number, format_value
 from surface_consistency.report.page import (
     ForestPlot,
     Heatmap,
@@ -34,17 +25,7 @@ from surface_consistency.report.page import (
     StackedBars,
 )
 from surface_consistency.report.squares import small_square, square_scene
-
-__all__ = [
-    "View",
-    "bars_view",
-    "check_model",
-    "dots_view",
-    "heat_map_view",
-    "heat_values",
-    "lines_view",
-    "squares_view",
-]
+from surface_consistency.report.strips import bars_strips, forest_strips
 
 View = dict[str, Any]
 
@@ -53,24 +34,20 @@ _MOST_NUMBERS: Final = 12
 _MOST_SQUARES: Final = 4
 
 
-def check_model(index: int, models: Sequence[str]) -> int:
+def check_model(index: int | None, models: Sequence[str]) -> None:
     """Refuse an index that no model has.
 
     Args:
-        index: The index.
+        index: The index; None where models do not matter.
         models: Labels of the models of the page.
-
-    Returns:
-        The index.
 
     Raises:
         ValueError: If no model has it.
     """
-    if not 0 <= index < len(models):
+    if index is not None and not 0 <= index < len(models):
         raise ValueError(
             f"model index {index} is not that of one of the {len(models)} models of the page"
         )
-    return index
 
 
 def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) -> View:
@@ -87,8 +64,7 @@ def squares_view(block: MosaicPlots, models: Sequence[str], *, is_linked: bool) 
     is_small = block.size == "small" or len(block.squares) > _MOST_SQUARES
     views = []
     for square in block.squares:
-        if square.model is not None:
-            check_model(square.model, models)
+        check_model(square.model, models)
         cells = square_cells(square)
         n = sum(cell.count for cell in cells)
         flips = cells[1].count + cells[2].count
@@ -123,8 +99,10 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     """
     rows, n_hidden = dot_rows(block)
     scale = dots_scale(block)
-    marks = [mark for row in rows for mark in row.marks]
-    shown = sorted({check_model(mark.dot.model, models) for mark in marks})
+    marks = [mark for _, _, of_row in rows for mark in of_row]
+    shown = sorted({mark.dot.model for mark in marks})
+    for index in (*shown, *block.noise):
+        check_model(index, models)
     is_heat = len(shown) >= _HEAT_MODELS and all(m.dot.value.kind == "rate" for m in marks)
     is_cut = any(mark.high > scale.high or mark.low < scale.low for mark in marks)
     few = f"fewer than {LEAST_CLUSTERS} {block.clusters}"
@@ -136,33 +114,15 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
         is_cut and not is_heat and "An arrow marks what runs off the scale.",
         block.note,
     )
-    bounds = sorted(block.noise.values(), reverse=True)
-    names = {check_model(index, models): f" {models[index]}" for index in sorted(block.noise)}
-    zero = scale.share(0)
+    names = {index: f" {models[index]}" for index in sorted(block.noise)}
     return {
         "block": block,
         "is_heat": is_heat,
-        "rows": [
-            _dot_row(row, any(other.level for other in rows))
-            | (
-                {"cells": _heat_cells(row, shown, scale.high)}
-                if is_heat
-                else {"marks": [_mark(mark, scale, models) for mark in row.marks]}
-            )
-            for row in rows
-        ],
+        "strips": forest_strips(block, models),
+        "cells": [list(_heat_cells(row[2], shown, scale.high)) for row in rows] if is_heat else [],
         "models": shown,
-        "ticks": [(_percent(scale.share(tick)), tick_text(tick)) for tick in scale.ticks],
-        "bands": [
-            (
-                _percent(zero),
-                _percent(scale.share(bound) - zero),
-                1 if place or not bounds[1:] else 2,
-            )
-            for place, bound in enumerate(bounds)
-        ],
         "floor": ", ".join(
-            f"to {format_number(block.noise[index])}\u00a0%{name if bounds[1:] else ''}"
+            f"to {format_number(block.noise[index])}\u00a0%{name if len(names) > 1 else ''}"
             for index, name in names.items()
         ),
         "has_certain": any(mark.dot.is_certain for mark in marks),
@@ -171,46 +131,16 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     }
 
 
-def _dot_row(row: DotRow, has_heads: bool) -> View:
-    """View of one group, without its marks."""
-    css = ["sub" if row.level else "head" if has_heads else ""]
-    css += ["few"] * all(mark.is_faded for mark in row.marks)
-    return {"label": row.label, "css": " ".join(css).strip(), "clusters": span_text(row.n_clusters)}
-
-
-def _mark(mark: Interval, scale: Scale, models: Sequence[str]) -> View:
-    """View of one dot."""
-    hue, shape = model_style(mark.dot.model)
-    value = mark.dot.value
-    text, interval = format_value(value)
-    if mark.is_wilson:
-        interval = format_interval(mark.low, mark.high, value.kind)
-    is_inside = scale.low <= value.value <= scale.high
-    return {
-        "mark": mark,
-        "hue": hue,
-        "shape": shape,
-        "x": _percent(scale.share(value.value)) if is_inside else None,
-        "low": _percent(scale.share(mark.low)),
-        "high": _percent(scale.share(mark.high)),
-        "right": mark.high > scale.high,
-        "left": mark.low < scale.low,
-        "alt": f"{_joined((f'{models[mark.dot.model]}:', text, interval))}, {mark.dot.n:,} pairs",
-    }
-
-
-def _heat_cells(row: DotRow, shown: Sequence[int], top: float) -> Iterator[View]:
+def _heat_cells(marks: Iterable[Interval], shown: Sequence[int], top: float) -> Iterator[View]:
     """Yield the views of the cells of a heat map."""
-    by_model = {mark.dot.model: mark for mark in row.marks}
+    by_model = {mark.dot.model: mark for mark in marks}
     for index in shown:
-        mark = by_model.get(index)
-        if mark is None:
+        if (mark := by_model.get(index)) is None:
             yield {"css": "soft", "text": "·", "alt": "", "is_bold": False}
             continue
         value = mark.dot.value
-        step = "few" if mark.is_faded else f"heat-{min(5, int(6 * value.value / top))}"
         yield {
-            "css": step,
+            "css": "few" if mark.is_faded else f"heat-{min(5, int(6 * value.value / top))}",
             "text": format_number(value.value),
             "alt": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
             "is_bold": mark.dot.is_above_noise and not mark.is_faded and not mark.is_wilson,
@@ -228,8 +158,7 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
         What the template sets.
     """
     for series in block.series:
-        if series.model is not None:
-            check_model(series.model, models)
+        check_model(series.model, models)
     points = [point for series in block.series for point in series.points]
     faded = any(is_faint(point) for point in points)
     return {
@@ -253,38 +182,11 @@ def bars_view(block: StackedBars, models: Sequence[str]) -> View:
         models: Labels of the models of the page.
 
     Returns:
-        What the template sets; counts of parts too short for them stand below their bar.
+        What the template sets.
     """
-    rows = []
-    for label, model, counts in block.rows:
-        if model is not None:
-            check_model(model, models)
-        n = sum(counts)
-        parts = [
-            {
-                "cell": cell,
-                "x": _percent(x),
-                "width": _percent(width),
-                "text": f"{count:,}" if 300 * width > 8 * len(f"{count:,}") + 14 else "",
-                "alt": f"{name} {count:,} ({format_number(count / n)}\u00a0%)",
-            }
-            for (name, cell), count, (x, width) in zip(
-                block.parts, counts, bars_cells(counts), strict=True
-            )
-            if count
-        ]
-        rest = [part["alt"] for part in parts if not part["text"]]
-        rows.append(
-            {
-                "label": label,
-                "model": model,
-                "n": f"{n:,}",
-                "parts": parts,
-                "rest": ", ".join(rest) if n else "nothing to show",
-                "alt": f"{label}: {', '.join(part['alt'] for part in parts)}",
-            }
-        )
-    return {"block": block, "rows": rows}
+    for _, model, _ in block.rows:
+        check_model(model, models)
+    return {"block": block, "strips": bars_strips(block)}
 
 
 def heat_map_view(block: Heatmap) -> View:
@@ -299,29 +201,14 @@ def heat_map_view(block: Heatmap) -> View:
     Raises:
         ValueError: If a row has another number of cells than there are columns.
     """
+    if any(len(row) != len(block.columns) for _, rows in block.panels for _, row in rows):
+        raise ValueError(
+            f"each row of the heat map {block.title!r} must have a share for each of its "
+            f"{len(block.columns)} columns, NaN where there is none"
+        )
     top = max((abs(value) for value in heat_values(block)), default=0.0)
     is_wide = len(block.columns) > _MOST_NUMBERS
-    return {
-        "block": block,
-        "panels": [
-            (
-                title,
-                [
-                    (
-                        label,
-                        [
-                            _heat_map_cell(
-                                value, top, f"{block.row_title} {label}, {column}", is_wide
-                            )
-                            for column, value in zip(block.columns, values, strict=True)
-                        ],
-                    )
-                    for label, values in rows
-                ],
-            )
-            for title, rows in block.panels
-        ],
-    }
+    return {"block": block, "cell": functools.partial(_heat_map_cell, top=top, is_wide=is_wide)}
 
 
 def heat_values(block: Heatmap) -> list[float]:
@@ -342,26 +229,14 @@ def heat_values(block: Heatmap) -> list[float]:
     ]
 
 
-def _heat_map_cell(value: float, top: float, where: str, is_wide: bool) -> View:
+def _heat_map_cell(value: float, *, top: float, is_wide: bool) -> View:
     """View of one cell."""
     if not math.isfinite(value):
-        return {
-            "css": "soft",
-            "text": "" if is_wide else "·",
-            "alt": f"{where}: not defined",
-        }
+        return {"css": "soft", "text": "" if is_wide else "·", "alt": "not defined"}
     step = min(5, int(6 * abs(value) / top)) if top else 0
-    alt = format_number(value)
-    return {
-        "css": f"{'cold' if value < 0 else 'heat'}-{step}",
-        "text": "" if is_wide else alt,
-        "alt": f"{where}: {alt}\u00a0%",
-    }
-
-
-def _percent(share: float) -> str:
-    """Write a share as a length."""
-    return f"{100 * share:.3f}".rstrip("0").rstrip(".")
+    text = format_number(value)
+    css = f"{'cold' if value < 0 else 'heat'}-{step}"
+    return {"css": css, "text": "" if is_wide else text, "alt": f"{text}\u00a0%"}
 
 
 def _joined(parts: Iterable[object]) -> str:

@@ -7,8 +7,6 @@ from typing import Final
 
 from surface_consistency.report.table import Column, interval_column
 
-__all__ = ["COLUMNS", "catalogue"]
-
 
 def catalogue(*columns: Column) -> dict[str, Column]:
     """Index descriptions of columns by their keys.

@@ -18,8 +18,6 @@ from surface_consistency.report.scene import (
     straight,
 )
 
-__all__ = ["is_faint", "lines_scene"]
-
 
 def lines_scene(block: Lines) -> Scene:
     """Draw curves over their band.

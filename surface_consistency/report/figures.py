@@ -5,8 +5,8 @@ import os
 import re
 import textwrap
 import warnings
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
@@ -18,8 +18,7 @@ from surface_consistency.report.charts import heat_values
 from surface_consistency.report.colours import LIGHT, MODEL_COLOURS, heat_colours, model_style
 from surface_consistency.report.curves import lines_scene
 from surface_consistency.report.flow import flow_scene
-from surface_consistency.report.layout import CELLS, bars_cells, dot_rows, dots_scale
-from surface_consistency.report.numbers import span_text
+from surface_consistency.report.layout import CELLS, dot_rows
 from surface_consistency.report.page import (
     AlluvialPlot,
     Block,
@@ -33,23 +32,15 @@ from surface_consistency.report.page import (
     StackedBars,
     Value,
 )
-from surface_consistency.report.scene import Box, Scene, Stroke, Symbol, Words
+from surface_consistency.report.scene import Box, Mark, Scene, Span, Stroke, Symbol, Words
 from surface_consistency.report.squares import square_scene
+from surface_consistency.report.strips import Strips, bars_strips, forest_strips
 from surface_consistency.runs.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Curve
-
-__all__ = [
-    "FIGURE_STYLE",
-    "FigureFormat",
-    "PairedCounts",
-    "plot_groups",
-    "plot_square",
-    "write_figures",
-]
 
 FIGURE_STYLE: Final[Mapping[str, Any]] = {
     "axes.edgecolor": LIGHT["edge"],
@@ -75,7 +66,9 @@ _METADATA: Final[Mapping[FigureFormat, dict[str, None]]] = {
     "png": {"Software": None},
     "svg": {"Date": None},
 }
-_MARKERS: Final = {"circle": "o", "diamond": "D", "square": "s", "triangle": "^"}
+_MARKERS: Final = {
+    "circle": "o", "diamond": "D", "square": "s", "triangle": "^", "left": "<", "right": ">",
+}  # fmt: skip
 _CELLS: Final = {
     "both": (LIGHT["both"], LIGHT["both-text"], "", LIGHT["both"]),
     "first_only": (LIGHT["first"], LIGHT["flip-text"], "////", LIGHT["first-line"]),
@@ -94,10 +87,13 @@ _STYLES: Final[Mapping[str, Mapping[str, Any]]] = {
     "empty": {"edgecolor": LIGHT["edge"], "linewidth": 0.6, "linestyle": (0, (2, 2))},
     "faded": {"alpha": 0.45},
     "floor-1": {"facecolor": LIGHT["floor-1"]},
+    "floor-2": {"facecolor": LIGHT["floor-2"]},
     "gap": {"edgecolor": LIGHT["page"], "linewidth": 1.2},
     "grid": {"edgecolor": LIGHT["line"], "linewidth": 0.6},
     "leader": {"edgecolor": LIGHT["edge"], "linewidth": 0.6},
     "ln": {"linewidth": 1},
+    "open": {"facecolor": LIGHT["page"]},
+    "wilson": {"linestyle": (0, (1, 1.5))},
     "middle": {"edgecolor": LIGHT["edge"], "linewidth": 0.7, "linestyle": (0, (2, 2))},
     "reference": {"edgecolor": LIGHT["soft"]},
 }
@@ -114,7 +110,8 @@ _LETTERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 _ANCHORS: Final = {"start": "left", "middle": "center", "end": "right"}
 _PATH_CODES: Final = {"M": 1, "L": 2, "C": 4, "Z": 79}
-_INCHES_A_ROW: Final = 0.22
+_PIXELS: Final = 100
+"""Pixels of rows to an inch."""
 _MOST_ACROSS: Final = 4
 
 
@@ -234,8 +231,8 @@ def plot_groups(
         noise: Upper bound of the noise floor, of all models or by model; none by default.
 
     Returns:
-        The axis. Groups on fewer than 10 clusters are faded, those below 4 left out; a group in
-        which nothing varies has Wilson's interval over clusters, dashed.
+        The axis. Groups on fewer than 20 clusters are faded, those below 4 left out; a rate of 0 or
+        1 whose interval has no width, as resamples give, has Wilson's over clusters, dashed.
 
     Raises:
         ColumnNotFoundError: If a column is missing.
@@ -276,9 +273,12 @@ def plot_groups(
         noise={place: bounds[name] for place, name in enumerate(models) if name in bounds},
         clusters="clusters",
     )
-    axes = _new_axis(6.5, _dots_height(block)) if ax is None else ax
-    _draw_dots(axes, block, models)
-    return axes
+    if ax is None:
+        matplotlib = _matplotlib("drawing a plot")
+        with matplotlib.rc_context(dict(FIGURE_STYLE)):
+            ax = _strips_figure(forest_strips(block, models)).axes[0]
+    _draw_forest(ax, block, models)
+    return ax
 
 
 def _matplotlib(feature: str) -> ModuleType:
@@ -333,13 +333,13 @@ def _figure(block: Block, models: Sequence[str]) -> "Figure":
             figure = _scene_figure([(block.title, lines_scene(block))], 3.9)
             if len(block.series) > 1:
                 labels = [(series.label, series.model) for series in block.series]
-                _add_legend(figure.axes[0], labels, is_above=False)
+                _add_legend(figure.axes[0], labels, "upper left", 0)
         case ForestPlot():
-            figure = Figure(figsize=(6.5, _dots_height(block)))
-            _draw_dots(figure.subplots(), block, models)
+            figure = _strips_figure(forest_strips(block, models))
+            _draw_forest(figure.axes[0], block, models)
         case StackedBars():
-            figure = Figure(figsize=(6.5, 0.9 + 0.35 * len(block.rows)))
-            _draw_bars(figure.subplots(), block)
+            figure = _strips_figure(bars_strips(block))
+            _draw_bars(figure.axes[0], block)
         case Heatmap():
             height = 1.4 + 0.2 * max((len(rows) for _, rows in block.panels), default=1)
             width = 0.8 + (0.6 + 0.2 * len(block.columns)) * len(block.panels)
@@ -368,29 +368,50 @@ def _scene_figure(scenes: Sequence[tuple[str, Scene]], inches: float) -> "Figure
 
 def _draw_scene(ax: "Axes", scene: Scene, title: str, inches: float) -> None:
     """Draw a picture so many inches wide; the units of the axis are its own, from the top."""
-    from matplotlib.patches import PathPatch, Rectangle
-
     ax.set(xlim=(0, scene.width), ylim=(scene.height, 0), aspect="equal")
     ax.set_title(_folded(title, 40), loc="left", weight="bold")
     ax.set_axis_off()
-    for mark in scene.marks:
+    _draw_marks(ax, scene.marks, points=72 * inches / scene.width)
+
+
+def _draw_marks(
+    ax: "Axes",
+    marks: Iterable[Mark],
+    *,
+    points: float,
+    at: Callable[[float], float] = float,
+    top: float = 0.0,
+) -> None:
+    """Draw marks, a unit of which is so many points; `at` places their x, `top` their y."""
+    from matplotlib.patches import PathPatch, Rectangle
+
+    for mark in marks:
         css = mark.css.split()
         match mark:
             case Words():
                 looks = _looks(_LETTERS, css, color=LIGHT["soft"], size=11.5)
-                looks["size"] *= 72 * inches / scene.width
-                ax.text(mark.x, mark.y, mark.text, ha=_ANCHORS[mark.anchor], **looks)
+                looks["size"] *= points
+                ax.annotate(
+                    mark.text, (at(mark.x), top + mark.y), xytext=(mark.indent * points, 0),
+                    textcoords="offset points", ha=_ANCHORS[mark.anchor], **looks,
+                )  # fmt: skip
             case Box():
                 looks = _looks(_STYLES, css, linewidth=0)
-                ax.add_patch(Rectangle((mark.x, mark.y), mark.width, mark.height, **looks))
+                x, width = at(mark.x), at(mark.x + mark.width) - at(mark.x)
+                ax.add_patch(Rectangle((x, top + mark.y), width, mark.height, **looks))
             case Stroke():
                 looks = _looks(_STYLES, css, facecolor="none", linewidth=0)
                 ax.add_patch(PathPatch(_curve(mark.path), **looks))
+            case Span():
+                looks = _looks(_STYLES, css)
+                looks["color"] = looks.pop("edgecolor")
+                ax.plot([at(mark.x), at(mark.to_x)], [top + mark.y] * 2, **looks)
             case Symbol():
                 looks = _looks(_STYLES, css, alpha=1.0)
                 ax.plot(
-                    mark.x, mark.y, _MARKERS[mark.shape], color=looks["edgecolor"],
-                    alpha=looks["alpha"], markersize=4,
+                    at(mark.x), top + mark.y, _MARKERS[mark.shape], color=looks["edgecolor"],
+                    markerfacecolor=looks.get("facecolor", looks["edgecolor"]),
+                    alpha=looks["alpha"], markersize=4, clip_on=False,
                 )  # fmt: skip
 
 
@@ -419,75 +440,68 @@ def _curve(path: str) -> "Curve":
     return Curve(places, codes)
 
 
-def _dots_height(block: ForestPlot) -> float:
-    """Choose the height of a chart of dots."""
-    rows, _ = dot_rows(block)
-    return 1.1 + sum(max(_INCHES_A_ROW, 0.09 * len(row.marks) + 0.06) for row in rows)
+def _draw_strips(ax: "Axes", strips: Strips) -> None:
+    """Draw rows on their scale; the y of the axis are pixels from the top."""
+    begin, length = 100 * strips.scale.low, 100 * (strips.scale.high - strips.scale.low)
 
+    def at(x: float) -> float:
+        return begin + length * x / 100
 
-def _draw_dots(ax: "Axes", block: ForestPlot, models: Sequence[str]) -> None:
-    """Draw rates by group over the noise floor."""
-    rows, _ = dot_rows(block)
-    scale = dots_scale(block)
-    ends = (100 * scale.low, 100 * scale.high)
-    bounds = sorted(block.noise.values(), reverse=True)
-    for place, bound in enumerate(bounds):
-        step = "floor-2" if place == 0 and len(bounds) > 1 else "floor-1"
-        ax.axvspan(0, 100 * bound, color=LIGHT[step], linewidth=0, zorder=0)
-    lines: list[tuple[float, float, float, tuple[str, float], Any]] = []
-    markers: dict[tuple[str, str, str, float], list[tuple[float, float]]] = defaultdict(list)
-    for y, row in enumerate(rows):
-        for place, mark in enumerate(row.marks):
-            hue, shape = model_style(mark.dot.model)
-            colour, at = LIGHT[f"model-{hue}"], y + (place - (len(row.marks) - 1) / 2) * 0.25
-            alpha = 0.45 if mark.is_faded else 1.0
-            low, high = max(ends[0], 100 * mark.low), min(ends[1], 100 * mark.high)
-            dashes = (0, (1, 1.5)) if mark.is_wilson else "solid"
-            lines.append((at, low, high, (colour, alpha), dashes))
-            face = colour if mark.dot.is_certain else LIGHT["page"]
-            if scale.low <= mark.dot.value.value <= scale.high:
-                points = markers[_MARKERS[shape], colour, face, alpha]
-                points.append((100 * mark.dot.value.value, at))
-            if mark.high > scale.high:
-                markers[">", colour, colour, alpha].append((ends[1], at))
-            if mark.low < scale.low:
-                markers["<", colour, colour, alpha].append((ends[0], at))
+    for band in strips.bands:
+        looks = _looks(_STYLES, [band.css], linewidth=0, zorder=0)
+        ax.axvspan(at(band.x), at(band.x + band.width), **looks)
+    middles, top = [], 0.0
+    for row in strips.rows:
+        _draw_marks(ax, row.marks, at=at, top=top, points=72 / _PIXELS)
+        middles.append(top + row.height / 2)
         ax.annotate(
-            span_text(row.n_clusters), (1, y), xycoords=("axes fraction", "data"), xytext=(6, 0),
+            row.remark, (1, middles[-1]), xycoords=("axes fraction", "data"), xytext=(6, 0),
             textcoords="offset points", va="center", color=LIGHT["soft"], annotation_clip=False,
         )  # fmt: skip
-    if lines:
-        places, lows, highs, colours, dashed = zip(*lines, strict=True)
-        # The stubs know one style for all lines.
-        dashes_of: Any = list(dashed)
-        ax.hlines(places, lows, highs, colors=colours, linestyles=dashes_of, linewidth=1)
-    for (marker, colour, face, alpha), points in markers.items():
-        ax.plot(
-            *zip(*points, strict=True), marker, markersize=3.6, alpha=alpha, clip_on=False,
-            markerfacecolor=face, markeredgecolor=colour, markeredgewidth=0.9,
-        )  # fmt: skip
-    has_heads = any(row.level for row in rows)
+        top += row.height + strips.gap
     ax.set(
-        xlim=ends,
-        ylim=(len(rows) - 0.4, -0.6),
-        yticks=range(len(rows)),
-        yticklabels=[("   " if row.level else "") + _folded(row.label, 34) for row in rows],
-        xlabel=f"{block.axis} · at the right: {block.clusters}",
-        xticks=[100 * tick for tick in scale.ticks],
-    )
-    for tick, row in zip(ax.get_yticklabels(), rows, strict=True):
-        tick.set_fontweight("bold" if has_heads and not row.level else "normal")
+        xlim=(begin, begin + length),
+        ylim=(top or 1.0, -strips.gap),
+        yticks=middles,
+        yticklabels=[("   " if "sub" in row.css else "") + _folded(row.label, 34)
+                     for row in strips.rows],
+        xlabel=strips.axis,
+        xticks=[at(x) for x, _ in strips.ticks],
+    )  # fmt: skip
+    for tick, row in zip(ax.get_yticklabels(), strips.rows, strict=True):
+        tick.set_fontweight("bold" if "head" in row.css else "normal")
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     ax.grid(axis="x", color=LIGHT["line"], linewidth=0.6)
     ax.set_axisbelow(True)
-    shown = sorted({mark.dot.model for row in rows for mark in row.marks})
+
+
+def _strips_figure(strips: Strips) -> "Figure":
+    """Make a figure of one axis, as high as the rows need."""
+    from matplotlib.figure import Figure
+
+    height = 1.1 + sum(row.height + strips.gap for row in strips.rows) / _PIXELS
+    figure = Figure(figsize=(6.5, height))
+    figure.subplots()
+    return figure
+
+
+def _draw_forest(ax: "Axes", block: ForestPlot, models: Sequence[str]) -> None:
+    """Draw rates by group with the names of their models."""
+    strips = forest_strips(block, models)
+    _draw_strips(ax, replace(strips, axis=f"{block.axis} · at the right: {block.clusters}"))
+    rows, _ = dot_rows(block)
+    shown = sorted({mark.dot.model for _, _, marks in rows for mark in marks})
     if any(models[index] for index in shown):
-        labels = [(models[index], index) for index in shown]
-        _add_legend(ax, labels, is_above=True)
+        _add_legend(ax, [(models[index], index) for index in shown], "lower left", 1)
 
 
-def _add_legend(ax: "Axes", labels: Iterable[tuple[str, int | None]], *, is_above: bool) -> None:
+def _add_legend(
+    ax: "Axes",
+    labels: Iterable[tuple[str, int | None]],
+    corner: Literal["upper left", "lower left"],
+    height: float,
+) -> None:
     """Name the models of an axis, each with its marker."""
     from matplotlib.lines import Line2D
 
@@ -498,34 +512,16 @@ def _add_legend(ax: "Axes", labels: Iterable[tuple[str, int | None]], *, is_abov
         line = Line2D([], [], color=colour, marker=_MARKERS[shape], markersize=4, linewidth=1)
         line.set_label(_folded(label, 40))
         handles.append(line)
-    if is_above:
-        ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
-    else:
-        ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=2)
+    ax.legend(handles=handles, loc=corner, bbox_to_anchor=(0, height), ncols=2)
 
 
 def _draw_bars(ax: "Axes", block: StackedBars) -> None:
-    """Draw stacked shares."""
-    for place, (label, cell) in enumerate(block.parts):
-        fill, ink, hatch, edge = _CELLS[cell]
-        layout = [bars_cells(counts)[place] for _, _, counts in block.rows]
-        ax.barh(
-            range(len(block.rows)), [100 * length for _, length in layout],
-            left=[100 * begin for begin, _ in layout], color=fill, edgecolor=edge, hatch=hatch,
-            linewidth=0, label=label, height=0.7,
-        )  # fmt: skip
-        for y, ((begin, length), (_, _, counts)) in enumerate(zip(layout, block.rows, strict=True)):
-            if length > 0.02 * len(f"{counts[place]:,}"):
-                ax.text(
-                    100 * begin + 1, y, f"{counts[place]:,}", va="center", color=ink, weight="bold"
-                )
-    labels = [f"{_folded(label, 30)} ({sum(counts):,})" for label, _, counts in block.rows]
-    ax.set(
-        yticks=range(len(labels)), yticklabels=labels, xlabel="%", xlim=(0, 100),
-        ylim=(len(labels) - 0.5, -0.5),
-    )  # fmt: skip
-    ax.tick_params(axis="y", length=0)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    """Draw stacked shares with the names of their parts."""
+    from matplotlib.patches import Patch
+
+    _draw_strips(ax, bars_strips(block))
+    parts = [Patch(label=name, **_STYLES[f"c-{cell}"]) for name, cell in block.parts]
+    ax.legend(handles=parts, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
 
 
 def _draw_heat(figure: "Figure", block: Heatmap) -> None:

@@ -9,8 +9,6 @@ from surface_consistency.report.numbers import format_number, value_text
 from surface_consistency.report.page import AlluvialPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words
 
-__all__ = ["flow_scene"]
-
 _HEIGHT: Final = 330
 _TOP: Final = 44
 _THICK: Final = 14

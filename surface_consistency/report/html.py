@@ -3,17 +3,16 @@
 import base64
 import functools
 import hashlib
-import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import jinja2
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 import surface_consistency
 from surface_consistency.report.answers import answers_view
@@ -28,14 +27,7 @@ from surface_consistency.report.charts import (
 )
 from surface_consistency.report.colours import DARK, LIGHT, heat_colours, model_style
 from surface_consistency.report.flow import flow_scene
-from surface_consistency.report.layout import CELLS, FEW_CLUSTERS, Scale, nice_scale
-from surface_consistency.report.numbers import (
-    format_cell,
-    format_value,
-    is_missing,
-    is_numeric,
-    tick_text,
-)
+from surface_consistency.report.numbers import format_value
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answers,
@@ -44,26 +36,19 @@ from surface_consistency.report.page import (
     ForestPlot,
     Heatmap,
     Lines,
-    MosaicPlot,
     MosaicPlots,
     Page,
     Section,
     StackedBars,
 )
+from surface_consistency.report.rows import clean, soft, table_view
 from surface_consistency.report.scene import px
-from surface_consistency.report.squares import small_square
-from surface_consistency.report.table import Column, Table
+from surface_consistency.report.table import Table
 from surface_consistency.runs.files import write_text
-
-__all__ = ["render_page", "write_page"]
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "method")
 _SWITCHES: Final = {"Table": "Tables", "ForestPlot": "Groups", "AlluvialPlot": "Runs"}
 _LEVELS: Final = {"warning": "look here", "ok": "fine"}
-_UNITS: Final = {"rate": " %", "difference": " points"}
-_BROKEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]")
-_LONG_WORD = re.compile(r"\S{18,}")
-_SEAMS = re.compile(r"(?<=[/_.:=@+-])(?=\w)")
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -111,6 +96,7 @@ def render_page(page: Page) -> str:
         light={**LIGHT, **heat_colours(LIGHT)},
         dark={**DARK, **heat_colours(DARK)},
         n_panes=max([1, *(len(group["panes"]) for view in sections for group in view["groups"])]),
+        off_phones=sorted(views.off_phones),
     )
     script = environment.get_template("script.js").render()
     checks = sorted(page.checks, key=lambda check: check.level != "warning")
@@ -152,6 +138,7 @@ class _Views:
         )
         self.browser = next(holders, "")
         self.keys = iter([self.browser])
+        self.off_phones: set[int] = set()
 
     def unique(self, wanted: str) -> str:
         """Make an id that the page does not have yet."""
@@ -195,7 +182,8 @@ class _Views:
             case Heatmap():
                 view = heat_map_view(block)
             case Table():
-                view = _table_view(block, self.models) | {"short": block.caption}
+                view = table_view(block, self.models) | {"short": block.caption}
+                self.off_phones.update(view["off_phones"])
                 return view | {"id": self.unique(f"table-{block.caption.lower()[:40]}")}
             case Answers():
                 for answer in block.answers:
@@ -249,105 +237,6 @@ def _trust(checks: Sequence[Check]) -> list[tuple[str, str, int, int]]:
     return [(*key, len(places), places[0]) for key, places in strip.items()]
 
 
-def _table_view(table: Table, models: Sequence[str]) -> View:
-    """View of a table."""
-    columns = list(table.columns)
-    scales = {column.key: _bar_scale(table, column) for column in columns}
-    rows: list[View] = []
-    for row in table.frame.to_dict("records"):
-        label = str(row.get(table.model))
-        index = models.index(label) if table.model is not None and label in models else None
-        hue, shape = model_style(index or 0)
-        cells = [_cell(row, column, scales[column.key]) for column in columns]
-        for cell, column in zip(cells, columns, strict=True):
-            cell["model"] = index if column.key == table.model else None
-        is_few = table.cluster_column is not None and row[table.cluster_column] < FEW_CLUSTERS
-        rows.append({"hue": f"m{hue}", "shape": shape, "is_few": is_few, "cells": cells})
-    bars = ", ".join(
-        f"{column.title} {tick_text(scale.low, column.kind in _UNITS)} to "
-        f"{tick_text(scale.high, column.kind in _UNITS)}{_UNITS.get(column.kind, '')}"
-        for column in columns
-        if (scale := scales[column.key]) is not None
-    )
-    notes = [table.note, f"Bars: {bars}." if bars else ""]
-    if any(row["is_few"] for row in rows):
-        notes.append(f"Grey rows stand on fewer than {FEW_CLUSTERS}.")
-    spans = [(title, len(list(group))) for title, group in groupby(columns, lambda c: c.group)]
-    return {
-        "table": table,
-        "groups": spans if any(title for title, _ in spans) else [],
-        "heads": [
-            {
-                "title": column.title,
-                "unit": f"{column.unit}{' [interval]' if column.low else ''}".strip(),
-                "css": _css(column),
-                "first": "ascending"
-                if column.direction == "lower" or column.kind in ("label", "p_value")
-                else "descending",
-            }
-            for column in columns
-        ],
-        "rows": rows,
-        "note": " ".join(filter(None, notes)),
-    }
-
-
-def _bar_scale(table: Table, column: Column) -> Scale | None:
-    """Choose the scale of the bars of a column; None for columns without intervals."""
-    if column.low is None or column.high is None or not is_numeric(column):
-        return None
-    values = table.frame[[column.key, column.low, column.high]].to_numpy(dtype=float).ravel()
-    known = [float(value) for value in values if math.isfinite(value)]
-    if not known:
-        return None
-    if column.kind == "difference":
-        end = nice_scale(0.0, max(0.01, *map(abs, known)), n_ticks=4).high
-        return Scale(low=-end, high=end, ticks=(0.0,))
-    scale = nice_scale(min(0.0, *known), max(0.01, *known), n_ticks=5)
-    return nice_scale(scale.low, 1.0) if column.kind == "rate" and scale.high > 1 else scale
-
-
-def _cell(row: Mapping[Any, Any], column: Column, scale: Scale | None) -> View:
-    """View of a cell of a table."""
-    text, interval = format_cell(row, column)
-    view: View = {
-        "css": _css(column),
-        "text": text,
-        "interval": interval,
-        "raw": None,
-        "bar": None,
-        "square": None,
-        "is_label": column.kind == "label",
-    }
-    if column.kind == "square":
-        values = [row[name] for name in column.cells or ("",) * 4]
-        counts = [0 if is_missing(value) else int(value) for value in values]
-        view["raw"] = f"{(counts[1] + counts[2]) / sum(counts):.6g}" if any(counts) else ""
-        named: dict[str, Any] = dict(zip(CELLS, counts, strict=True))
-        view["square"] = small_square(MosaicPlot(title=text, model=None, **named))
-        return view
-    value = row[column.key]
-    if column.kind == "label":
-        view["raw"] = "" if is_missing(value) else None
-    elif is_missing(value):
-        view["raw"] = ""
-    elif column.kind == "verdict":
-        view |= {"raw": int(value), "css": "ok" if value else "no"}
-        view["text"] = f"{'✓' if value else '✗'} {text}"
-    else:
-        view["raw"] = f"{float(value):.10g}"
-    if scale is not None and interval:
-        places = (row[column.low], row[column.high], value, 0.0)
-        view["bar"] = [round(84 * scale.share(float(place)), 1) for place in places]
-    return view
-
-
-def _css(column: Column) -> str:
-    """Choose the classes of a column."""
-    base = "n" if is_numeric(column) else "l" if column.kind == "label" else ""
-    return base if column.on_phones else f"{base} phone-off".strip()
-
-
 def _digest(text: str) -> str:
     """Name an inline element in a content security policy."""
     digest = hashlib.sha256(text.encode()).digest()
@@ -360,27 +249,12 @@ def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("surface_consistency.report"),
         autoescape=True,
-        finalize=_clean,
+        finalize=clean,
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
     environment.filters["level"] = _LEVELS.__getitem__
-    environment.filters["soft"] = _soft
+    environment.filters["soft"] = soft
     environment.filters["px"] = px
     return environment
-
-
-def _clean(value: object) -> object:
-    """Replace what no HTML document may hold, such as NUL and halves of surrogates."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return _BROKEN.sub("\ufffd", value.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _soft(value: object) -> Markup:
-    """Allow long words to break at their seams, such as the slash in the name of a model."""
-    pieces = re.split(f"({_LONG_WORD.pattern})", str(_clean(str(value))))
-    for place in range(1, len(pieces), 2):
-        pieces[place] = Markup("<wbr>").join(_SEAMS.split(pieces[place]))
-    return Markup("").join(map(escape, pieces))

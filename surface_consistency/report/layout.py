@@ -7,24 +7,6 @@ from typing import Final, Literal
 
 from surface_consistency.report.page import Dot, ForestPlot, Lines, MosaicPlot, Value
 
-__all__ = [
-    "CELLS",
-    "FEW_CLUSTERS",
-    "FEW_POINTS",
-    "LEAST_CLUSTERS",
-    "CellName",
-    "DotRow",
-    "Interval",
-    "Rectangle",
-    "Scale",
-    "bars_cells",
-    "dot_rows",
-    "dots_scale",
-    "lines_scales",
-    "nice_scale",
-    "square_cells",
-]
-
 CellName = Literal["both", "first_only", "second_only", "neither"]
 
 CELLS: Final[tuple[CellName, ...]] = ("both", "first_only", "second_only", "neither")
@@ -181,24 +163,13 @@ class Interval:
     """Whether it stands on few clusters."""
 
     is_wilson: bool
-    """Whether nothing varies, so that its line is Wilson's interval over clusters, dashed."""
+    """Whether a rate of 0 or 1 has an interval of no width, as resamples give, or none, so that its
+    line is Wilson's interval over clusters, dashed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DotRow:
-    """One group as it is drawn."""
-
-    label: str
-    """The group."""
-
-    level: int
-    """0 for heads, 1 for what belongs to them."""
-
-    marks: tuple[Interval, ...]
-    """One mark a model."""
-
-    n_clusters: tuple[int, int]
-    """Fewest and most clusters of its models."""
+DotRow = tuple[str, int, list[Interval]]
+"""One group as it is drawn: label, level (0 for heads, 1 for what belongs to them), a mark a
+model."""
 
 
 def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
@@ -210,21 +181,17 @@ def dot_rows(block: ForestPlot) -> tuple[list[DotRow], int]:
     Returns:
         The groups that stand on enough clusters, and the number of those that do not.
     """
-    rows, n_hidden = [], 0
-    for label, level, dots in block.rows:
-        marks = tuple(
-            _mark(dot)
-            for dot in dots
-            if dot.n_clusters >= LEAST_CLUSTERS and not math.isnan(dot.value.value)
-        )
-        if not marks:
-            n_hidden += 1
-            continue
-        sizes = [mark.dot.n_clusters for mark in marks]
-        rows.append(
-            DotRow(label=label, level=level, marks=marks, n_clusters=(min(sizes), max(sizes)))
-        )
-    return rows, n_hidden
+    rows = [
+        (label, level, [_mark(dot) for dot in dots if _is_drawn(dot)])
+        for label, level, dots in block.rows
+    ]
+    drawn = [row for row in rows if row[2]]
+    return drawn, len(rows) - len(drawn)
+
+
+def _is_drawn(dot: Dot) -> bool:
+    """Tell whether a dot stands on enough clusters, and anywhere."""
+    return dot.n_clusters >= LEAST_CLUSTERS and not math.isnan(dot.value.value)
 
 
 def _mark(dot: Dot) -> Interval:
@@ -232,7 +199,8 @@ def _mark(dot: Dot) -> Interval:
     value, low, high = dot.value.value, dot.value.low, dot.value.high
     low = value if low is None or math.isnan(low) else low
     high = value if high is None or math.isnan(high) else high
-    is_wilson = dot.value.kind == "rate" and value in (0, 1) and low == high
+    has_bounds = dot.value.low is None or not math.isnan(dot.value.low)
+    is_wilson = dot.value.kind == "rate" and value in (0, 1) and low == high and has_bounds
     if is_wilson:
         reach = _NORMAL_95**2 / (dot.n_clusters + _NORMAL_95**2)
         low, high = (0.0, reach) if value == 0 else (1 - reach, 1.0)
@@ -250,7 +218,7 @@ def dots_scale(block: ForestPlot) -> Scale:
     Returns:
         A scale that ends where the intervals of groups on enough clusters and the noise floor end.
     """
-    marks = [mark for row in dot_rows(block)[0] for mark in row.marks]
+    marks = [mark for _, _, of_row in dot_rows(block)[0] for mark in of_row]
     certain = [mark for mark in marks if not mark.is_faded] or marks
     low = min([0.0, *(mark.low for mark in certain)])
     high = max([0.0, *(mark.high for mark in certain), *block.noise.values()])

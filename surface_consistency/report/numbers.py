@@ -6,7 +6,7 @@ Fractions become percentages here and nowhere else.
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 import pandas as pd
 
@@ -14,28 +14,16 @@ from surface_consistency.report.page import Link, Part, Value
 from surface_consistency.report.table import Column, Table
 from surface_consistency.text import one_line
 
-__all__ = [
-    "UNDEFINED",
-    "format_cell",
-    "format_interval",
-    "format_number",
-    "format_value",
-    "interval_value",
-    "is_missing",
-    "is_numeric",
-    "sentence_text",
-    "span_text",
-    "table_text",
-    "text_width",
-    "tick_text",
-    "value_text",
-]
-
 UNDEFINED: Final = "–"
 """Stands where nothing defines a value."""
 
+_Numbers = TypeVar("_Numbers", float, pd.Series)
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
+_LEVEL = 0.05
+_FOUND_BY_HALF: Final = (1.959964 + 0.841621) / 1.959964
+"""Half an interval of 95 % is 1.96 standard errors, of which 1.96 + 0.84 are found in 80 % of data
+sets."""
 _ROUNDING: Final = 1e-12
 """Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
@@ -249,6 +237,49 @@ def interval_value(
     return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
 
 
+def shown_sign(
+    row: Mapping[Any, Any], name: str, p_value: float | None = None, *, null: float = 0.0
+) -> int | None:
+    """Tell which direction of a difference is shown, so that a sentence claims no other.
+
+    Args:
+        row: The row: `<name>`, `<name>_low` and `<name>_high`.
+        name: Name of the difference.
+        p_value: P-value of its test, such as one corrected for several; None or NaN without one.
+        null: The value that says nothing: 0 for differences, 0.5 for an area under a curve.
+
+    Returns:
+        1 or -1 where the interval leaves `null` out and the p-value, if there is one, is below .05;
+        0 where no difference is shown; None where nothing can be inferred, since there is no
+        interval.
+
+    Examples:
+        >>> row = {"change": -0.1, "change_low": -0.2, "change_high": -0.01}
+        >>> shown_sign(row, "change"), shown_sign(row, "change", 0.07)
+        (-1, 0)
+    """
+    bounds = [row.get(f"{name}_{end}") for end in ("low", "high")]
+    if any(map(is_missing, bounds)):
+        return None
+    low, high = map(float, bounds)  # type: ignore[arg-type]
+    is_tested = p_value is None or is_missing(p_value) or p_value < _LEVEL
+    return (low > null) - (high < null) if is_tested else 0
+
+
+def least_found(low: _Numbers, high: _Numbers) -> _Numbers:
+    """Compute what difference from no effect so many pairs would show.
+
+    Args:
+        low: Lower bound of the 95 % interval of a difference, or those of several.
+        high: Upper bound, or several.
+
+    Returns:
+        The true difference whose interval leaves 0 out with a probability of 80 %: 2.80 standard
+        errors, of which the interval spans 1.96 to either side. NaN without an interval.
+    """
+    return _FOUND_BY_HALF * (high - low) / 2.0
+
+
 def sentence_text(parts: Sequence[Part]) -> str:
     """Write a sentence for the terminal.
 
@@ -318,15 +349,31 @@ def table_text(table: Table, *, brief: bool = False) -> str:
         ]
         for row in table.frame.to_dict("records")
     ]
-    widths = [max(map(text_width, cells)) for cells in zip(heads, *rows, strict=True)]
-    lines = [
-        "  ".join(
-            _padded(cell, width, right=is_numeric(column))
-            for cell, width, column in zip(cells, widths, columns, strict=True)
-        ).rstrip()
-        for cells in [heads, ["-" * width for width in widths], *rows]
-    ]
-    return "\n".join(filter(None, [table.caption, *lines, table.note]))
+    is_right = [is_numeric(column) for column in columns]
+    return "\n".join(filter(None, [table.caption, *aligned([heads, *rows], is_right), table.note]))
+
+
+def aligned(rows: Sequence[Sequence[str]], is_right: Sequence[bool], rule: str = "-") -> list[str]:
+    """Set rows of text below each other.
+
+    Args:
+        rows: The rows, the headings first; all of one length.
+        is_right: Of each column whether it is flush right.
+        rule: What the line below the headings is made of; "" for no line.
+
+    Returns:
+        Lines of columns two blanks apart.
+    """
+    widths = [max(map(text_width, cells)) for cells in zip(*rows, strict=True)]
+    rules = [[rule * width for width in widths]] if rule else []
+    lines = []
+    for row in [rows[0], *rules, *rows[1:]]:
+        blanks = [" " * (width - text_width(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = zip(row, blanks, is_right, strict=True)
+        lines.append(
+            "  ".join(b + cell if right else cell + b for cell, b, right in cells).rstrip()
+        )
+    return lines
 
 
 def text_width(text: str) -> int:
@@ -342,9 +389,3 @@ def text_width(text: str) -> int:
         0 if unicodedata.combining(letter) else 1 + (unicodedata.east_asian_width(letter) in "WF")
         for letter in text
     )
-
-
-def _padded(text: str, width: int, *, right: bool) -> str:
-    """Fill a text to a width."""
-    blank = " " * (width - text_width(text))
-    return blank + text if right else text + blank

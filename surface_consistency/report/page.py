@@ -9,33 +9,6 @@ from typing import Literal
 
 from surface_consistency.report.table import Table
 
-__all__ = [
-    "AlluvialPlot",
-    "Answer",
-    "Answers",
-    "Block",
-    "Check",
-    "Dot",
-    "Finding",
-    "ForestPlot",
-    "Heatmap",
-    "Lines",
-    "Link",
-    "Matrix",
-    "MosaicPlot",
-    "MosaicPlots",
-    "Page",
-    "Part",
-    "Point",
-    "Prose",
-    "Provenance",
-    "Section",
-    "Series",
-    "StackedBars",
-    "Trace",
-    "Value",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Box", "Mark", "Scene", "Stroke", "Symbol", "Words", "px", "straight"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
@@ -45,6 +43,23 @@ class Stroke:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A level line."""
+
+    css: str
+    """Its classes."""
+
+    x: float
+    """Where it begins."""
+
+    to_x: float
+    """Where it ends."""
+
+    y: float
+    """Its height."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Symbol:
     """A marker."""
 
@@ -52,7 +67,7 @@ class Symbol:
     """Its classes."""
 
     shape: str
-    """One of `colours.MARKERS`."""
+    """One of `colours.MARKERS`, or "left" or "right", an arrow's head."""
 
     x: float
     """Its centre."""
@@ -80,11 +95,14 @@ class Words:
     css: str = ""
     """Its classes."""
 
+    indent: float = 0.0
+    """How far right of x it begins, where x is a share of the width."""
+
     anchor: Literal["start", "middle", "end"] = "start"
     """Which of its points stands at x."""
 
 
-Mark = Box | Stroke | Symbol | Words
+Mark = Box | Stroke | Span | Symbol | Words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,6 @@ from surface_consistency.report.numbers import format_number, text_width
 from surface_consistency.report.page import MosaicPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words, straight
 
-__all__ = ["small_square", "square_scene"]
-
 _SIDE: Final = 300
 _TOP: Final = 40
 _LETTER: Final = 6.4

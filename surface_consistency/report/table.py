@@ -8,8 +8,6 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
 
-__all__ = ["Column", "ColumnKind", "Direction", "Table", "interval_column"]
-
 ColumnKind = Literal[
     "label", "count", "rate", "difference", "number", "p_value", "verdict", "square"
 ]

@@ -14,8 +14,6 @@ from surface_consistency.report.table import Column, Table
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-__all__ = ["Row", "Statistic", "describe", "spread", "tabulate"]
-
 Row: TypeAlias = "Mapping[str, object] | DataclassInstance"
 """A row of a table: the result of a metric, or values by column."""
 

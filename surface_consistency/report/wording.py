@@ -2,9 +2,12 @@
 
 A template has a block for each thing that is said. Words stand in it as they are read, numbers by
 three filters: `row|interval("flip_rate")` is a number with its interval, `number|value("count")`
-one without, and `number|p` a p-value. Blank lines part paragraphs. A line such as
-"## warning: Few facts (#numbers)" begins a check with its title and the anchor of its evidence.
-Where a block comes out empty, nothing is said.
+one without, and `number|p` a p-value. `row|shown("difference", p)` tells which direction may be
+claimed, and is none where there is no interval: then the number is not quoted; `row|unseen(
+"difference")` tells what would have been found. `row|compared("slope", "rises by {}", "falls by
+{}", "is not shown to rise or fall")` makes a sentence by both. Blank lines part paragraphs. A line
+such as "## warning: Few facts (#numbers)" begins a check with its title and the anchor of its
+evidence. Where a block comes out empty, nothing is said.
 """
 
 import re
@@ -14,10 +17,8 @@ from typing import Any, Final, Literal
 import jinja2
 from markupsafe import Markup
 
-from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.numbers import interval_value, least_found, shown_sign
 from surface_consistency.report.page import Check, Part, Value
-
-__all__ = ["Wording"]
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
 _CHECK: Final = re.compile(r"^ *## (.+?): (.+?)(?: \(#([\w-]+)\))? *$", re.MULTILINE)
@@ -39,7 +40,10 @@ class Wording:
             undefined=jinja2.StrictUndefined,
         )
         environment.filters |= {
+            "compared": compared,
             "interval": interval_value,
+            "shown": shown_sign,
+            "unseen": unseen,
             "p": lambda number: Value(value=float(number), kind="p_value"),
             "value": _value,
         }
@@ -100,6 +104,76 @@ class Wording:
         values: list[Any] = []
         context = self._template.new_context({**facts, "_values": values})
         return "".join(self._template.blocks[block](context)), values
+
+
+def compared(
+    row: Mapping[Any, Any],
+    name: str,
+    above: str,
+    below: str,
+    unclear: str,
+    *,
+    null: float = 0.0,
+    kind: Literal["rate", "difference", "number"] = "difference",
+) -> list[Part]:
+    """Say on which side of a value a number lies, where its interval shows that.
+
+    Args:
+        row: A row of a table: `<name>`, `<name>_low` and `<name>_high`.
+        name: Name of the number.
+        above: What is said where the interval lies above `null`; "{}" stands for the number.
+        below: What is said where it lies below.
+        unclear: What is said where the interval holds `null`, before the number.
+        null: The value that says nothing: 0 for differences, 0.5 for an area under a curve.
+        kind: How the number is set; a difference has no sign in `above` and `below`, which tell it.
+
+    Returns:
+        Words and numbers, by `shown_sign`. `unclear` is followed, in brackets, by the number, its
+        interval and `unseen`. Nothing where a bound is undefined, so that nothing can be inferred.
+
+    Examples:
+        >>> row = {"slope": -0.02, "slope_low": -0.035, "slope_high": -0.005}
+        >>> compared(row, "slope", "rises by {}", "falls by {}", "may be level")[0]
+        'falls by '
+    """
+    value = interval_value(row, name, kind=kind)
+    sign = shown_sign(row, name, null=null)
+    if sign is None or value.low is None or value.high is None:
+        return []
+    if not sign:
+        return [f"{unclear} (", value, "; ", *unseen(row, name, null=null, kind=kind), ")"]
+    if kind == "difference":
+        bounds = (value.low, value.high) if sign > 0 else (-value.high, -value.low)
+        value = Value(
+            value=sign * value.value, low=bounds[0], high=bounds[1], kind=kind, tone="lost"
+        )
+    before, _, after = (above if sign > 0 else below).partition("{}")
+    return [before, value, after]
+
+
+def unseen(
+    row: Mapping[Any, Any],
+    name: str,
+    *,
+    null: float = 0.0,
+    kind: Literal["rate", "difference", "number"] = "difference",
+) -> list[Part]:
+    """Say what would have been found where no difference is shown.
+
+    Args:
+        row: A row of a table: `<name>_low` and `<name>_high`.
+        name: Name of the number.
+        null: The value that says nothing.
+        kind: How the number is set.
+
+    Returns:
+        Such as "8.2 points would be found 4 times in 5", as of `least_found`; that it is too few to
+        find any where even a number of 1 would not be.
+    """
+    least = null + least_found(row[f"{name}_low"], row[f"{name}_high"])
+    if not least < 1.0:
+        return ["too few to find any"]
+    return [Value(value=least, kind=kind, tone="lost"), " would be found 4 times in 5"]
 
 
 def _value(

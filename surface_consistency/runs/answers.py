@@ -12,8 +12,6 @@ from surface_consistency.schemas.generations import (
     answer_values,
 )
 
-__all__ = ["answer_frame", "count_replies", "join_answers"]
-
 
 def answer_frame(generations: Iterable[Generation] = ()) -> pd.DataFrame:
     """Lay generations out as columns.

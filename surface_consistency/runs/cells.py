@@ -14,8 +14,6 @@ from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
 from surface_consistency.runs.readers import Place
 
-__all__ = ["RowCells", "answers_of", "count_of", "identifier_of", "strings_of", "text_of"]
-
 T = TypeVar("T")
 
 _MOST_DIGITS: Final = 30

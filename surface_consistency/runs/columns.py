@@ -8,14 +8,6 @@ from surface_consistency.errors import ColumnNotFoundError, RecordError
 from surface_consistency.reading import find_column, first_names
 from surface_consistency.runs.readers import Row
 
-__all__ = [
-    "POPQA_COLUMNS",
-    "REDIRECTQA_COLUMNS",
-    "Candidates",
-    "refuse_late_columns",
-    "resolve_columns",
-]
-
 Candidates = Mapping[str, tuple[str, ...]]
 """Field to the column names it may have, the likeliest first."""
 

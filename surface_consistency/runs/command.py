@@ -2,7 +2,5 @@
 
 from contextvars import ContextVar
 
-__all__ = ["COMMAND"]
-
 COMMAND: ContextVar[str | None] = ContextVar("COMMAND", default=None)
 """The command line without secrets; None in Python."""

@@ -7,8 +7,6 @@ import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 
-__all__ = ["read_counts"]
-
 
 def read_counts(
     path: Path, name: str, *, needed: Sequence[str], what: str, uncounted: str, unmerged: str

@@ -28,20 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-__all__ = [
-    "atomic_path",
-    "file_digest",
-    "guard_cell",
-    "output_folder",
-    "staged",
-    "unguard_cell",
-    "write_bytes",
-    "write_csv",
-    "write_json",
-    "write_parquet",
-    "write_text",
-]
-
 _ROW_GROUP = 65_536
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")
@@ -72,6 +58,53 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
         raise writing_error(folder, error) or error from error
     remove_abandoned(folder)
     return folder
+
+
+def subfolder(folder: Path, name: str) -> Path:
+    """Make a folder within that of the results, or take it as it is.
+
+    Args:
+        folder: The folder of the results; it must exist.
+        name: Its path within, such as "tables"; one that leads nowhere else is `as_file_name`'s.
+
+    Returns:
+        The folder.
+
+    Raises:
+        DataError: If it, or a folder above it within the results, is a symbolic link, through which
+            files elsewhere would be replaced; or if it cannot be made. Names it.
+    """
+    here = folder
+    for part in Path(name).parts:
+        here /= part
+        if here.is_symlink():
+            raise DataError(
+                f"{here} is a symbolic link, through which files in {os.path.realpath(here)} would "
+                "be replaced; remove the link, or choose another --out"
+            )
+        try:
+            here.mkdir(exist_ok=True)
+        except OSError as error:
+            raise writing_error(here, error) or error from error
+    return here
+
+
+def as_file_name(label: str) -> str:
+    """Name a file or folder after a label, such as that of a model.
+
+    Args:
+        label: Any text.
+
+    Returns:
+        The text, with a hyphen in the place of what is no letter, digit or one of "_.@-"; a name of
+        dots alone, which would lead to another folder, is hyphens.
+
+    Examples:
+        >>> as_file_name("org/model@main"), as_file_name("..")
+        ('org-model@main', '--')
+    """
+    name = re.sub(r"[^\w.@-]", "-", label)
+    return name if name.strip(".") else "-" * max(len(name), 1)
 
 
 def file_digest(path: str | os.PathLike[str]) -> str | None:
@@ -115,9 +148,10 @@ def staged(folder: Path, *, last: str, first: str = "") -> Iterator[Path]:
         part.mkdir()
         yield part
         files = sorted(path for path in part.rglob("*") if path.is_file())
+        for home in {path.parent for path in files}:
+            subfolder(folder, str(home.relative_to(part)))
         for path in sorted(files, key=lambda path: (path == part / last, path != part / first)):
             target = folder / path.relative_to(part)
-            target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
     except OSError as error:
         raise writing_error(target, error) or error from error

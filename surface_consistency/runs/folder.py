@@ -19,6 +19,7 @@ from surface_consistency.runs.files import (
     file_digest,
     output_folder,
     staged,
+    subfolder,
     unguard_cell,
     write_csv,
     write_parquet,
@@ -32,9 +33,6 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 
 _STRINGS = pa.list_(pa.string())
 _LARGE_STRINGS = pa.list_(pa.large_string())
-
-__all__ = ["PlanRecord", "RunFolder", "Scoring", "read_tables"]
-
 
 R = TypeVar("R", bound=Record)
 
@@ -77,12 +75,58 @@ class PlanRecord(Record):
     """SHA-256 of these files, by name."""
 
 
+class _File:
+    """Where a file of a run stands, by its name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, folder: "RunFolder", owner: type) -> Path:
+        return folder.path / self.name
+
+
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """A folder that holds one run of a study."""
 
     path: Path
     """The folder."""
+
+    manifest = _File("manifest.json")
+    """Settings of the run: one `RunManifest`."""
+
+    prompts = _File("prompts.jsonl")
+    """What was sent: lines of `Prompt`; absent when the predictions were made elsewhere."""
+
+    targets = _File("targets.parquet")
+    """What is judged: Parquet, one row a target; see `Plan.items`."""
+
+    pairs = _File("pairs.parquet")
+    """What is compared: Parquet, one row a pair; see `Plan.pairs`."""
+
+    plan = _File("plan.json")
+    """What the two files above hold, written after them: one `PlanRecord`."""
+
+    verdicts = _File("verdicts.parquet")
+    """The judgements: Parquet rows of the study's verdict record."""
+
+    repeat_verdicts = _File("verdicts-repeat.parquet")
+    """The judgements of the prompts that were asked a second time."""
+
+    outcomes = _File("outcomes.parquet")
+    """The outcomes frame: Parquet rows of the study's outcome record."""
+
+    scoring = _File("scoring.json")
+    """How the answers were judged: one `Scoring`."""
+
+    labels = _File("labels.csv")
+    """What people said of some answers, where they did."""
+
+    checks = _File("checks")
+    """Folder of small tables about the run itself, such as the noise floor."""
+
+    highlights = _File("highlights")
+    """Folder of tables that the report shows first."""
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Self:
@@ -141,66 +185,6 @@ class RunFolder:
             The folders, sorted; those of a sweep, of a suite, or of several files of predictions.
         """
         return [manifest.parent for manifest in sorted(self.path.glob("*/manifest.json"))]
-
-    @property
-    def manifest(self) -> Path:
-        """Settings of the run: one `RunManifest`."""
-        return self.path / "manifest.json"
-
-    @property
-    def prompts(self) -> Path:
-        """What was sent: lines of `Prompt`; absent when the predictions were made elsewhere."""
-        return self.path / "prompts.jsonl"
-
-    @property
-    def targets(self) -> Path:
-        """What is judged: Parquet, one row a target; see `Plan.items`."""
-        return self.path / "targets.parquet"
-
-    @property
-    def pairs(self) -> Path:
-        """What is compared: Parquet, one row a pair; see `Plan.pairs`."""
-        return self.path / "pairs.parquet"
-
-    @property
-    def plan(self) -> Path:
-        """What the two files above hold, written after them: one `PlanRecord`."""
-        return self.path / "plan.json"
-
-    @property
-    def verdicts(self) -> Path:
-        """The judgements: Parquet rows of the study's verdict record."""
-        return self.path / "verdicts.parquet"
-
-    @property
-    def repeat_verdicts(self) -> Path:
-        """The judgements of the prompts that were asked a second time."""
-        return self.path / "verdicts-repeat.parquet"
-
-    @property
-    def outcomes(self) -> Path:
-        """The outcomes frame: Parquet rows of the study's outcome record."""
-        return self.path / "outcomes.parquet"
-
-    @property
-    def scoring(self) -> Path:
-        """How the answers were judged: one `Scoring`."""
-        return self.path / "scoring.json"
-
-    @property
-    def labels(self) -> Path:
-        """What people said of some answers, where they did."""
-        return self.path / "labels.csv"
-
-    @property
-    def checks(self) -> Path:
-        """Folder of small tables about the run itself, such as the noise floor."""
-        return self.path / "checks"
-
-    @property
-    def highlights(self) -> Path:
-        """Folder of tables that the report shows first."""
-        return self.path / "highlights"
 
     def log(self, group: str = "", *, repeat: bool = False) -> Path:
         """Name the run log of a group of prompts.
@@ -317,10 +301,10 @@ class RunFolder:
         Args:
             tables: By name; empty ones are left out.
         """
-        self.checks.mkdir(exist_ok=True)
+        home = subfolder(self.path, self.checks.name)
         for name, table in tables.items():
             if not table.empty:
-                write_csv(self.checks / f"{name}.csv", table)
+                write_csv(home / f"{name}.csv", table)
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -3,7 +3,6 @@
 import types
 from collections.abc import Mapping
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
@@ -12,18 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.runs.files import atomic_path
+from surface_consistency.runs.readers import python_values
 from surface_consistency.schemas._record import Record
-
-__all__ = [
-    "arrow_schema",
-    "arrow_type",
-    "check_frame",
-    "make_frame",
-    "read_frame",
-    "shared_lists",
-    "write_frame",
-]
+from surface_consistency.schemas.jsonl import atomic_path
 
 _SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 _DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
@@ -124,22 +114,12 @@ def shared_lists(column: pa.ChunkedArray) -> list[tuple[str, ...] | None]:
     Returns:
         A tuple a row, None where it is missing.
     """
-    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    known: dict[tuple[str, ...] | None, tuple[str, ...] | None] = {None: None}
     rows: list[tuple[str, ...] | None] = []
     for start in range(0, len(column), _ROWS_AT_ONCE):
-        part = column.slice(start, _ROWS_AT_ONCE).combine_chunks()
-        ends = (part.offsets.to_numpy() - part.offsets[0].as_py()).tolist()
-        texts = part.values.slice(part.offsets[0].as_py(), ends[-1])
-        items = texts.to_numpy(zero_copy_only=False).tolist()
-        made = [tuple(items[first:end]) for first, end in pairwise(ends)]
-        made = [known.setdefault(item, item) for item in made]
-        if part.null_count:
-            are_there = part.is_valid().to_pylist()
-            rows += [
-                item if is_there else None for item, is_there in zip(made, are_there, strict=True)
-            ]
-        else:
-            rows += made
+        for texts in python_values(column.slice(start, _ROWS_AT_ONCE)):
+            item = None if texts is None else tuple(texts)
+            rows.append(known.setdefault(item, item))
     return rows
 
 

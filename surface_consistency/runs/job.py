@@ -29,11 +29,10 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.runs.command import COMMAND
-from surface_consistency.runs.files import atomic_path, output_folder, write_json
+from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.processes import map_processes
-
-__all__ = ["Job", "ShardResult", "file_stamp"]
+from surface_consistency.schemas.jsonl import atomic_path
 
 _FORMAT: Final = 1
 _SHOWN: Final = 5

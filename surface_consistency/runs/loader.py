@@ -16,8 +16,6 @@ from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas.former_names import present_name
 from surface_consistency.schemas.outcomes import PairedOutcome
 
-__all__ = ["Run", "load_runs", "study_name"]
-
 _REMEDY = "its answers are not judged yet, `surface-consistency score` does that"
 _INCIDENTAL = frozenset({"sha256", "source_sha256"})
 

@@ -10,8 +10,6 @@ from typing import Self
 
 import filelock
 
-__all__ = ["FileLock"]
-
 _logger = logging.getLogger(__name__)
 
 _ATTEMPTS = 10

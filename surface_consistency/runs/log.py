@@ -1,13 +1,12 @@
 """The log of a run: one line a generation, safe against kills, full disks and second writers."""
 
-import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from pydantic import ValidationError
 
@@ -23,34 +22,13 @@ from surface_consistency.reading import read_lines
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.generations import (
-    ANSWERS,
-    NO_ANSWER_REASONS,
-    Generation,
-    answer_values,
-)
+from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error, parse_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "RunLog",
-    "lock_log",
-    "log_owner",
-    "read_answers",
-    "read_generations",
-    "read_manifest",
-]
-
 _logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_Answer = tuple[Any, ...]
-"""Values of `ANSWERS`, of one line."""
-_FIELDS = Generation.model_fields.keys()
-_decode = json.JSONDecoder().raw_decode
 
 _REMEDY = (
     "Remove that line (its prompt is asked again) or restore the file, or choose another --out; "
@@ -77,7 +55,7 @@ class RunLog:
             _generations(path, keyed=True) if path.exists() else ()
         ):
             if generation.finish_reason != "error":
-                answers.is_first(_key(generation), _content(generation), number)
+                answers.is_first(generation, number)
         self._keys = set(answers.lines)
         self._file = path.open("ab", buffering=0)
         self._file.truncate(self._size)
@@ -269,18 +247,23 @@ def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
         SourceNotFoundError: If there is no such file.
         RunLogError: If a line is corrupt or of another kind; names file and line.
     """
-    log = _existing(path)
-    return _one_per_content(
-        log,
-        (
-            (number, _key(generation), _content(generation), generation)
-            for number, _, generation in _generations(log, keyed=False)
-        ),
-    )
+    log = Path(path)
+    if not log.is_file():
+        raise SourceNotFoundError(f"no run log {log}; run the study first, or name its folder")
+    answers = _Answers(log)
+    errors: dict[str, Generation] = {}
+    for number, _, generation in _generations(log, keyed=False):
+        if generation.finish_reason == "error":
+            errors[_key(generation)] = generation
+        elif answers.is_first(generation, number):
+            yield generation
+    for key, generation in errors.items():
+        if key not in answers.lines:
+            yield generation
 
 
 def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
-    """Read a run log as columns: what `read_generations` reads, faster and without records.
+    """Read a run log as columns: what `read_generations` reads.
 
     Args:
         path: The log.
@@ -293,32 +276,9 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
         SourceNotFoundError: If there is no such file.
         RunLogError: If a line is corrupt or of another kind; names file and line.
     """
-    import pandas as pd
+    from surface_consistency.runs.answers import answer_frame
 
-    log = _existing(path)
-    answers = (
-        (number, _plain_answer(line) or _checked_answer(line, log, number))
-        for number, _, line in _lines(log)
-    )
-    columns: tuple[list[object], ...] = tuple([] for _ in ANSWERS)
-    for answer in _one_per_content(
-        log,
-        (
-            (number, answer[1] or answer[0], None if answer[3] == "error" else answer[2:4], answer)
-            for number, answer in answers
-        ),
-    ):
-        for column, value in zip(columns, answer, strict=True):
-            column.append(value)
-    return pd.DataFrame(dict(zip(ANSWERS, columns, strict=True)), dtype=object)
-
-
-def _existing(path: str | os.PathLike[str]) -> Path:
-    """Refuse a log that is not there."""
-    log = Path(path)
-    if not log.is_file():
-        raise SourceNotFoundError(f"no run log {log}; run the study first, or name its folder")
-    return log
+    return answer_frame(read_generations(path))
 
 
 class _Answers:
@@ -331,39 +291,16 @@ class _Answers:
         self._log = log
         self.lines: dict[str, tuple[int, int]] = {}
 
-    def is_first(self, key: str, content: object, number: int) -> bool:
+    def is_first(self, generation: Generation, number: int) -> bool:
         """Note an answer; tell whether its key had none, and refuse one that says otherwise."""
-        line, digest = self.lines.setdefault(key, (number, hash(content)))
-        if digest != hash(content):
+        content = hash((generation.text, generation.finish_reason))
+        line, known = self.lines.setdefault(_key(generation), (number, content))
+        if known != content:
             raise RunLogError(
                 f"{self._log}:{number}: another answer to the prompt of line {line}, so one of the "
                 "two is not of this run; remove the wrong line, or restore the file"
             )
         return line == number
-
-
-def _one_per_content(log: Path, lines: Iterable[tuple[int, str, object, T]]) -> Iterator[T]:
-    """Take the first answer to each key, then the last error of each key without an answer.
-
-    A line is its number, its key, what it answers (None for an error), and itself.
-    """
-    answers = _Answers(log)
-    errors: dict[str, T] = {}
-    for number, key, content, line in lines:
-        if content is None:
-            errors[key] = line
-        elif answers.is_first(key, content, number):
-            yield line
-    for key, line in errors.items():
-        if key not in answers.lines:
-            yield line
-
-
-def _content(generation: Generation) -> object:
-    """Return what an answer says; None for an error."""
-    if generation.finish_reason == "error":
-        return None
-    return generation.text, generation.finish_reason
 
 
 def _key(generation: Generation) -> str:
@@ -411,46 +348,6 @@ def _parse(line: bytes, log: Path, number: int) -> Generation:
         return parse_line(line, Generation, source=str(log), number=number)
     except RecordError as error:
         raise RunLogError(f"{error}. {_REMEDY}") from error
-
-
-def _checked_answer(line: bytes, log: Path, number: int) -> _Answer:
-    """Read the columns of a line by its record."""
-    values: _Answer = answer_values(_parse(line, log, number))
-    return values
-
-
-def _plain_answer(line: bytes) -> _Answer | None:
-    """Read the columns of a line that is a good record at first sight; None for any doubt."""
-    if b"\\ud" in line or b"\\uD" in line:  # perhaps half a surrogate pair
-        return None
-    try:
-        text = line.decode("utf-8")
-        fields, end = _decode(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict) or not fields.keys() <= _FIELDS or text[end:].strip():
-        return None
-    (name, key, answer, reason, error, lookups, scores, reasoning, source) = map(
-        fields.get, ANSWERS
-    )
-    if reason is None and "finish_reason" not in fields:
-        reason = "stop"
-    n_tokens = (fields.get("n_prompt_tokens"), fields.get("n_new_tokens"))
-    if reason in NO_ANSWER_REASONS:
-        is_whole = "text" in fields and answer is None and isinstance(error, str)
-    else:
-        is_whole = reason in ("stop", "length") and isinstance(answer, str) and error is None
-    if (
-        not is_whole
-        or not (isinstance(name, str) and name)
-        or not (key is None or isinstance(key, str))
-        or not all(n is None or (type(n) is int and n >= 0) for n in n_tokens)
-        or not all(part is None or isinstance(part, str) for part in (reasoning, source))
-        or lookups is not None
-        or scores is not None
-    ):
-        return None
-    return name, key, answer, str(reason), error, None, None, reasoning, source
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:

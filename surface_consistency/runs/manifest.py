@@ -8,8 +8,6 @@ from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.former_names import with_present_names
 from surface_consistency.schemas.questions import DataSource
 
-__all__ = ["SCHEMA_VERSION", "RunManifest"]
-
 SCHEMA_VERSION = 2
 """Version of the manifest that is written and read."""
 

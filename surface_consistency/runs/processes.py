@@ -11,8 +11,6 @@ from typing import Any, Final, TypeVar
 
 from surface_consistency.errors import WorkerLostError
 
-__all__ = ["map_processes"]
-
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 

@@ -15,15 +15,17 @@ from surface_consistency.reading import (
     json_objects,
     parse_json,
     read_document,
+    read_lines,
     read_start,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["FORMATS", "Place", "Row", "parquet_rows", "python_values", "read_rows"]
-
 _BATCH: Final = 1024
+_REPAIR: Final = (
+    "repair the file (several objects stand one a line, each on a line of its own, or in a list)"
+)
 
 
 class Place(NamedTuple):
@@ -47,9 +49,9 @@ def read_rows(path: Path) -> Iterator[Row]:
     """Read the rows of a data file by its suffix.
 
     Args:
-        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object a line, or a list of objects),
-            `.csv` or `.tsv` file; those of text may be packed (`.jsonl.gz`). In CSV and TSV every
-            cell is text: "NA" and "null" are names.
+        path: A `.parquet`, `.jsonl`, `.ndjson`, `.json` (one object a line, a list of objects, or
+            one object on several lines, which is one row), `.csv` or `.tsv` file; those of text may
+            be packed (`.jsonl.gz`). In CSV and TSV every cell is text: "NA" and "null" are names.
 
     Yields:
         The rows in the file's order. All formats but a list are read in bounded memory.
@@ -73,11 +75,13 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Read one object a line, or one list of objects, which stands under either suffix."""
-    if not read_start(path).startswith(b"["):
+    """Read one object a line, one list of objects, or one object on several lines: one row."""
+    is_list = read_start(path).startswith(b"[")
+    if not is_list and not _is_indented(path):
         yield from json_objects(path)
         return
-    rows = parse_json(read_document(path), str(path), remedy="repair the file")
+    value = parse_json(read_document(path), str(path), remedy=_REPAIR)
+    rows = value if is_list else [value]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise RecordError(
@@ -85,6 +89,12 @@ def _json_rows(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
                 f"got {json.dumps(row)[:60]}"
             )
         yield number, row
+
+
+def _is_indented(path: Path) -> bool:
+    """Tell an object that is written on several lines by where the first of them ends."""
+    line = next((line.strip() for _, line in read_lines(path) if line.strip()), b"")
+    return line.startswith(b"{") and line.endswith((b"{", b"[", b","))
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:

@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar, cast
 
-__all__ = ["Redactor"]
-
 _REDACTED: Final = "<key>"
 _SHORTEST_KEY: Final = 6
 _SHORTEST_CASELESS: Final = 12

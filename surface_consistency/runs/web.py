@@ -26,17 +26,6 @@ from surface_consistency.runs.redaction import Redactor
 if TYPE_CHECKING:
     import httpx
 
-__all__ = [
-    "Reply",
-    "ReplyCache",
-    "Request",
-    "WebClient",
-    "backoff",
-    "in_order",
-    "is_transient",
-    "retry_after",
-]
-
 _PASSING: Final = frozenset({408, 409, 425, 429})
 _LASTING: Final = frozenset({501, 505})
 _BAD_KEY: Final = frozenset({401, 402, 403, 407})

@@ -4,8 +4,6 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["Items", "NonEmpty", "Record"]
-
 T = TypeVar("T")
 
 Items = Annotated[tuple[T, ...], Field(strict=False)]

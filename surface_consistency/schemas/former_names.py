@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-__all__ = ["present_name", "with_present_names"]
-
 _FORMER: Final = {
     "judge_max_thought_tokens": "judge_max_reasoning_tokens",
     "max_thought_tokens": "max_reasoning_tokens",

@@ -10,22 +10,14 @@ from surface_consistency.schemas.former_names import present_name
 from surface_consistency.schemas.memory import Lookup
 from surface_consistency.schemas.scoring import ScoredText
 
-__all__ = [
-    "ANSWERS",
-    "ANSWER_FIELDS",
-    "NO_ANSWER_REASONS",
-    "FinishReason",
-    "Generation",
-    "answer_values",
-    "replace_surrogates",
+FinishReason = Literal[
+    "stop", "length", "error", "unclosed_reasoning", "content_filter", "refusal", "tie"
 ]
-
-FinishReason = Literal["stop", "length", "error", "unclosed_reasoning", "content_filter", "refusal"]
 """How a reply ended: a stop string or end of sequence, the token limit, an error, within reasoning
-that was never closed, by a server's content filter, or as a refusal of the model that the server
-tells apart from answers."""
+that was never closed, by a server's content filter, as a refusal of the model that the server tells
+apart from answers, or between options that are equally probable."""
 
-NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal")
+NO_ANSWER_REASONS: Final = ("error", "unclosed_reasoning", "content_filter", "refusal", "tie")
 """The endings of replies that hold no answer. Only "error" is asked again on resume."""
 
 ANSWER_FIELDS: Final = (

@@ -18,17 +18,6 @@ from surface_consistency.errors import DataError, RecordError, SourceNotFoundErr
 from surface_consistency.reading import decode_text, read_lines
 from surface_consistency.schemas._record import Record
 
-__all__ = [
-    "atomic_path",
-    "describe_validation_error",
-    "parse_line",
-    "part_beside",
-    "read_jsonl",
-    "remove_abandoned",
-    "write_jsonl",
-    "writing_error",
-]
-
 R = TypeVar("R", bound=Record)
 
 _SHOWN = 80

@@ -6,18 +6,6 @@ from typing import Literal, NamedTuple, Protocol
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import token_key
 
-__all__ = [
-    "AuditPrompt",
-    "Candidate",
-    "FactDatabase",
-    "Lookup",
-    "LookupQuery",
-    "MemoryState",
-    "RetrievalTrace",
-    "Triplet",
-    "TripletDatabase",
-]
-
 MemoryState = Literal["FULL", "DEL-ON", "DEL-OFF"]
 """The database whole; the fact deleted; the fact deleted and retrieval off."""
 
@@ -150,7 +138,7 @@ class Candidate(Record):
     """Whether all three are: the entry states the target fact."""
 
     matches_deleted_fact: bool
-    """Whether the entry was deleted."""
+    """Whether the deletion of the fact removes the entry, in FULL too, where it is still there."""
 
 
 class RetrievalTrace(Record):

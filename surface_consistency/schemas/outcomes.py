@@ -2,8 +2,6 @@
 
 from surface_consistency.schemas._record import NonEmpty, Record
 
-__all__ = ["PairedOutcome"]
-
 
 class PairedOutcome(Record):
     """What every study records of a pair; studies add columns for what varies besides."""

@@ -10,8 +10,6 @@ from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
-__all__ = ["GenerationParams", "Message", "Prompt", "PromptFormat"]
-
 PromptFormat = Literal["completion", "chat"]
 """Plain text to continue, or turns for the chat template of an instruction-tuned model."""
 

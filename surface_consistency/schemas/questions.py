@@ -4,15 +4,6 @@ from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
-__all__ = [
-    "CanonicalRedirectPair",
-    "DataSource",
-    "Entity",
-    "FactualTriple",
-    "QuestionRealization",
-    "SurfaceForm",
-]
-
 
 class Entity(Record):
     """A thing with an identity, whatever it is called."""

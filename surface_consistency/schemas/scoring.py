@@ -3,14 +3,13 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
-
-__all__ = ["ScoredText", "ScoringRequest"]
 
 
 class ScoringRequest(Record):
@@ -121,3 +120,22 @@ class ScoredText(Record):
         if self.is_sum:
             return None
         return sum(value is not None for value in self.log_probabilities)
+
+
+def best_option(values: Sequence[float]) -> int | None:
+    """Tell the option with the greatest score.
+
+    Args:
+        values: A score an option, higher is better; equal up to rounding counts as equal.
+
+    Returns:
+        Its number from 0; None where two or more share the greatest score or one is NaN, so that
+        no option is chosen.
+
+    Examples:
+        >>> best_option([-2.0, -1.0]), best_option([-1.0, -1.0])
+        (1, None)
+    """
+    greatest = max(values)
+    near = [n for n, v in enumerate(values) if math.isclose(v, greatest, rel_tol=1e-12)]
+    return near[0] if len(near) == 1 and not any(map(math.isnan, values)) else None

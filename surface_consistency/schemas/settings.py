@@ -5,9 +5,10 @@ default the default and its docstring the help. Fields of a record inside stand 
 without a prefix. `Flag` in a field's annotation gives another flag, or more of them.
 """
 
+import math
 import re
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
@@ -17,17 +18,6 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from surface_consistency.reading import json_or_text
-
-__all__ = [
-    "Flag",
-    "RecordOption",
-    "Settings",
-    "name_flags",
-    "option_table",
-    "record_from_options",
-    "record_options",
-    "values_of_items",
-]
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -368,7 +358,30 @@ def _convert(kind: object, text: str) -> object:
         return text.lower() in {"true", "yes", "1"}
     if get_origin(kind) is Literal:
         return next(value for value in (*get_args(kind), text) if str(value) == text)
-    return cast("Callable[[str], object]", kind)(text)
+    return read_value(cast("type", kind), text)
+
+
+def read_value(kind: type, text: str) -> Any:  # noqa: ANN401 - an instance of `kind`
+    """Read one value as it is typed, and lose nothing of it.
+
+    Args:
+        kind: A type that is made from text, such as int.
+        text: What was typed.
+
+    Returns:
+        The value.
+
+    Raises:
+        ValueError: If it is none of that type: 1.5 is no whole number, 1e999 none that there is.
+
+    Examples:
+        >>> read_value(int, "15"), read_value(float, "1.5")
+        (15, 1.5)
+    """
+    value = kind(text)
+    if isinstance(value, float) and math.isinf(value) and "inf" not in text.lower():
+        raise ValueError(f"{text} is beyond what a number can be")
+    return value
 
 
 def _default(field: FieldInfo) -> object:

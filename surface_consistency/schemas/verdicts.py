@@ -4,8 +4,6 @@ from pydantic import model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
 
-__all__ = ["Verdict"]
-
 
 class Verdict(Record):
     """The judgement of one answer. Studies whose judges say more add fields."""

@@ -1,4 +1,4 @@
-"""`audit` and `build audit`, as a user types them."""
+"""`audit`, as a user types it."""
 
 import json
 
@@ -6,6 +6,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
+from surface_consistency.studies.audit.databases import build_audit_databases
+from surface_consistency.studies.audit.styles import style_writers
 
 READER = (
     "from surface_consistency.schemas import Generation\n"
@@ -35,9 +37,10 @@ def reader(tmp_path, monkeypatch):
 def databases(tmp_path):
     """Countries in two topologies and two styles."""
     folder = tmp_path / "databases"
-    arguments = ["--domains", "countries", "--topologies", "base", "noise"]
-    styles = ["--styles", "cloze", "direct_questions"]
-    assert main(["build", "audit", "--out", str(folder), *arguments, *styles]) == 0
+    styles = style_writers(["cloze", "direct_questions"])
+    build_audit_databases(
+        folder, domains=["countries"], topologies=["base", "noise"], styles=styles
+    )
     return folder
 
 
@@ -55,36 +58,6 @@ def audit(databases, out, *more):
             *more,
         ]
     )
-
-
-def test_build_audit_writes_the_published_layout(tmp_path, capsys):
-    databases = tmp_path / "out"
-
-    assert main(["build", "audit", "--out", str(databases), "--styles", "cloze"]) == 0
-
-    assert len(list(databases.rglob("*.jsonl"))) == 3 * 4
-    assert (databases / "countries" / "noise.json").is_file()
-    assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
-    printed = capsys.readouterr().out
-    assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
-
-
-@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
-def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
-    table = tmp_path / "moons"
-    table.mkdir()
-    (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
-    out = tmp_path / "out"
-
-    assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
-    told = capsys.readouterr().err
-    assert "topology alias equals base" in told
-    assert "error:" in told
-    assert (
-        main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
-        == 0
-    )
-    assert (out / "moons" / "base.json").is_file()
 
 
 def test_audit_leaves_its_files_and_prints_its_table(databases, reader, tmp_path, capsys):

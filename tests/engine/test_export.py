@@ -158,3 +158,29 @@ def test_a_card_of_another_hand_stays(two, tmp_path):
 def test_mistakes_in_the_command_are_told(more, message, tmp_path, capsys):
     assert main(["export", *more, "--out", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("export", [export_model_index, export_eval_results])
+def test_a_model_called_dots_is_exported_within_the_folder(
+    export, make_run, make_manifest, random_outcomes, tmp_path
+):
+    run = make_run("dots", random_outcomes(60, seed=1, model=".."), make_manifest(".."))
+
+    [written] = export([run], tmp_path / "home" / "out")
+
+    assert written.is_relative_to(tmp_path / "home" / "out" / "--")
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["out"]
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_written_through(two, tmp_path):
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    out.mkdir()
+    for name in ("data", "owner-a"):
+        (out / name).symlink_to(elsewhere)
+    for export in (export_dataset, export_model_index):
+        with pytest.raises(
+            DataError, match=r"out/[\w-]+ is a symbolic link.*elsewhere.*remove the"
+        ):
+            export(two, out)
+    assert not list(elsewhere.iterdir())

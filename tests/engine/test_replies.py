@@ -18,7 +18,8 @@ from surface_consistency.studies.redirectqa.study import (
     score_predictions,
 )
 from surface_consistency.studies.slaq.data import load_slaq_sample
-from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy
+from surface_consistency.studies.slaq.settings import SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 STUDY = RedirectQAStudy()
 SETTINGS = RedirectQASettings(shots=0, repeat=0)

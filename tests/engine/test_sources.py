@@ -219,7 +219,7 @@ def test_open_source_rejects_a_folder_with_a_script_of_its_name(tmp_path, rows, 
     write_lines(folder / "test.jsonl", rows)
     (folder / "redirectqa.py").write_text("")
 
-    with pytest.raises(DataError, match=r"scripts are no longer supported.*Pass one of its files"):
+    with pytest.raises(DataError, match=r"scripts are no longer supported.*pass one of its files"):
         open_source(folder)
     assert read(folder / "test.jsonl") == rows
 
@@ -451,4 +451,25 @@ def test_a_folder_without_the_data_is_told_by_what_it_holds(tmp_path, files, mes
         (tmp_path / name).write_text('{"a": 1}\n')
 
     with pytest.raises(SourceNotFoundError, match=message):
+        open_source(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "foo: [1,\nbar: }",
+        "\tx: 1",
+        "*x",
+        "configs:\n- config_name: [a, b]\n  data_files: d.jsonl",
+        "configs:\n- config_name: {a: 1}\n  data_files: d.jsonl",
+        "dataset_info:\n  features: x",
+    ],
+)
+def test_a_card_that_the_library_falls_over_is_named(tmp_path, header):
+    (tmp_path / "README.md").write_text(f"---\n{header}\n---\n")
+    (tmp_path / "d.jsonl").write_text('{"a": 1}\n')
+
+    with pytest.raises(
+        DataError, match=rf"^folder {tmp_path} cannot .* README.md .*pass one of it"
+    ):
         open_source(tmp_path)

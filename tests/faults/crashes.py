@@ -20,6 +20,7 @@ hold:
 import argparse
 import builtins
 import contextlib
+import csv
 import dataclasses
 import errno
 import gc
@@ -46,7 +47,18 @@ ECHO = ("--runner", "tests.faults.plugins:Echo")
 QUICK = ("--resamples", "5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
 SLAQ = ("run", "slaq", "--source", "sample", "--limit", "1", "--permutations", "2", "--repeat", "2")
-AUDIT = ("audit", "--databases", "sample", "--styles", "cloze", "--limit", "2", "--repeat", "2")
+AUDIT = (
+    "run",
+    "audit",
+    "--databases",
+    "sample",
+    "--styles",
+    "cloze",
+    "--limit",
+    "2",
+    "--repeat",
+    "2",
+)
 COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
 BUILD = ("build", "redirectqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 POPQA = ("build", "popqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
@@ -60,12 +72,38 @@ PAIRS = ("count", "pairs", "--data", "sample", *COUNT)
 NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 
 
+WRITER = ("--runner", "tests.faults.plugins:Writer", "--label", "writer")
+SHORT = ("--min-words", "10", "--min-characters", "10")
+INVENTORY = ("build", "inventory", "--dumps", str(MINI), "--wiki", "enwiki")
+ARTICLES = ("build", "articles", "--pages", "wiki.xml", "--categories", "Planets", *SHORT)
+TOPICS = ("build", "slaq", "--articles", "articles.jsonl", *SHORT, *WRITER)
+PARAPHRASED = ("--source", "sample")
+PARAPHRASES = ("build", "paraphrases", *PARAPHRASED, "--limit", "2", *WRITER)
+REVIEWED = ("--sheet", "written/review.csv", "--out", "built")
+MENTIONS = ("build", "mentions", "wiki.xml", "--workers", "1", "--quiet")
+
+
+def fill_in(home):
+    """Review as a person does: the first paraphrase stays."""
+    sheet = home / "written" / "review.csv"
+    with sheet.open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[0]["keep"] = "yes"
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 @dataclasses.dataclass(frozen=True)
 class Command:
-    """A command line, what stands there before it, and the run that it leaves."""
+    """A command line, what stands there before it, and the run that it leaves.
+
+    What stands there before is made by command lines, or by functions of the folder.
+    """
 
     words: tuple[str, ...]
-    before: tuple[tuple[str, ...], ...] = ()
+    before: tuple = ()
     run: str | None = "run"
     has_figures: bool = False
 
@@ -103,7 +141,7 @@ COMMANDS = {
         ("report", "run", "--out", "page", *QUICK), before=((*RUN, "--out", "run", *QUICK),)
     ),
     "report with figures, over another": Command(
-        ("report", "run", "--out", "run", "--answers", "3", *QUICK),
+        ("report", "run", "--out", "run", "--answers", "3", "--figures", "pdf", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
         has_figures=True,
     ),
@@ -152,7 +190,51 @@ COMMANDS = {
     "build audit": Command(
         ("build", "audit", "--out", "built", "--styles", "cloze", "--topologies", "base"), run=None
     ),
+    "build inventory": Command(
+        (*INVENTORY, "--out", "built", "--overwrite", "--least", "1", "--quiet"), run=None
+    ),
+    "build articles": Command((*ARTICLES, "--out", "built/articles.jsonl"), run=None),
+    "build slaq": Command((*TOPICS, "--out", "built"), run=None),
+    "build slaq-reviewed": Command(
+        ("build", "slaq-reviewed", *REVIEWED, "--articles", "articles.jsonl"),
+        before=((*TOPICS, "--out", "written"),),
+        run=None,
+    ),
+    "build paraphrases": Command((*PARAPHRASES, "--out", "built"), run=None),
+    "build paraphrases-reviewed": Command(
+        ("build", "paraphrases-reviewed", *REVIEWED, *PARAPHRASED, "--unreviewed", "keep"),
+        before=((*PARAPHRASES, "--out", "written"), fill_in),
+        run=None,
+    ),
+    "build mentions": Command((*MENTIONS, "--out", "built"), run=None),
+    "count linked": Command(
+        ("count", "linked", "--data", "sample", "--mentions", "linked", *COUNT, "--out", "counted"),
+        before=((*MENTIONS, "--out", "linked"),),
+        run=None,
+    ),
+    "count entity-map": Command(
+        ("count", "entity-map", "--data", "sample", "--entity-map", "map.npz", "--out", "counted"),
+        run=None,
+    ),
+    "suite": Command(("suite", "suite.toml", "--out", "suite"), run="suite/redirectqa/echo"),
+    "export, a data set": Command(
+        ("export", "run", "--to", "dataset", "--out", "exported"),
+        before=((*RUN, "--out", "run", *QUICK),),
+        run=None,
+    ),
 }
+NOT_STRUCK = {
+    "demo": "trains a model, then does what `run` does",
+    "lm-eval": "another program writes",
+    "lm-eval-path": "writes nothing",
+    "count score-linker": "writes nothing",
+    "count index": "asks a web service; its tables are written as those of `count entity-map` are",
+    "analyse memorization": "adds tables as `analyse frequency` does",
+    "analyse popularity": "adds tables as `analyse frequency` does",
+    "analyse revisions": "adds tables as `analyse frequency` does",
+    "analyse mechanism": "adds tables as `analyse frequency` does, of a model that is ablated",
+}
+"""Commands that are not killed, and why."""
 
 
 class Disk:
@@ -308,9 +390,9 @@ def _serve(words, home, pipe, disk, has_figures):
     asking.datetime = judging.datetime = job.datetime = _Clock
     if not has_figures:
         sys.modules["matplotlib"] = None
-    errors = io.StringIO()
+    printed, errors = io.StringIO(), io.StringIO()
     disk.install()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
         try:
             code = cli.main(words)
         except BaseException:
@@ -321,7 +403,10 @@ def _serve(words, home, pipe, disk, has_figures):
         for name in sys.modules
         if not name.startswith(("matplotlib", "duckdb", "_duckdb", "__"))
     ]
-    found = (code, errors.getvalue(), disk.operations, modules)
+    # A suite goes on where a run of it failed, and tells it in its list.
+    failed = re.findall("^failed: (.*)$", printed.getvalue(), re.MULTILINE)
+    told = errors.getvalue() + "".join(f"error: {line}\n" for line in failed)
+    found = (code, told, disk.operations, modules)
     with disk._open(pipe, "wb") as out:
         out.write(pickle.dumps(found))
     os._exit(0)
@@ -355,6 +440,9 @@ def strike_all(name, command, home, n_points, rng, only=""):
     work.mkdir(parents=True)
     _prepare(work)
     for words in command.before:
+        if callable(words):
+            words(work)
+            continue
         code, said, _ = call(list(words), work)
         if code:
             raise RuntimeError(f"{name}: {words} ended with {code}: {said}")
@@ -455,7 +543,10 @@ def _difference(wanted, found):
 
 def _prepare(home):
     """Write the files that commands read."""
+    import numpy as np
+
     from surface_consistency.studies.redirectqa.data import load_sample
+    from surface_consistency.studies.slaq.data import load_slaq_sample
 
     rows = ["fact_id,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")
@@ -469,9 +560,57 @@ def _prepare(home):
     texts = {"goal": "To choose a dog,", "sol1": "look at it.", "sol2": "eat the apple."}
     _write(home / "piqa" / "validation.jsonl", [texts | {"label": place} for place in (0, 1)])
     _write(home / "popqa.jsonl", [_POPQA])
+    topics = load_slaq_sample().topics[:2]
+    _write(home / "articles.jsonl", [_article(topic) for topic in topics])
+    (home / "wiki.xml").write_text(_WIKI, encoding="utf-8")
+    (home / "suite.toml").write_text(_SUITE, encoding="utf-8")
+    names = {one.triple.subject.name.replace(" ", "_") for one in questions}
+    numbers = {f"http://dbpedia.org/resource/{name}": np.arange(3) for name in sorted(names)}
+    np.savez(home / "map.npz", **numbers)
+
+
+def _article(topic):
+    """Make the article that a topic was written from."""
+    text = " ".join([topic.long_answer, *(one.answer for one in topic.questions)])
+    return {"title": topic.topic, "category": topic.category, "text": text}
 
 
 _OF_PROCESS = re.compile(r"[-.]\d+(-\d+)?(?=\.part)")
+
+_PAGE = (
+    "<page><title>{0}</title><ns>0</ns><id>{1}</id><revision><id>9</id><model>wikitext</model>"
+    '<text xml:space="preserve">{2}</text></revision></page>'
+)
+_PAGES = {
+    "Mercury": "A small planet that goes round the [[Sun]] within the [[Solar System]], and fast. "
+    "[[Category:Planets]]",
+    "Sun": "The star of the [[Solar System]].",
+    "Solar System": "Where the [[Sun]] and [[Mercury|the planet]] are.",
+}
+_WIKI = (
+    '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="en">'
+    "<siteinfo><sitename>Wikipedia</sitename><dbname>enwiki</dbname><case>first-letter</case>"
+    '<namespaces><namespace key="0" case="first-letter" />'
+    '<namespace key="14" case="first-letter">Category</namespace></namespaces></siteinfo>'
+    + "\n".join(_PAGE.format(name, n, text) for n, (name, text) in enumerate(_PAGES.items(), 1))
+    + "</mediawiki>\n"
+)
+"""A wiki of three articles with links."""
+
+_SUITE = """
+[[studies]]
+study = "redirectqa"
+source = "sample"
+limit = 2
+repeat = 2
+shots = 0
+answers = 0
+
+[[models]]
+label = "echo"
+model = "echo"
+runner = "tests.faults.plugins:Echo"
+"""
 
 _POPQA = {
     "id": 4222382,

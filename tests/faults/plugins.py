@@ -1,5 +1,6 @@
 """Who answers and who analyses in the fault tests: always the same, by content alone."""
 
+import json
 import zlib
 
 from surface_consistency.engine import Analysis
@@ -7,6 +8,7 @@ from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.studies.slaq.data import load_slaq_sample
 
 
 class Echo:
@@ -25,6 +27,36 @@ class Echo:
         for prompt in prompts:
             place = zlib.crc32(prompt.key.encode()) % len(self.words)
             yield Generation(prompt_id=prompt.id, text=self.words[place])
+
+
+class Writer:
+    """Writes the topics of the sample of SLAQ, and questions of RedirectQA in other words."""
+
+    name = "writer"
+
+    def __init__(self, model=None):
+        self.topics = {one.id: one for one in load_slaq_sample().topics}
+        self.questions = [one.question for one in load_sample().questions]
+
+    def fingerprint(self):
+        return {"runner": "writer"}
+
+    def generate(self, prompts, params):
+        for prompt in prompts:
+            topic = self.topics.get(prompt.id.split("/")[0])
+            text = self.paraphrase(prompt) if topic is None else self.topic(topic)
+            yield Generation(prompt_id=prompt.id, text=text)
+
+    def paraphrase(self, prompt):
+        request = prompt.messages[-1].content
+        return "1. Tell me, " + next(one for one in self.questions if one in request)
+
+    def topic(self, topic):
+        written = {"LongQ": topic.long_question, "LongA": topic.long_answer}
+        for one in topic.questions:
+            written[f"ShortQ{one.index}"], written[f"ShortA{one.index}"] = one.question, one.answer
+            written[f"ShortQ{one.index}_Entity"] = int(one.is_entity)
+        return json.dumps(written)
 
 
 class Scorer:

@@ -3,13 +3,18 @@
 import shutil
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from cyclopts import App
 
+from surface_consistency.cli.main import _COMMANDS as COMMAND_LINES
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs
+from surface_consistency.plugins import ANALYSES, STUDIES
+from tests.faults.crashes import COMMANDS, NOT_STRUCK
 from tests.faults.hostile import FAMILIES
 from tests.faults.inputs import TEXTS
 from tests.made_runs import make_manifest, make_outcomes, make_run
@@ -43,6 +48,27 @@ def test_commands_that_are_killed_lose_and_mix_nothing():
 
     for name in names:
         assert f"| {name} | 5 | 0 |" in told
+
+
+def test_every_command_is_killed_or_it_is_said_why_not():
+    pytest.importorskip("surface_consistency_build", reason="its commands are among them")
+    known = {name for name in COMMAND_LINES if name not in ("run", "analyse", "build", "count")}
+    for plugins in (("run", STUDIES), ("analyse", ANALYSES)):
+        known |= {f"{plugins[0]} {name}" for name in plugins[1].describe()}
+    for name in ("build", "count"):
+        group = App(name=name, help_flags=[])
+        entry_points(group="surface_consistency.commands")[name].load()(group)
+        known |= {f"{name} {command}" for command in group if not command.startswith("-")}
+    struck = {
+        name
+        for command in COMMANDS.values()
+        for name in (command.words[0], " ".join(command.words[:2]))
+    }
+
+    assert {"build inventory", "count pairs", "run slaq", "suite"} <= known
+    assert sorted(known - struck - set(NOT_STRUCK)) == []
+    assert sorted(set(NOT_STRUCK) - known) == []
+    assert not struck & set(NOT_STRUCK)
 
 
 @pytest.mark.skipif(not FORKS, reason="processes are forked and read through /proc")

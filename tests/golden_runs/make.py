@@ -125,7 +125,8 @@ def slaq(home: Path) -> GoldenRun:
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
     from surface_consistency.studies.slaq.page import SlaqReport
-    from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+    from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
+    from surface_consistency.studies.slaq.study import SlaqStudy
 
     class FewDraws(SlaqReport):
         n_null = 200

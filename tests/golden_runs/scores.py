@@ -34,7 +34,8 @@ def lexical(home: Path) -> GoldenRun:
         PopularityAnalysis,
         PopularitySettings,
     )
-    from surface_consistency.studies.lexical.study import LexicalData, LexicalSettings, LexicalStudy
+    from surface_consistency.studies.lexical.settings import LexicalSettings
+    from surface_consistency.studies.lexical.study import LexicalData, LexicalStudy
 
     rows = lexical_rows()
     loaded = [load_benchmark(task, of_task) for task, of_task in rows.items()]

@@ -22,7 +22,8 @@ def mechanism(home: Path) -> GoldenRun:
         MechanismSettings,
     )
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
-    from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
+    from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
+    from surface_consistency.studies.slaq.study import SlaqStudy
 
     sample, study = load_slaq_sample(), SlaqStudy()
     data = Slaq.from_topics(sample.topics[:TOPICS], source=sample.source.id)

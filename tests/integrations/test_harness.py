@@ -99,7 +99,7 @@ def run(task: str, options: dict | None = None, *, model=None, **given):
 def planted():
     """All documents of the sample, answered by plan."""
     model = PlantedLM()
-    numbers, samples = run("redirectqa", {"shots": 3}, model=model)
+    numbers, samples = run("redirectqa", {"shots": 3, "intervals": True}, model=model)
     return model, numbers, samples
 
 
@@ -113,6 +113,46 @@ def test_numbers_equal_those_of_paired_by_to_the_last_digit(planted):
     assert (planted[1]["n_pairs"], planted[1]["n_clusters"]) == (row["n"], row["n_clusters"])
     assert 0.2 < planted[1]["consistency"] < 0.8
     assert planted[1]["consistency_stderr"] == "N/A"
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_bounds_are_numbers_where_they_are_asked_for():
+    numbers, _ = run("redirectqa", {"shots": 0}, limit=8)
+
+    assert "consistency" in numbers
+    assert not [name for name in numbers if name.endswith(("_low", "_high"))]
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+@pytest.mark.parametrize(("accuracy", "is_told"), [(0.01, True), (0.3, False)])
+def test_table_of_the_command_shows_consistency_first(monkeypatch, capsys, accuracy, is_told):
+    """As the harness' own command prints it, through its own function."""
+    import lm_eval.__main__
+    import lm_eval.utils
+
+    numbers, _ = run("redirectqa", {"shots": 0}, limit=8)
+    told = {"acc,none": accuracy, **{f"{name},none": value for name, value in numbers.items()}}
+    told |= {"accuracy_canonical,none": accuracy, "accuracy_redirect,none": accuracy / 2}
+    results = {
+        "results": {"redirectqa": told, "other": {"acc,none": 0.5}},
+        "versions": {},
+        "higher_is_better": {"redirectqa": {"consistency": True}},
+    }
+    before = lm_eval.utils.make_table
+    monkeypatch.setattr(
+        lm_eval.__main__, "cli_evaluate", lambda: print(lm_eval.utils.make_table(results))
+    )
+
+    assert main(["lm-eval", "run"]) == 0
+
+    assert lm_eval.utils.make_table is before
+    printed = capsys.readouterr().out
+    rows = [[cell.strip() for cell in line.split("|")] for line in printed.splitlines()]
+    [first] = [row for row in rows if row[1:2] == ["redirectqa"]]
+    assert first[5:7] == ["consistency", "↑"]
+    assert ("redirectqa: the model is hardly ever right (accuracy_canonical 0.0100" in printed) == (
+        is_told
+    )
 
 
 def test_members_of_a_pair_share_their_demonstrations(planted):
@@ -179,6 +219,41 @@ def test_score_reads_samples_of_any_vintage_and_finds_the_same(planted, tmp_path
     assert (scored["first_correct"] == scored["second_correct"]).mean() == planted[1]["consistency"]
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_score_reads_samples_of_choices_as_the_harness_chose(tmp_path: Path):
+    """As the harness writes them: log-likelihoods as text, arguments by name."""
+    _, samples = run("redirectqa_mc", {"options": 3, "shots": 0}, limit=30)
+    lines = []
+    for sample in samples:
+        arguments = {
+            f"gen_args_{n}": {"arg_0": context, "arg_1": option}
+            for n, (context, option) in enumerate(sample["arguments"])
+        }
+        told = [[str(value), str(greedy)] for ((value, greedy),) in sample["resps"]]
+        texts = {"resps": [[pair] for pair in told], "filtered_resps": told}
+        lines.append(json.dumps(sample | {"arguments": arguments} | texts))
+    file = tmp_path / "samples_redirectqa_mc_2026-11-22T07-51-52.795344.jsonl"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    score_files(RedirectQAStudy(), DATA, [file], tmp_path / "out")
+
+    verdicts = pd.read_parquet(tmp_path / "out" / "verdicts.parquet")
+    by_id = verdicts.set_index("target_id")["is_correct"]
+    known = {s["doc"]["id"]: s["acc"] for s in samples if s["acc"] is not None}
+    assert len(known) > 5
+    assert {name: float(by_id[name]) for name in known} == known
+    assert by_id[[s["doc"]["id"] for s in samples if s["acc"] is None]].isna().all()
+
+
+def test_samples_of_several_tasks_are_refused_before_anything_is_written(tmp_path: Path):
+    date = "2026-11-22T07-51-52.795344.jsonl"
+    files = [tmp_path / f"samples_{task}_{date}" for task in ("redirectqa", "redirectqa_mc")]
+
+    with pytest.raises(DataError, match=r"samples of 2 tasks .*redirectqa_mc"):
+        score_files(RedirectQAStudy(), DATA, files, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_samples_of_another_task_are_refused_by_name(tmp_path: Path):
     file = tmp_path / "samples_triviaqa_2026-11-22T07-51-52.795344.jsonl"
     doc = {"question": "Who wrote it?", "id": "tc_1"}
@@ -238,9 +313,11 @@ def test_multiple_choice_takes_the_most_probable_option():
         options = [arguments[1] for arguments in sample["arguments"]]
         assert len(options) == 3
         assert all(option.startswith(" ") for option in options)
-        shortest = min(options, key=len).strip()
+        shortest, second = (option.strip() for option in sorted(options, key=len)[:2])
         right = any(shortest == answer for answer in sample["doc"]["possible_answers"])
-        assert sample["acc"] == float(right)
+        # Two options of one length are equally probable: nothing is chosen.
+        assert sample["acc"] == (None if len(shortest) == len(second) else float(right))
+    assert 0 < sum(sample["acc"] is None for sample in samples) < len(samples)
     assert 0 < numbers["acc"] < 1
 
 
@@ -288,7 +365,7 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
     task, options, answers = slaq
     monkeypatch.setattr(PlantedLM, "write", lambda self, prompt: answers[prompt])
 
-    numbers, samples = run("slaq", options)
+    numbers, samples = run("slaq", options | {"intervals": True})
 
     replies = {sample["doc"]["id"]: sample["resps"][0][0] for sample in samples}
     frame = task.outcomes(task.judge(replies), model="planted")

@@ -1,6 +1,8 @@
 """The tasks of inspect_ai: found by the entry point, numbers of `paired_by`, logs that are read."""
 
 import gc
+import re
+import shlex
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -142,3 +144,24 @@ def test_missing_tool_names_the_extra(monkeypatch):
 
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[inspect\]"):
         register()
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_documented_commands_run_on_a_local_model(place, tiny_model: Path, tmp_path: Path):
+    """As they stand in the guide but for the model, and a limit."""
+    from inspect_ai._cli.main import inspect as command
+
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "inspect.md"
+    lines = re.findall(r"^inspect (eval .*)$", guide.read_text(encoding="utf-8"), re.MULTILINE)
+    words = shlex.split(lines[place])
+    words[words.index("--model") + 1] = "hf/local"
+    words += ["-M", f"model_path={tiny_model}", "-M", "device=cpu", "--limit", "4"]
+    words += ["--log-dir", str(tmp_path), "--display", "none"]
+
+    command.main(words, standalone_mode=False)
+
+    [file] = tmp_path.glob("*.eval")
+    read = inspect_ai.log.read_eval_log(str(file))
+    assert read.status == "success", read.error
+    assert (read.plan.config.top_k, read.plan.config.temperature) == (1, None)
+    assert "consistency" in read.results.scores[0].metrics

@@ -1,5 +1,6 @@
 """The callback in trainings on several processes, run for real on two that talk over gloo."""
 
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -37,7 +38,8 @@ def test_training_on_two_processes_has_one_course(processes, folder):
 
     assert first["wrapped"] == second["wrapped"] == "DistributedDataParallel"
     assert [row["step"] for row in first["log"]] == [0, 1, 2]
-    assert first["log"] == second["log"]
+    # As JSON, since undefined bounds are NaN.
+    assert json.dumps(first["log"]) == json.dumps(second["log"])
     assert first["best"] == second["best"]
     assert first["best"][1] in (1, 2)
     assert first["written"] == [f"00000000{step}.parquet" for step in (0, 1, 2)]
@@ -60,7 +62,7 @@ def test_processes_ask_a_part_each_and_find_what_one_finds(
     expected = alone.evaluate(model, tokenizer, step=0)
 
     found = processes[0]["share_out"]["whole"]
-    assert {**found, "seconds": 0} == {**expected, "seconds": 0}
+    assert {**found, "seconds": 0} == pytest.approx({**expected, "seconds": 0}, nan_ok=True)
     parts = [each["share_out"]["n_asked"] for each in processes]
     assert abs(parts[0] - parts[1]) <= 1
     assert sum(parts) == found["n_pairs"] + OPTIONS["limit"]
@@ -72,11 +74,12 @@ def test_processes_ask_a_part_each_and_find_what_one_finds(
 def test_weights_that_are_shared_out_answer_as_a_whole_model(processes, folder):
     first, second = ({**each["share_out"], "n_asked": 0} for each in processes)
 
-    assert first == second
+    assert json.dumps(first) == json.dumps(second)
     whole = pd.read_parquet(folder / "share_out" / "whole" / "steps" / "000000000.parquet")
     assert whole["first_prediction"].nunique() > 1
     for name in ("fully_shard", "FullyShardedDataParallel"):
-        assert {**first[name], "seconds": 0} == {**first["whole"], "seconds": 0}
+        expected = {**first["whole"], "seconds": 0}
+        assert {**first[name], "seconds": 0} == pytest.approx(expected, nan_ok=True)
         shared = pd.read_parquet(folder / "share_out" / name / "steps" / "000000000.parquet")
         pd.testing.assert_frame_equal(shared, whole)
 

@@ -3,7 +3,6 @@
 import unicodedata
 
 import pytest
-from surface_consistency_build.wikimedia.wikis import WIKIS
 
 from surface_consistency.matching import match, match_segmented
 from surface_consistency.text import guess_language
@@ -106,18 +105,3 @@ def test_a_segmenter_of_ones_own_cuts_words_that_have_spaces_too(prediction, is_
 )
 def test_the_language_of_questions_is_told_where_it_leaves_no_doubt(texts, language):
     assert guess_language(texts) == language
-
-
-@pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
-@pytest.mark.parametrize("name", ["夏目漱石", "Ann"])
-def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, name):
-    config = WIKIS[wiki]
-    asked = [
-        config.question(relation, name, template=template)
-        for relation in config.relations
-        for template in config.question_templates
-    ]
-
-    assert guess_language(asked) == config.language
-    if wiki == "enwiki":
-        assert {guess_language([question]) for question in asked} == {"en"}

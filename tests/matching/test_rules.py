@@ -20,6 +20,7 @@ from surface_consistency.matching import (
     match_squad_f1,
     match_token_f1,
 )
+from surface_consistency.plugins import importable
 
 FUNCTIONS = {
     "popqa": match_popqa,
@@ -87,11 +88,15 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
 
     for name in ("aa:clash", "bb:lone", "lone", "rules_of_others:Lone"):
-        assert match("x", ["x"], rule=name).rule == "lone"
+        with importable(name):
+            assert match("x", ["x"], rule=name).rule == "lone"
     with pytest.raises(PluginError, match="several packages have a matching rule 'clash'; name on"):
         match("x", ["x"], rule="clash")
     for name in ("rules_of_others:Nameless", "rules_of_others:Changing"):
-        with pytest.raises(PluginError, match="must have a `name` and be hashable"):
+        with (
+            importable(name),
+            pytest.raises(PluginError, match="must have a `name` and be hashable"),
+        ):
             match("x", ["x"], rule=name)
     with pytest.raises(PluginError, match="available: boundary, exact, fuzzy, popqa, segmented"):
         match("x", ["x"], rule="nothing:Nope")
@@ -107,7 +112,8 @@ def test_a_clash_of_two_packages_hides_no_other_rule(tmp_path, monkeypatch):
     ],
 )
 def test_match_rejects_importable_names_of_no_rule(rule, message):
-    with pytest.raises(PluginError, match=f"matching rule '{rule}' {message}"):
+    refused = pytest.raises(PluginError, match=f"matching rule '{rule}' {message}")
+    with importable(rule), refused:
         match("x", ["x"], rule=rule)
 
 

@@ -124,6 +124,14 @@ def test_lm_eval_samples_are_keyed_by_document_or_prompt(tmp_path, fields, expec
     assert read_predictions(path) == expected
 
 
+@pytest.mark.parametrize("mark", [" A:", "\nA:"])
+def test_a_prompt_names_its_question_whether_the_mark_stands_on_its_own_line(tmp_path, mark):
+    row = {"prompt": f"Q: Who? A: I\n\nQ: Capital of England?{mark}", "prediction": "London"}
+    asked = QuestionIndex(["q1"], ["Capital of England?"])
+
+    assert match(write_lines(tmp_path / "p.jsonl", row), asked) == ["London"]
+
+
 def test_lm_eval_samples_of_hub_rows_are_keyed_by_question(tmp_path):
     """Rows in the release's columns, asked after demonstrations, go by the question that is asked.
 
@@ -625,3 +633,154 @@ def test_a_folder_of_predictions_is_told_with_the_remedy(tmp_path):
         SourceNotFoundError, match=r"is a folder, .*; name its files, such as .*/\*"
     ):
         read_predictions(tmp_path)
+
+
+FACTS = QuestionIndex(
+    ids=[f"q{n}" for n in range(6)],
+    questions=[f"What is the capital of {name}?" for name in ("A", "B", "C", "D", "E", "F")],
+    facts=[f"f{n}" for n in range(6)],
+    answers=[["Paris"], ["Lima"], ["Rome", "Roma"], ["Oslo"], ["Bern"], ["Quito"]],
+)
+WROTE = ["Paris", "It is Cusco", "Milan", "Oslo", "Geneva", "Quito I think"]
+
+
+def fact_rows(**columns):
+    """Rows by question, with further columns."""
+    return [
+        {"question": question} | {name: values[place] for name, values in columns.items()}
+        for place, question in enumerate(FACTS.questions)
+    ]
+
+
+REFERENCES = [accepted[0] for accepted in FACTS.answers]
+
+
+@pytest.mark.parametrize("column", ["answer", "text", "Answer"])
+def test_a_reference_beside_other_free_text_is_not_taken_for_the_output(tmp_path, column):
+    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: REFERENCES, "gpt-x": WROTE}))
+
+    with pytest.raises(
+        ColumnNotFoundError,
+        match=rf"column '{column}' may hold the reference .* 'gpt-x' may be .*\(--text-column\)",
+    ):
+        predictions.read_predictions(path)
+    assert match(path, FACTS, text_column="gpt-x") == WROTE
+    assert match(path, FACTS, text_column=column) == REFERENCES
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        # The output stands under a name that means something else, or in words of one letter.
+        {"answer": REFERENCES, "topic": WROTE},
+        {"text": REFERENCES, "n": list("abcdef")},
+        # An instruction set's `output` is the reference where a model's column stands beside it.
+        {"output": REFERENCES, "gpt-x": WROTE},
+    ],
+    ids=range(3),
+)
+def test_texts_that_are_the_references_are_refused_unless_they_are_named(tmp_path, columns):
+    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**columns))
+    name = next(iter(columns))
+
+    with pytest.raises(
+        DataError,
+        match=rf"'{name}' equal a reference in 6 of 6 .* are question, {name}, .*--text-column",
+    ):
+        match(path, FACTS)
+    assert match(path, FACTS, text_column=name) == REFERENCES
+
+
+def test_a_perfect_model_is_read_where_the_name_means_an_output(tmp_path):
+    for name in ("prediction", "response"):
+        path = write_lines(tmp_path / f"{name}.jsonl", *fact_rows(**{name: REFERENCES}))
+
+        assert match(path, FACTS) == REFERENCES
+
+
+def test_an_answer_beside_columns_of_the_data_is_read(tmp_path):
+    """What the data call their columns is no output; a hash, a number and a label are none."""
+    path = write_lines(
+        tmp_path / "p.jsonl",
+        *fact_rows(
+            answer=WROTE,
+            subj=["The country of " + letter for letter in "ABCDEF"],
+            doc_hash=[f"a{n}86fdcccc305b8a3f1ee0{n}" for n in range(6)],
+            url=[f"https://x.org/{letter}" for letter in "abcdef"],
+            kind=["short answer"] * 6,
+        ),
+    )
+
+    assert match(path, FACTS) == WROTE
+
+
+@pytest.mark.parametrize("column", ["prediction", "response"])
+def test_a_column_of_verdicts_is_no_prediction(tmp_path, column):
+    verdicts = ["correct", "incorrect", "correct", "Correct", "incorrect", "correct"]
+    path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: verdicts, "mine": WROTE}))
+
+    with pytest.raises(
+        DataError, match=rf"'{column}' hold verdicts alone, such as 'correct', .*--text-column"
+    ):
+        match(path, FACTS)
+    assert match(path, FACTS, text_column="mine") == WROTE
+
+
+def choice_sample(likelihoods, *, texts=(" London", " Leeds"), **fields):
+    """A sample of a multiple-choice task of lm-evaluation-harness 0.4, with its strings."""
+    context = "Q: Capital of England? A:"
+    told = [[str(value), "False"] for value in likelihoods]
+    return lm_eval_sample(
+        arguments={
+            f"gen_args_{n}": {"arg_0": context, "arg_1": text} for n, text in enumerate(texts)
+        },
+        resps=[[pair] for pair in told],
+        filtered_resps=told,
+        **fields,
+    )
+
+
+def test_lm_eval_samples_of_choices_are_read_as_the_most_probable_option(tmp_path):
+    docs = [{"id": f"q{n}", "question": "Capital of England?"} for n in range(3)]
+    path = write_lines(
+        tmp_path / "s.jsonl",
+        choice_sample((-10.765, -12.5), doc=docs[0]),
+        choice_sample((-10.765, -9.75), doc=docs[1]),
+        choice_sample((-1.5, -1.5), doc=docs[2]),
+    )
+
+    with pytest.warns(UnscoredWarning, match=r"in 1 of 3 samples several options .*\(tie\)"):
+        read = predictions.read_predictions(path)
+    assert read.texts == [" London", " Leeds", None]
+
+
+def test_lm_eval_samples_of_choices_in_lists_are_read_too(tmp_path):
+    """The layout of 0.4.0 to 0.4.2."""
+    sample = choice_sample((-3.0, -2.0))
+    sample["arguments"] = [["Q: Capital of England? A:", text] for text in (" London", " Leeds")]
+    (tmp_path / "s.jsonl").write_text(json.dumps([sample], indent=2))
+
+    assert read_predictions(tmp_path / "s.jsonl") == {"q1": " Leeds"}
+
+
+@pytest.mark.parametrize(
+    ("sample", "message"),
+    [
+        (choice_sample((-1.5,), texts=(" London",)), r"are of ' London' alone, so they choose am"),
+        (choice_sample((-1.5, -2), texts=(" a", " a")), r"' a' and other texts, one of them twice"),
+        (choice_sample((-1.5, "x")), r"'x' is no log-probability"),
+    ],
+    ids=range(3),
+)
+def test_log_likelihoods_that_choose_nothing_are_refused(tmp_path, sample, message):
+    path = write_lines(tmp_path / "s.jsonl", sample)
+
+    with pytest.raises(RecordError, match=rf"s\.jsonl:1: .*{message}"):
+        read_predictions(path)
+
+
+def test_a_generated_number_is_an_answer(tmp_path):
+    """A text that reads like a log-likelihood is one only where texts were scored."""
+    path = write_lines(tmp_path / "s.jsonl", lm_eval_sample("-10.765"))
+
+    assert read_predictions(path) == {"q1": "-10.765"}

@@ -8,6 +8,7 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models.registry import GROUP, available_runners, load_runner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.stored import StoredRunner
+from surface_consistency.plugins import importable
 
 MODULE = """
 from surface_consistency.schemas import Generation
@@ -44,7 +45,9 @@ def third_party(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[{GROUP}]\n{points}")
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield tmp_path
+    loud = [f"loudpkg:{name}" for name in ("Loud", "Gone", "Mute", "nothing", "ready")]
+    with importable(*loud, "nopkg:Thing", "brokenpkg:Thing"):
+        yield tmp_path
     sys.modules.pop("loudpkg", None)
 
 

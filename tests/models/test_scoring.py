@@ -81,7 +81,7 @@ def test_another_composition_of_batches_gives_equal_scores(tiny_models, shot_pro
         assert score.log_probability == pytest.approx(expected, abs=1e-4)
 
 
-def test_a_bigram_table_in_a_model_has_the_log_probabilities_of_the_table(tiny_models):
+def test_a_bigram_table_in_a_model_has_the_scores_of_the_table(tiny_models):
     runner = TransformersRunner(tiny_models("gpt2"))
     model, tokenizer = runner._engine.model, runner._encoder.tokenizer
     n = model.config.vocab_size
@@ -90,15 +90,20 @@ def test_a_bigram_table_in_a_model_has_the_log_probabilities_of_the_table(tiny_m
     rows = torch.tensor(table, dtype=torch.float32)
     runner._engine = _Bigrams(rows)
     text = "In what city was PPK born?"
-    (score,) = runner.score([ScoringRequest(id="a", context="Q: ", continuation=text)])
+    request = ScoringRequest(id="a", context="Q: ", continuation=text, vocabulary_moments=True)
+    (score,) = runner.score([request])
     ids = tokenizer(f"Q: {text}")["input_ids"]
-    expected = [
-        table[before, after] - np.log(np.exp(table[before]).sum())
-        for before, after in pairwise(ids)
-    ]
+    logs = table - np.log(np.exp(table).sum(axis=1, keepdims=True))
+    expected = [logs[before, after] for before, after in pairwise(ids)]
     known = [value for value in score.log_probabilities if value is not None]
     assert known == pytest.approx(expected[-len(known) :], abs=1e-5)
     assert score.log_probability == pytest.approx(math.fsum(known))
+    # The moments are sums over the vocabulary, one for each token.
+    means = (np.exp(logs) * logs).sum(axis=1)
+    spreads = np.sqrt((np.exp(logs) * (logs - means[:, None]) ** 2).sum(axis=1))
+    before = ids[-len(known) - 1 : -1]
+    assert score.vocabulary_means == pytest.approx(means[before], abs=1e-5)
+    assert score.vocabulary_deviations == pytest.approx(spreads[before], abs=1e-5)
 
 
 class _Bigrams:
@@ -264,6 +269,55 @@ def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
         sums = [score.log_probability for score in answer.scores]
         assert answer.text == OPTIONS[int(np.argmax(sums))]
         assert [score.request_id for score in answer.scores] == ["0", "1", "2", "3", "4"]
+
+
+class Told:
+    """Gives every text the log-probability that its continuation has in a table."""
+
+    name = "told"
+
+    def __init__(self, table):
+        self._table = table
+
+    def fingerprint(self):
+        return {"runner": self.name}
+
+    def generate(self, prompts, params):
+        raise NotImplementedError
+
+    def score(self, requests):
+        for request in requests:
+            value = self._table[request.continuation]
+            yield ScoredText(request_id=request.id, token_ids=(1,), log_probabilities=(value,))
+
+
+@pytest.mark.parametrize(
+    ("values", "majority", "text"),
+    [
+        ((-1.0, -2.0, -2.0), False, " a"),
+        ((-1.0, -1.0, -2.0), False, None),
+        ((-0.1 * 3, -0.3, -2.0), False, None),
+        ((-1.0, -1.0, -1.0), False, None),
+        ((-math.inf, -math.inf, -math.inf), False, None),
+        # By a majority: more probable than all others, exactly as probable, less.
+        ((math.log(0.6), math.log(0.2), math.log(0.2)), True, " a"),
+        ((math.log(0.5), math.log(0.25), math.log(0.25)), True, None),
+        ((math.log(0.4), math.log(0.4), math.log(0.2)), True, ""),
+        ((-1.0, -1.0, -math.inf), True, None),
+    ],
+)
+def test_options_that_are_equally_probable_are_no_answer(values, majority, text):
+    runner = MultipleChoiceRunner(
+        Told(dict(zip((" a", " b", " c"), values, strict=True))), majority=majority
+    )
+    prompt = Prompt(id="q1", text="Q: Which? A:", options=(" a", " b", " c"))
+
+    answer = next(runner.generate([prompt], GenerationParams()))
+
+    assert answer.text == text
+    assert answer.finish_reason == ("tie" if text is None else "stop")
+    assert (answer.error is not None) == (text is None)
+    assert len(answer.scores) == 3
 
 
 def test_another_option_score_changes_what_is_compared():

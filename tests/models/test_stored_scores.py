@@ -153,7 +153,10 @@ def test_a_text_that_is_not_stored_is_named(tmp_path):
             {"doc": {}, "arguments": [["c", {}]], "resps": [["a text"]]},
             r":1: a sample without log-likelihoods; .*score generated texts with --runner stored",
         ),
-        ({"doc": {}, "arguments": [], "resps": [[]]}, r":1: a sample has as many `resps` as `arg"),
+        (
+            {"doc": {}, "arguments": [["c", "a"]], "resps": []},
+            r":1: a sample has as many `resps` as `arg",
+        ),
     ],
 )
 def test_a_row_that_tells_no_log_probability_is_named(tmp_path, row, message):

@@ -12,7 +12,9 @@ from surface_consistency.errors import ColumnNotFoundError, MissingDependencyErr
 from surface_consistency.metrics import Intervals, PairedTable, paired_by
 from surface_consistency.report import plot_groups, plot_square, write_figures
 from surface_consistency.report.figures import _figure
-from surface_consistency.report.page import Heatmap, Section
+from surface_consistency.report.page import Heatmap, MosaicPlot, Section, StackedBars
+from surface_consistency.report.scene import Words
+from surface_consistency.report.squares import square_scene
 from tests.report.example import LABELS, page, squares
 
 pytestmark = [
@@ -71,6 +73,15 @@ def test_plot_square_draws_cells_on_an_axis():
     assert plot_square(table, ax=axes) is axes
 
 
+def test_a_square_says_how_often_the_first_condition_is_right():
+    square = MosaicPlot(title="m", model=0, both=126, first_only=34, second_only=4, neither=36)
+
+    scene = square_scene(square, ("both", "title", "redirect", "neither"), "Title")
+
+    words = [mark.text for mark in scene.marks if isinstance(mark, Words)]
+    assert words[-4:] == ["Title right", "80.0\u00a0%", "Title wrong", "20.0\u00a0%"]
+
+
 def test_plot_square_of_no_pairs():
     axes = plot_square(PairedTable(both=0, first_only=0, second_only=0, neither=0))
 
@@ -125,6 +136,17 @@ def test_matplotlib_is_loaded_when_drawing_only():
     )
 
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_the_key_of_bars_begins_where_their_axes_begin():
+    one = page(1)
+    [block] = [b for s in one.sections for b in s.blocks if isinstance(b, StackedBars)]
+
+    figure = _figure(block, one.models)
+
+    [(ax, key)] = [(ax, ax.get_legend()) for ax in figure.axes if ax.get_legend()]
+    anchor = key.get_bbox_to_anchor().transformed(ax.transAxes.inverted())
+    assert (anchor.x0, anchor.y0) == pytest.approx((0, 1))
 
 
 def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):

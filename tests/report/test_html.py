@@ -159,7 +159,10 @@ def test_page_without_checks_made_and_method_leaves_them_out():
 
 def test_cells_are_links_only_where_there_are_answers():
     assert "data-go" not in render_page(_one(squares(1))).split("<script>")[0]
-    assert 'data-go="cell=first_only&amp;model=toy_model"' in render_page(page(1))
+    link = 'data-go="cell=first_only&amp;model=toy_model"'
+    assert link in render_page(page(1))
+    # Answers may stand beside other blocks.
+    assert link in render_page(_one(squares(1), answers(1)))
 
 
 def test_settings_that_differ_are_bold():
@@ -348,7 +351,7 @@ def test_wide_heat_maps_leave_their_numbers_to_the_pointer():
 def test_rejects_heat_maps_of_uneven_rows():
     uneven = replace(maps(), columns=["0", "MLP"])
 
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="must have a share for each of its 2 columns"):
         render_page(
             replace(page(1), sections=[Section(anchor="maps", title="Maps", blocks=[uneven])])
         )

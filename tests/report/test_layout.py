@@ -75,10 +75,10 @@ def test_group_in_which_nothing_varies_has_wilsons_interval():
 
     assert n_hidden == 1
     # R: binom::binom.wilson(0, 27) gives upper 0.1245581
-    assert rows[0].marks[0].high == pytest.approx(0.1245581, abs=1e-4)
-    assert rows[1].marks[0].low == pytest.approx(1 - 0.1245581, abs=1e-4)
-    assert rows[0].marks[0].is_wilson
-    assert not rows[0].marks[0].is_faded
+    assert rows[0][2][0].high == pytest.approx(0.1245581, abs=1e-4)
+    assert rows[1][2][0].low == pytest.approx(1 - 0.1245581, abs=1e-4)
+    assert rows[0][2][0].is_wilson
+    assert not rows[0][2][0].is_faded
 
 
 def test_scale_ends_where_certain_groups_end():

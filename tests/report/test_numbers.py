@@ -10,7 +10,6 @@ from surface_consistency.report.colours import (
     DARK,
     LIGHT,
     MARKERS,
-    contrast,
     heat_colours,
     model_style,
 )
@@ -154,6 +153,19 @@ def test_format_cell_of_missing_label_is_a_dash():
 def test_table_rejects_columns_that_are_not_there():
     with pytest.raises(ColumnNotFoundError, match="table 'T' has no column 'x'; its frame has 'n'"):
         Table(frame=pd.DataFrame({"n": [1]}), caption="T", columns=[Column(key="x", title="X")])
+
+
+def contrast(one, other):
+    """How well a colour is read on another, from 1 to 21, as WCAG 2.2 defines it."""
+    bright, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    """The relative luminance of a colour."""
+    channels = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 @pytest.mark.parametrize("colours", [LIGHT, DARK])

@@ -146,6 +146,7 @@ def test_a_statistic_that_overwrites_a_group_is_refused() -> None:
         tabulate(_FRAME, ["model"], lambda _: {"model": "c"})
 
 
+@pytest.mark.filterwarnings("ignore:undefined .NaN.. interval of low, high")
 def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
     numbers = tabulate(
         _FRAME.assign(correct=[0, 1, 1, 0, 1]),

@@ -2,8 +2,9 @@
 
 import pytest
 
+from surface_consistency.report.numbers import least_found, sentence_text, shown_sign
 from surface_consistency.report.page import Value
-from surface_consistency.report.wording import Wording
+from surface_consistency.report.wording import Wording, compared, unseen
 
 TEMPLATE = """
 {% block finding %}
@@ -71,3 +72,56 @@ def test_blank_lines_part_paragraphs(wording):
         ["One paragraph of two lines."],
         ["Another for m."],
     ]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((0.01, 0.05), "rises by 3.0 points [1.0, 5.0] a slot"),
+        ((-0.05, -0.01), "falls by 3.0 points [1.0, 5.0]"),
+        (
+            (-0.01, 0.07),
+            "may be level (+3.0 points [−1.0, +7.0]; 5.7 points would be found 4 times in 5)",
+        ),
+        ((-1.0, 0.94), "may be level (−3.0 points [−100.0, +94.0]; too few to find any)"),
+        (
+            (0.0, 0.06),
+            "may be level (+3.0 points [0.0, +6.0]; 4.3 points would be found 4 times in 5)",
+        ),
+        ((float("nan"), 0.06), ""),
+    ],
+)
+def test_a_difference_is_claimed_where_its_interval_shows_it(bounds, said):
+    low, high = bounds
+    row = {"slope": (low + high) / 2 if low == low else 0.03, "slope_low": low, "slope_high": high}
+
+    parts = compared(row, "slope", "rises by {} a slot", "falls by {}", "may be level")
+
+    assert sentence_text(parts).replace("\u00a0", " ") == said
+
+
+def test_a_number_is_held_against_what_says_nothing():
+    row = {"auc": 0.4, "auc_low": 0.31, "auc_high": 0.49}
+
+    parts = compared(row, "auc", "tells ({})", "is wrong ({})", "-", null=0.5, kind="number")
+
+    assert sentence_text(parts).replace("\u00a0", " ") == "is wrong (0.40 [0.31, 0.49])"
+
+
+@pytest.mark.parametrize("bounds", [(-0.2, -0.1), (-0.1, 0.1), (0.0, 0.1), (0.1, 0.2)])
+def test_a_direction_is_claimed_by_one_rule(bounds):
+    row = {"d": sum(bounds) / 2, "d_low": bounds[0], "d_high": bounds[1]}
+
+    said = compared(row, "d", "above {}", "below {}", "unclear")[0]
+
+    assert said.split()[0] == {1: "above", -1: "below", 0: "unclear"}[shown_sign(row, "d")]
+
+
+def test_what_would_have_been_found_is_that_of_the_interval():
+    row = {"d_low": -0.1, "d_high": 0.1}
+
+    assert least_found(-0.1, 0.1) == pytest.approx(0.1 * 2.801585 / 1.959964)
+    assert sentence_text(unseen(row, "d")).replace("\xa0", " ") == (
+        "14.3 points would be found 4 times in 5"
+    )
+    assert unseen({"d_low": float("nan"), "d_high": float("nan")}, "d") == ["too few to find any"]

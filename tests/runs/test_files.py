@@ -19,10 +19,11 @@ from hypothesis import example, given, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.runs.files import (
-    atomic_path,
+    as_file_name,
     guard_cell,
     output_folder,
     staged,
+    subfolder,
     unguard_cell,
     write_bytes,
     write_csv,
@@ -32,6 +33,7 @@ from surface_consistency.runs.files import (
 )
 from surface_consistency.runs.folder import read_tables
 from surface_consistency.schemas import Entity, write_jsonl
+from surface_consistency.schemas.jsonl import atomic_path
 
 FRAME = pd.DataFrame({"name": ["PPK", "ППК"], "n": [1, 2], "rate": [0.5, float("nan")]})
 WRITERS = {
@@ -367,3 +369,40 @@ def test_no_folder_is_refused(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match=r"^--out names no folder; the current one is '\.'$"):
         output_folder("")
     assert output_folder(".") == Path()
+
+
+def test_staged_files_go_through_no_link(tmp_path):
+    """As of a stranger's run folder, whose `tables` names a folder of the user."""
+    elsewhere, run = tmp_path / "elsewhere", tmp_path / "run"
+    elsewhere.mkdir()
+    (elsewhere / "a.csv").write_text("mine")
+    run.mkdir()
+    (run / "tables").symlink_to(elsewhere)
+
+    refused = pytest.raises(DataError, match=r"run/tables is a symbolic link.*elsewhere.*remove th")
+    with refused, staged(run, last="last.txt") as part:
+        (part / "tables").mkdir()
+        (part / "tables" / "a.csv").write_text("theirs")
+        (part / "last.txt").write_text("")
+
+    assert (elsewhere / "a.csv").read_text() == "mine"
+    assert not (run / "last.txt").exists()
+
+
+def test_a_subfolder_is_made_or_taken_and_no_link_or_file(tmp_path):
+    assert subfolder(tmp_path, "a/b").is_dir()
+    assert subfolder(tmp_path, "a/b") == tmp_path / "a" / "b"
+    (tmp_path / "file").write_text("")
+    with pytest.raises((DataError, FileExistsError), match="file"):
+        subfolder(tmp_path, "file/b")
+    (tmp_path / "a" / "c").symlink_to(tmp_path)
+    with pytest.raises(DataError, match="a/c is a symbolic link"):
+        subfolder(tmp_path, "a/c/d")
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [("..", "--"), (".", "-"), ("", "-"), ("org/model@main", "org-model@main"), ("a.b", "a.b")],
+)
+def test_a_label_as_a_file_name_leads_nowhere_else(label, name):
+    assert as_file_name(label) == name

@@ -1,5 +1,6 @@
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from surface_consistency.runs import frames
@@ -41,3 +42,12 @@ def test_whole_numbers_beside_gaps_keep_all_digits(tmp_path):
     for made in (frame, back):
         assert [None if pd.isna(n) else int(n) for n in made["count"]] == counts
         assert made["count"].dtype == "Int64"
+
+
+def test_gaps_of_a_float_column_are_written_as_missing_whole_numbers(tmp_path):
+    """Where pandas has made floats of whole numbers beside gaps."""
+    frame = pd.DataFrame({"count": [3.0, float("nan")]})
+
+    frames.write_frame(tmp_path / "x.parquet", frame, Counted)
+
+    assert pq.read_table(tmp_path / "x.parquet")["count"].to_pylist() == [3, None]

@@ -1,5 +1,8 @@
+import bz2
 import csv
+import gzip
 import json
+import lzma
 import tracemalloc
 
 import pyarrow as pa
@@ -167,3 +170,24 @@ def test_python_values_agrees_with_to_pylist(values, kind):
     assert python_values(column[1:]) == values[1:]
     assert python_values(column[1:3]) == values[1:3]
     assert python_values(pa.chunked_array([column, column])) == values * 2
+
+
+@pytest.mark.parametrize(
+    ("pack", "name"),
+    [(lzma.compress, "xz"), (bz2.compress, "bzip2"), (lambda t: b"\x28\xb5\x2f\xfd" + t, "zstd")],
+    ids=["xz", "bzip2", "zstd"],
+)
+@pytest.mark.parametrize("file", ["p.jsonl", "p.jsonl.gz", "p.csv"])
+def test_another_packing_is_named_and_not_called_damaged(tmp_path, file, pack, name):
+    path = tmp_path / file
+    path.write_bytes(pack(b'{"id": 1}\n'))
+
+    with pytest.raises(RecordError, match=rf"{file} is packed as {name}, which is not read here"):
+        list(read_rows(path))
+
+
+def test_gzip_is_read_whatever_the_file_is_called(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(gzip.compress(b'{"id": 1}\n'))
+
+    assert [row for _, row in read_rows(path)] == [{"id": 1}]

@@ -7,7 +7,7 @@ import pytest
 
 from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.runs.web import Reply, Request, WebClient, in_order
-from tests.surface_consistency_build.counting.replay import ReplayServer
+from tests.replay import ReplayServer
 
 pytest.importorskip("httpx")
 

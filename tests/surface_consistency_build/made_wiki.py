@@ -9,8 +9,8 @@ from surface_consistency_build.counting.engines import FINDERS
 from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
 
 from surface_consistency.errors import SurfaceConsistencyWarning
+from tests.replay import ReplayServer
 from tests.surface_consistency_build.counting.reference import PythonFinder
-from tests.surface_consistency_build.counting.replay import ReplayServer
 
 FINDERS[PythonFinder.name] = PythonFinder
 

@@ -19,16 +19,6 @@ from surface_consistency_build.wikimedia.construction.build import BuildResult
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
-__all__ = [
-    "BuiltRowsBuilder",
-    "DumpsConfig",
-    "keyed_rows",
-    "only_split",
-    "prepared",
-    "require_hash",
-    "work_folder",
-]
-
 
 def only_split(**arguments: object) -> list[datasets.SplitGenerator]:
     """Offer the one split of a release.

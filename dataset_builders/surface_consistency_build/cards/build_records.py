@@ -16,8 +16,6 @@ from surface_consistency.schemas import Record
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.taxonomy import CANONICAL_LABEL, types_of
 
-__all__ = ["BuildManifest", "RowCounts", "SourceFile", "describe_files", "file_digest"]
-
 R = TypeVar("R", bound=Record)
 
 _CATEGORY_FIELDS = ("subject_surface_category", "object_surface_category")

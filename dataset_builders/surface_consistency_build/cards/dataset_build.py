@@ -5,13 +5,13 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 from pydantic import Field, JsonValue
 
 import surface_consistency
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.schemas.settings import Flag, Settings
+from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.popqa import PopQA
 from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_files
 from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
@@ -26,7 +26,6 @@ from surface_consistency_build.wikimedia.construction.build import (
     CATEGORY_CAP,
     BuildResources,
     BuildResult,
-    Variant,
     build_redirectqa,
 )
 from surface_consistency_build.wikimedia.construction.dump_files import Route
@@ -36,14 +35,6 @@ from surface_consistency_build.wikimedia.construction.progress import BuildHook,
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
 from surface_consistency_build.wikimedia.wikis import WikiConfig
-
-__all__ = [
-    "ROW_KEY",
-    "BuildSettings",
-    "DumpSettings",
-    "write_popqa_redirect",
-    "write_redirectqa",
-]
 
 ROW_KEY: Final = (
     "triplet_id",
@@ -136,9 +127,6 @@ class BuildSettings(DumpSettings):
     category_cap: int | None = Field(default=CATEGORY_CAP, ge=0)
     """Instances at which a category is down-sampled; 0 or none for no balancing."""
 
-    variant: Annotated[Variant, Flag("--vary")] = "subject"
-    """Whose surface form varies."""
-
     unambiguous: Unambiguous = "subject"
     """Whose canonical surface form must be that of one entity alone."""
 
@@ -170,7 +158,6 @@ class BuildSettings(DumpSettings):
             triples=self.triples,
             seed=self.seed,
             category_cap=self.category_cap or None,
-            variant=self.variant,
             unambiguous=self.unambiguous,
             **self.resources(progress),
         )
@@ -181,7 +168,6 @@ class BuildSettings(DumpSettings):
             "wiki": Path(self.wiki).name,
             "triples": self.triples,
             "category_cap": self.category_cap or None,
-            "vary": self.variant,
             "unambiguous": self.unambiguous,
             "allow_truncated": self.allow_truncated,
             "require_end_mark": self.require_end_mark,

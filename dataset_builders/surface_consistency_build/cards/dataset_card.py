@@ -15,15 +15,6 @@ from surface_consistency.taxonomy import RELATIONS, TYPES, parse_category
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.wikimedia.construction.progress import StepCount
 
-__all__ = [
-    "CardSubset",
-    "CardText",
-    "markdown_table",
-    "popqa_redirect_card",
-    "redirectqa_card",
-    "render_card",
-]
-
 _TEMPLATE: Final = Path(__file__).with_name("dataset_card.md.jinja")
 _SIZES: Final = (
     (1_000, "n<1K"),
@@ -40,9 +31,7 @@ Facts of Wikidata, asked under the title of the subject's Wikipedia article and 
 pages that redirect to it, each redirect with the kind of name it is. Built with
 `surface-consistency` from Wikimedia's dumps, after the construction of RedirectQA (arXiv
 2604.21882, section 2.3). Rows of one `triplet_id` are one fact; canonical rows carry `__MAIN__` as
-their category. A configuration that was built with `vary: object` keeps the subject's name; each of
-its rows accepts one name of the answer alone, so that `load_redirectqa` and `run redirectqa`, which
-compare names of the subject, do not take it; `load_dataset` does.
+their category.
 """
 _POPQA_SUMMARY: Final = """
 The questions of PopQA, asked under the subject's name in PopQA and under titles of pages that

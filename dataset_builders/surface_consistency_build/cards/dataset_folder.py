@@ -33,15 +33,6 @@ from surface_consistency_build.cards.dataset_card import (
 )
 from surface_consistency_build.wikimedia.construction.progress import StepCount
 
-__all__ = [
-    "BUILD_METADATA_FILES",
-    "PublishedFolder",
-    "Subset",
-    "make_folder",
-    "reserve_output_dir",
-    "write_folder",
-]
-
 _SHARD_NAME: Final = re.compile(r"(?P<split>[^-]+)-\d{5}-of-\d{5}\.parquet")
 BUILD_METADATA_FILES: Final = ("attrition.csv", "build.json")
 """What `write_folder` may lay into `metadata/<subset>`."""

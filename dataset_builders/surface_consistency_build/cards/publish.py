@@ -14,8 +14,6 @@ from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency_build.cards.build_records import file_digest
 from surface_consistency_build.cards.dataset_folder import BUILD_METADATA_FILES
 
-__all__ = ["HubApi", "PublishPlan", "Upload", "check_repo_id", "publish_folder"]
-
 _CARD: Final = "README.md"
 
 

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from pydantic import Field
 
-from surface_consistency.cli.options import Json, ModelSettings, Out
+from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
 from surface_consistency.report.numbers import table_text
 from surface_consistency.schemas.jsonl import write_jsonl
@@ -54,8 +55,6 @@ from surface_consistency_build.writers.slaq_article_selection import (
     select_articles,
 )
 from surface_consistency_build.writers.slaq_articles import read_articles
-
-__all__ = ["AuditSettings", "WriteSettings", "add"]
 
 _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0

@@ -17,7 +17,7 @@ from surface_consistency.schemas.settings import Settings, name_flags
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 from surface_consistency_build.counting.engines import EngineName
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun
-from surface_consistency_build.counting.surfaces import SurfaceTable
+from surface_consistency_build.counting.surfaces import SurfaceTable, refuse_half_characters
 from surface_consistency_build.counting.tasks import (
     CountTask,
     NameSettings,
@@ -27,19 +27,6 @@ from surface_consistency_build.counting.tasks import (
     PairSettings,
 )
 from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, make_linker
-
-__all__ = [
-    "EntitySource",
-    "GoldSource",
-    "LinkSource",
-    "LookupSettings",
-    "NameSource",
-    "NgramSource",
-    "PairSource",
-    "WorkSettings",
-    "add",
-]
-
 
 _READER_FLAGS: Final = {"text": "--text-field", "id": "--id-field"}
 """Flags of the fields that `read_documents` calls otherwise than the settings of a corpus."""
@@ -264,6 +251,7 @@ def _ngrams(
             raise DataError(
                 f"{place}: the instance {given[0]!r} stands twice; ids must be distinct"
             )
+        refuse_half_characters(place, str(given[0]), given[1])
         instances[str(given[0])] = given[1]
     if not instances:
         raise DataError(f"{source.data} holds no instances")
@@ -490,6 +478,7 @@ def _text_cells(
             raise DataError(
                 f"{place}: {what} needs {' and '.join(columns)}; it has {', '.join(map(str, row))}"
             )
+        refuse_half_characters(place, *cells)
         yield cells, row
 
 

@@ -41,8 +41,6 @@ from .runs import (
     CorpusSettings as CorpusSettings,
     CountResult as CountResult,
     CountRun as CountRun,
-)
-from .scale import (
     CountStep as CountStep,
     MergeStep as MergeStep,
 )

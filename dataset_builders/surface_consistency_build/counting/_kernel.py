@@ -14,8 +14,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-__all__ = ["accumulate", "build", "count_tokens", "find", "needs_nfc"]
-
 _SEED: Final = np.uint64(0x9E3779B97F4A7C15)
 _STEP: Final = np.uint64(0x100000001B3)
 _MIX: Final = np.uint64(0xFF51AFD7ED558CCD)

@@ -13,20 +13,6 @@ from typing import Final, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BOUNDARY_RULES",
-    "MAY_BREAK_NFC",
-    "BoundaryRule",
-    "BoundaryTables",
-    "boundary_tables",
-    "character_classes",
-    "check_boundary",
-    "class_after",
-    "class_before",
-    "code_points",
-    "segment_edges",
-]
-
 BoundaryRule = Literal["word", "longest", "script", "substring", "segmented"]
 """What may stand beside a name.
 

@@ -27,8 +27,6 @@ from surface_consistency_build.counting.texts import (
     offsets_of,
 )
 
-__all__ = ["Counts", "SurfaceCounter", "longest_hits", "merge_counts"]
-
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 

@@ -21,16 +21,6 @@ from surface_consistency_build.unpacking.decoders import (
     open_decoder,
 )
 
-__all__ = [
-    "DocumentReader",
-    "FaultKind",
-    "FilePart",
-    "ReadReport",
-    "corpus_files",
-    "is_splittable",
-    "read_documents",
-]
-
 FaultKind = Literal[
     "broken line", "no text field", "null text", "text of another type", "invalid UTF-8", "NUL"
 ]

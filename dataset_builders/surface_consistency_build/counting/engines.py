@@ -31,18 +31,6 @@ from surface_consistency_build.counting.texts import (
     comparable_texts,
 )
 
-__all__ = [
-    "FINDERS",
-    "AhoCorasickFinder",
-    "EngineName",
-    "Finder",
-    "Hits",
-    "NumbaFinder",
-    "Segmenter",
-    "choose_engine",
-    "make_finder",
-]
-
 EngineName = Literal["auto", "numba", "ahocorasick"]
 """Which engine finds names; "auto" takes the first of the others that is installed."""
 

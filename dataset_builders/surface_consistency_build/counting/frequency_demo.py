@@ -39,19 +39,6 @@ from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameTask
 
-__all__ = [
-    "WORLDS",
-    "FrequencyPlan",
-    "PlantedName",
-    "World",
-    "count_plan",
-    "linked_instances",
-    "plan_frequencies",
-    "planted_instances",
-    "run_frequency_demo",
-    "world_table",
-]
-
 World = Literal["surface", "entity"]
 """What the number of times that a fact is told under a name follows."""
 

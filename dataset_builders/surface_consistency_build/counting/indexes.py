@@ -26,16 +26,6 @@ from surface_consistency.errors import (
 from surface_consistency.runs.web import Request, WebClient, in_order
 from surface_consistency_build.counting.surfaces import SurfaceTable
 
-__all__ = [
-    "IndexCount",
-    "InfiniGramAPI",
-    "InfiniGramMiniAPI",
-    "LocalIndex",
-    "LookupIndex",
-    "lookup_table",
-    "open_index",
-]
-
 TokenDtype = Literal["u8", "u16", "u32"]
 
 _OPERATOR: Final = re.compile(r"\s(?:AND|OR)\s")

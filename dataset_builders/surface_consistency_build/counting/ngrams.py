@@ -10,8 +10,6 @@ import numpy.typing as npt
 from surface_consistency.text import tokenize as words_of
 from surface_consistency_build.counting.texts import PackedTexts, comparable, encoded
 
-__all__ = ["NgramCounter", "Tokenizer", "count_ngrams"]
-
 Int64s = npt.NDArray[np.int64]
 
 Tokenizer = Callable[[str], Sequence[Hashable]]

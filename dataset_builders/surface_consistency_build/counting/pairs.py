@@ -14,8 +14,6 @@ from surface_consistency_build.counting.engines import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.texts import PackedTexts, members_of, offsets_of
 
-__all__ = ["Occurrences", "PairCounter", "PairCounts"]
-
 Int64s = npt.NDArray[np.int64]
 
 Occurrences = Literal["longest", "bounded"]

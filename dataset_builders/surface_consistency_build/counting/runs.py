@@ -8,18 +8,19 @@ import math
 import os
 import unicodedata
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field
 
 from surface_consistency.errors import (
+    DataError,
     RunMismatchError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
@@ -36,8 +37,6 @@ from surface_consistency_build.counting.documents import (
 from surface_consistency_build.counting.engines import EngineName, choose_engine
 from surface_consistency_build.counting.tasks import CountTask, NameTask, NgramTask
 from surface_consistency_build.linking.link_counts import LinkTask
-
-__all__ = ["CorpusSettings", "CountResult", "CountRun"]
 
 _TASKS: Final[Mapping[str, type[NameTask] | type[NgramTask]]] = {
     "surfaces": NameTask,
@@ -307,3 +306,106 @@ def _n_row_groups(path: Path) -> int:
         return int(pq.ParquetFile(path).num_row_groups)
     except (pa.ArrowException, OSError):
         return 1
+
+
+class _Step:
+    """A step of a `datatrove` pipeline that knows its run: local, on Slurm or Ray.
+
+    Args:
+        folder: Folder of the planned run.
+    """
+
+    verb: ClassVar[str]
+    """What it does, for the log."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = os.path.abspath(folder)
+        """Folder of the run; absolute, since tasks start elsewhere."""
+
+    def __call__(
+        self, data: Iterable[object] | None, rank: int = 0, world_size: int = 1
+    ) -> Iterator[object]:
+        """Do what falls to a task.
+
+        Args:
+            data: Documents of the step before; there must be none.
+            rank: Number of this task.
+            world_size: Number of tasks.
+
+        Returns:
+            No documents.
+
+        Raises:
+            DataError: If a step before this one gives documents, or, to merge, a shard is not
+                counted yet.
+            RunMismatchError: As `CountRun.run` and `CountRun.merge`.
+        """
+        if data is not None and next(iter(data), None) is not None:
+            raise DataError(
+                f"{type(self).__name__} reads the documents of its plan itself; put no reader "
+                "before it, or write what the steps before it give to files and plan the count of "
+                "those"
+            )
+        self._do(CountRun.open(self.folder), rank, world_size)
+        return iter(())
+
+    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
+        """Do the part of a task."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """Name the step in the log."""
+        return f"{self.verb}: {self.folder}"
+
+
+class CountStep(_Step):
+    """Counts the shards of a plan that fall to a task; a step for a `datatrove` executor.
+
+    Plan the run once with `CountRun.plan`, in a folder that all tasks reach, then give this step
+    alone to an executor: it reads the documents of the plan itself. The plan says what the shards
+    are, not the number of tasks: a task counts those whose number leaves its rank over. So a
+    pipeline that is started again, with as many tasks or others, counts each shard once, and the
+    merge refuses to add up what is not whole.
+
+    Args:
+        folder: Folder of the planned run.
+        engine: Which engine; all count the same.
+
+    Examples:
+        ```python
+        from datatrove.executor import LocalPipelineExecutor
+
+        run = CountRun.plan("counts", NameTask(table), CorpusSettings(corpus=("pile",), shards=64))
+        count = LocalPipelineExecutor([CountStep("counts")], tasks=16, logging_dir="logs/count")
+        LocalPipelineExecutor(
+            [MergeStep("counts")], tasks=1, logging_dir="logs/merge", depends=count
+        ).run()
+        ```
+    """
+
+    verb = "count"
+
+    def __init__(self, folder: str | os.PathLike[str], *, engine: EngineName = "auto") -> None:
+        super().__init__(folder)
+        self.engine: EngineName = engine
+        """Which engine."""
+
+    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
+        """Count the shards of a task."""
+        for shard in range(rank, run.n_shards, world_size):
+            run.run(shard, engine=self.engine)
+
+
+class MergeStep(_Step):
+    """Adds all shards and writes the tables, in the first task; a step for a `datatrove` executor.
+
+    Args:
+        folder: Folder of the run.
+    """
+
+    verb = "merge"
+
+    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
+        """Merge, in the first task."""
+        if rank == 0:
+            run.merge()

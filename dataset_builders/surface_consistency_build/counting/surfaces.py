@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from surface_consistency.schemas import QuestionRealization
 
-__all__ = ["SURFACE_ROLES", "SurfaceRole", "SurfaceTable"]
-
 SurfaceRole = Literal["canonical", "redirect", "alias", "answer", "blocker"]
 """What a name is to its entity; a "blocker" is counted only to keep shorter names out of it."""
 
@@ -86,7 +84,8 @@ class SurfaceTable:
         Raises:
             ColumnNotFoundError: If a mapping lacks entity_id or surface.
             DataError: If there is no row, a name is empty, blank or holds a control character or
-                half a character, an entity id is empty, or a role is none; names the row.
+                half a character, an entity id is empty or holds half a character, or a role is
+                none; names the row.
         """
         return _table(cls, _chunked(_checked(n, *_cells(n, row)) for n, row in enumerate(rows, 1)))
 
@@ -321,6 +320,7 @@ def _checked(number: int, entity: object, surface: object, role: object = "alias
     """Check a row and bring its name into the form that is counted."""
     if not (isinstance(entity, str) and entity.strip()):
         raise DataError(f"row {number}: entity_id must be a text, got {entity!r}")
+    refuse_half_characters(f"row {number}", entity)
     if role not in SURFACE_ROLES:
         raise DataError(
             f"row {number}: role must be one of {', '.join(SURFACE_ROLES)}, got {role!r}"
@@ -340,6 +340,21 @@ def _checked(number: int, entity: object, surface: object, role: object = "alias
             "mend it or leave the row out"
         )
     return entity, name, SURFACE_ROLES.index(str(role))
+
+
+def refuse_half_characters(place: object, *texts: str) -> None:
+    """Refuse texts that no file can hold.
+
+    Args:
+        place: Where they stand, for the message.
+        texts: The texts.
+
+    Raises:
+        DataError: If one holds a surrogate without its other half; names the place.
+    """
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise DataError(f"{place}: {text!r} holds half a character; mend it, or leave it out")
 
 
 def _flags(name: str, n_entities: int, is_inside: bool) -> tuple[str, ...]:

@@ -15,16 +15,6 @@ from surface_consistency_build.linking.mentions import ExpectedMentions
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "MEASURES",
-    "MentionCounts",
-    "entity_table",
-    "instance_table",
-    "lookup_instances",
-    "pair_table",
-    "surface_table",
-]
-
 Int64s = npt.NDArray[np.int64]
 
 Floats = npt.NDArray[np.float64]

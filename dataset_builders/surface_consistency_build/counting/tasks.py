@@ -35,18 +35,6 @@ from surface_consistency_build.counting.texts import Case, PackedTexts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CountTask",
-    "NameCounter",
-    "NameSettings",
-    "NameTask",
-    "NgramSettings",
-    "NgramTask",
-    "PairSettings",
-    "ShardCounter",
-    "load_tokenizer",
-]
-
 State = Mapping[str, npt.NDArray[Any]]
 """The counts of a shard, by name."""
 

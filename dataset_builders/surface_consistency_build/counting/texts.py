@@ -16,18 +16,6 @@ from surface_consistency_build.counting.boundaries import (
     code_points,
 )
 
-__all__ = [
-    "CASES",
-    "Case",
-    "PackedTexts",
-    "arrays_digest",
-    "comparable",
-    "comparable_texts",
-    "encoded",
-    "members_of",
-    "offsets_of",
-]
-
 Int64s = npt.NDArray[np.int64]
 
 Case = Literal["exact", "fold"]

@@ -6,9 +6,10 @@ mapping would gain.
 """
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError, DumpError
+from surface_consistency.schemas.jsonl import part_beside, remove_abandoned
 from surface_consistency.taxonomy import CATEGORIES, parse_category
 from surface_consistency_build.inventory.plan import LINK_TABLES, InventoryPlan, Kind
 from surface_consistency_build.wikimedia.construction._arrow import (
@@ -45,8 +47,6 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
     import duckdb
-
-__all__ = ["RedirectInventory", "take_inventory"]
 
 _NAMESPACES: Final[Mapping[int, Kind]] = {14: "category", 10: "template"}
 _PAGE, _REDIRECT, _ARTICLE, _CATEGORY, _TEMPLATE = 1, 2, 4, 8, 16
@@ -126,8 +126,9 @@ def take_inventory(
 
     Args:
         plan: The files, from `plan_inventory`.
-        work: Folder for what is staged, which goes at the end; the system's for temporary files
-            by default. It takes about a twentieth of the dumps' size.
+        work: Folder in which a hidden one holds what is staged; it goes at the end, or when the
+            next inventory begins there; the system's for temporary files by default. It takes
+            about a twentieth of the dumps' size.
         memory_limit: Memory for DuckDB, such as "2GB"; beyond it spills to `work`.
         threads: Threads for unpacking and counting; as many as there are processors when None.
         allow_truncated: Whether a dump that ends early counts as far as it goes, with a warning.
@@ -164,17 +165,29 @@ def take_inventory(
         "progress": watch,
     }
     with (
-        tempfile.TemporaryDirectory(prefix="inventory-", dir=work) as folder,
+        _staging(Path(work or tempfile.gettempdir())) as folder,
         open_database(folder, memory_limit=memory_limit, threads=threads) as connection,
     ):
         with ExitStack() as stack:
-            reader = _Reader(plan, Path(folder), stack, options, require_end_mark=require_end_mark)
+            reader = _Reader(plan, folder, stack, options, require_end_mark=require_end_mark)
             reader.read()
         for table in _STAGED:
-            file = quoted(str(Path(folder, f"{table}.parquet")))
+            file = quoted(str(folder / f"{table}.parquet"))
             connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({file})")
         notes = [*reader.notes, *(f"{path.name} {how}" for path, how in ends.items())]
         return _Counter(plan, connection, notes).inventory()
+
+
+@contextmanager
+def _staging(work: Path) -> Iterator[Path]:
+    """Lend a hidden folder; what killed processes left of theirs goes first."""
+    remove_abandoned(work, "inventory")
+    folder = part_beside(work / "inventory")
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Pages:

@@ -16,8 +16,6 @@ from surface_consistency_build.wikimedia.construction.dump_files import (
 from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.wikis import WIKIS, WikiConfig, load_wiki, unmapped_wiki
 
-__all__ = ["KINDS", "LINK_TABLES", "InventoryPlan", "Kind", "plan_inventory"]
-
 Kind = Literal["category", "template"]
 KINDS: Final[tuple[Kind, ...]] = ("category", "template")
 """What redirects are sorted by."""

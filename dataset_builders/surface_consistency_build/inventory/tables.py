@@ -21,15 +21,6 @@ from surface_consistency_build.inventory.plan import KINDS, InventoryPlan, Kind,
 from surface_consistency_build.wikimedia.streams import ProgressHook
 from surface_consistency_build.wikimedia.wikis import WIKIS, WikiConfig, load_wiki
 
-__all__ = [
-    "MAPPING_FILE",
-    "InventorySettings",
-    "WrittenInventory",
-    "draft_mapping",
-    "inventory_tables",
-    "write_inventory",
-]
-
 MAPPING_FILE: Final = "mapping.toml"
 """Name of the draft in the folder of an inventory."""
 

@@ -19,14 +19,6 @@ import pyarrow as pa
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency_build.linking._npz_archive import ArrayArchive, BrokenArchiveError
 
-__all__ = [
-    "FAILURE_KEYS",
-    "EntityMap",
-    "map_entity_table",
-    "map_pair_table",
-    "resource_title",
-]
-
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
 """Keys that stand for no entity but for documents without a reply of the linker. The first holds
 documents in which it found nothing, too: pyspotlight raises for these."""
@@ -177,12 +169,13 @@ class EntityMap:
                 raise DataError(
                     f"{self._path}: an array is damaged ({error}); download the map again"
                 ) from error
-            if array.ndim != 1 or array.dtype.kind not in "iu" or bool((array < 0).any()):
+            documents = np.unique(array)
+            if documents.size and documents[0] < 0:
                 raise DataError(
-                    f"{self._path}: {name!r} must hold numbers of documents, a row of "
-                    f"integers from 0; it is {array.dtype}, shape {array.shape}"
+                    f"{self._path}: {name!r} must hold numbers of documents, integers from 0; "
+                    f"{documents[0]} is none"
                 )
-            parts.append(array.astype(np.int64))
+            parts.append(documents.astype(np.int64))
         return np.unique(np.concatenate(parts))
 
 

@@ -11,8 +11,6 @@ from surface_consistency.reading import existing_file, json_objects
 from surface_consistency_build.counting.texts import comparable
 from surface_consistency_build.linking.linkers import Linker, Mention
 
-__all__ = ["GoldDocument", "GoldLabel", "LinkerScore", "read_gold", "score_linker"]
-
 _BATCH = 256
 _INSIDE = "'\"_"
 

@@ -22,8 +22,6 @@ from surface_consistency_build.linking.linkers import CoherenceLinker, Linker, M
 from surface_consistency_build.linking.mentions import MentionTable, expected_mentions, mention_file
 from surface_consistency_build.linking.spotlight import SpotlightClient
 
-__all__ = ["LinkSettings", "LinkTask", "LinkerName", "make_linker"]
-
 LinkerName = Literal["prior", "coherence", "spotlight"]
 """What links: the commonest entity of a name, the one that goes with the others of the text, or a
 server of DBpedia Spotlight."""

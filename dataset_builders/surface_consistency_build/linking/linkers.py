@@ -19,15 +19,6 @@ from surface_consistency_build.counting.engines import EngineName, Hits, make_fi
 from surface_consistency_build.counting.texts import PackedTexts
 from surface_consistency_build.linking.mentions import MentionTable
 
-__all__ = [
-    "LINKED_FROM",
-    "CoherenceLinker",
-    "InLinks",
-    "Linker",
-    "Mention",
-    "PriorLinker",
-]
-
 LINKED_FROM: Final = ("linked_entities.parquet", "linked_offsets.npy", "linked_from.npy")
 """Files of `build mentions` with the pages that link to each entity."""
 

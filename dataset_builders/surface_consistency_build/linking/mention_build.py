@@ -38,8 +38,6 @@ from surface_consistency_build.wikimedia.streams import ProgressHook
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["MentionJob", "MentionSettings", "MentionsBuilt", "build_mentions"]
-
 _PART_ROWS: Final = 500_000
 _PART_BYTES: Final = 64 << 20
 _TEXTS_A_GROUP: Final = 2_000
@@ -131,6 +129,7 @@ def build_mentions(
                 _read_dumps([*map(Path, dumps)], reading, chosen, progress)
             _count_pages(folder, chosen)
             job.finish(_join(folder, chosen))
+        if (folder / "reading" / "done.json").is_file():
             _tidy(folder, keep_texts=chosen.keep_texts)
     return MentionsBuilt(folder=folder, counted=job.manifest["result"])
 
@@ -159,17 +158,16 @@ def _make_plan(dumps: Sequence[Path], settings: MentionSettings) -> dict[str, An
 
 
 def _tidy(folder: Path, *, keep_texts: bool) -> None:
-    """Remove what was only needed on the way."""
-    shutil.rmtree(folder / "counts", ignore_errors=True)
-    for item in (folder / "reading").iterdir():
-        if item.name == "texts" and keep_texts:
-            continue
-        if item.is_dir():
-            shutil.rmtree(item, ignore_errors=True)
-        else:
-            item.unlink()
+    """Remove what was only needed on the way; the mark of the reading goes last."""
+    reading, mark = folder / "reading", folder / "reading" / "done.json"
+    for place in (folder / "counts", *reading.iterdir()):
+        if place.is_dir() and not (place.name == "texts" and keep_texts):
+            shutil.rmtree(place, ignore_errors=True)
+        elif place.is_file() and place != mark:
+            place.unlink()
+    mark.unlink()
     if not keep_texts:
-        (folder / "reading").rmdir()
+        reading.rmdir()
 
 
 @dataclass(slots=True)

@@ -17,14 +17,6 @@ from surface_consistency.text import counted_name
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.texts import PackedTexts, arrays_digest, offsets_of
 
-__all__ = [
-    "MENTION_FILE",
-    "ExpectedMentions",
-    "MentionTable",
-    "expected_mentions",
-    "mention_file",
-]
-
 Int64s = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 

@@ -9,8 +9,6 @@ from surface_consistency_build.counting.texts import PackedTexts, comparable
 from surface_consistency_build.linking.entity_maps import resource_title
 from surface_consistency_build.linking.linkers import Mention
 
-__all__ = ["SpotlightClient"]
-
 _ANNOTATE: Final = "annotate"
 
 

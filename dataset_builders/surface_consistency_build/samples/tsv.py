@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["SEPARATOR", "read_lines", "split_values"]
-
 SEPARATOR: Final = " | "
 """What stands between the values of one cell."""
 

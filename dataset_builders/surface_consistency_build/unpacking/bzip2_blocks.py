@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
-__all__ = ["Bzip2Blocks", "IrregularBzip2Error"]
-
 _BLOCK = 0x314159265359
 _END = 0x177245385090
 _MARK_BITS = 48

@@ -14,8 +14,6 @@ from isal import igzip_lib
 
 from surface_consistency_build.unpacking.bzip2_blocks import Bzip2Blocks, IrregularBzip2Error
 
-__all__ = ["PACKED_SUFFIXES", "DamagedInputError", "Decoder", "open_decoder"]
-
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How the names of packed files end."""
 

@@ -8,8 +8,6 @@ from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia.streams import DumpStream
 from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
-__all__ = ["MAX_TEXT_BYTES", "RawPage", "export_pages"]
-
 _BUFFER_BYTES = 1 << 16
 MAX_TEXT_BYTES = 1 << 26
 """No text or tag is longer, 64 MiB; MediaWiki allows a page 2 MiB (`$wgMaxArticleSize`)."""

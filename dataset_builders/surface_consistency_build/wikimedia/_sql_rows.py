@@ -17,8 +17,6 @@ from surface_consistency_build.wikimedia.sql_tables import (
     decode_literal,
 )
 
-__all__ = ["BatchBuilder", "RowReader"]
-
 Value = bytes | int | float | None
 
 _PREFIX = rb"(?:_\w++\s*+|[xX])?+"

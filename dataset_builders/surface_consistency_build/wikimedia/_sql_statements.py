@@ -8,15 +8,6 @@ from typing import Literal
 from surface_consistency_build.wikimedia.sql_tables import name_of
 from surface_consistency_build.wikimedia.streams import DumpStream
 
-__all__ = [
-    "MAX_STATEMENT_BYTES",
-    "CreateTable",
-    "DumpFaultError",
-    "InsertInto",
-    "Window",
-    "next_statement",
-]
-
 MAX_STATEMENT_BYTES = 1 << 26
 """No row or statement is longer, 64 MiB; one that seems to be is a string that never ends."""
 

@@ -16,8 +16,6 @@ from surface_consistency_build.wikimedia.streams import (
     open_ahead,
 )
 
-__all__ = ["Entity", "EntityDecoder", "WikidataCounts", "dump_items"]
-
 _Part = TypeVar("_Part")
 _Getter = Callable[[object], tuple[_Part | None, ...]]
 _ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)

@@ -12,8 +12,6 @@ from surface_consistency_build.wikimedia.pages_xml import link_parts, redirect_l
 from surface_consistency_build.wikimedia.streams import ReadOptions, open_ahead
 from surface_consistency_build.wikimedia.wikitext import SiteInfo, rendered_part
 
-__all__ = ["LinkedPage", "PageLink", "linked_text", "read_linked_pages"]
-
 _FILE, _CATEGORY = 6, 14
 _DROPPED: Final = re.compile(
     r"<(?P<tag>ref|gallery|timeline|score|imagemap|chem|hiero|graph|mapframe|templatestyles)\b"

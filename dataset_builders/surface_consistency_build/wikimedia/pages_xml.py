@@ -19,15 +19,6 @@ from surface_consistency_build.wikimedia.wikitext import (
     template_calls,
 )
 
-__all__ = [
-    "REDIRECT_WORDS",
-    "RedirectPage",
-    "WikiPage",
-    "link_parts",
-    "read_pages",
-    "read_redirects",
-    "redirect_link",
-]
 _LISTING: Final = """
     REDIRECT AANSTUUR ADKAS AIL-CYFEIRIO AILGYFEIRIO AL ALIAH ALIDIREKTI ALIDIREKTU ALIH ANCAMINAR
     ATHSHEOLADH AÝDAW BERALÎKIRIN BIRZUZENDU DASKEDYANS DIRECCIÓN DIRIJAR DOORVERWIJZING ENDRECERA

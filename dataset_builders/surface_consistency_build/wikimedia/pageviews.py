@@ -13,8 +13,6 @@ from pyarrow import csv
 from surface_consistency.errors import DumpError
 from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_ahead
 
-__all__ = ["PageviewCounts", "read_pageviews"]
-
 _CHUNK_BYTES: Final = 4 << 20
 _LONGEST_LINE: Final = 8 << 20
 _MALFORMED_ALLOWED: Final = 100

@@ -8,15 +8,6 @@ from typing import Final
 
 from surface_consistency.taxonomy import CATEGORIES
 
-__all__ = [
-    "ENWIKI_SHELLS",
-    "ENWIKI_TABLE",
-    "ENWIKI_TEMPLATES",
-    "categories_of_templates",
-    "template_key",
-    "template_table",
-]
-
 _DATA: Final = tomllib.loads(
     Path(__file__).with_name("configurations").joinpath("enwiki_templates.toml").read_text("utf-8")
 )

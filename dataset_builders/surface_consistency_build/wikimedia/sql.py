@@ -23,8 +23,6 @@ from surface_consistency_build.wikimedia._sql_statements import (
 from surface_consistency_build.wikimedia.sql_tables import SqlColumn, SqlTable, parse_create_table
 from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_dump
 
-__all__ = ["SqlRows", "first_table", "read_create_table", "read_sql"]
-
 
 class SqlRows(Iterator[pa.RecordBatch]):
     """Batches of a table's rows; `read_sql` makes one.

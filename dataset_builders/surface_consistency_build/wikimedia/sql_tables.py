@@ -6,17 +6,6 @@ from typing import Literal
 
 from surface_consistency.errors import DumpError
 
-__all__ = [
-    "ESCAPES",
-    "STRING",
-    "SqlColumn",
-    "SqlTable",
-    "ValueKind",
-    "decode_literal",
-    "name_of",
-    "parse_create_table",
-]
-
 ValueKind = Literal["integer", "unsigned", "float", "decimal", "bytes"]
 
 STRING = rb"'[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'"
@@ -108,7 +97,7 @@ def parse_create_table(statement: bytes) -> SqlTable:
         The table.
 
     Raises:
-        DumpError: If the statement names no columns.
+        DumpError: If the statement names no columns, or does not close its parentheses.
 
     Examples:
         >>> table = parse_create_table(
@@ -157,12 +146,12 @@ def _items(statement: bytes, start: int) -> list[list[bytes]]:
         token = found[0]
         depth += (token == b"(") - (token == b")")
         if depth == 0:
-            break
+            return [item for item in items if item]
         if token == b"," and depth == 1:
             items.append([])
         elif not token.startswith((b"/*", b"--")):
             items[-1].append(token)
-    return [item for item in items if item]
+    raise DumpError(f"the parentheses of a CREATE TABLE do not close: {statement[:80]!r}")
 
 
 def _type(tokens: list[bytes]) -> str:

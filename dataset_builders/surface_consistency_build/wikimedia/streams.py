@@ -13,17 +13,6 @@ from typing import Self, TypedDict, Unpack
 from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
 from surface_consistency_build.unpacking.decoders import DamagedInputError, Decoder, open_decoder
 
-__all__ = [
-    "MAX_LINE_BYTES",
-    "DumpStream",
-    "MarkedReadOptions",
-    "ProgressHook",
-    "ReadOptions",
-    "ReadProgress",
-    "open_ahead",
-    "open_dump",
-]
-
 _CHUNK_BYTES = 1 << 20
 _DEPTH = 3
 MAX_LINE_BYTES = 1 << 26

@@ -16,14 +16,6 @@ from surface_consistency_build.wikimedia._wikidata_items import (
 )
 from surface_consistency_build.wikimedia.streams import MarkedReadOptions
 
-__all__ = [
-    "EntityBatch",
-    "WikidataCounts",
-    "WikidataEntity",
-    "read_entities",
-    "read_entity_batches",
-]
-
 _PROPERTY: Final = re.compile(r"P[1-9]\d*")
 _BATCH_ITEMS: Final = 50_000
 _Part = TypeVar("_Part")

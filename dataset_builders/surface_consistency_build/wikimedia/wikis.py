@@ -14,15 +14,6 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, parse_category
 from surface_consistency_build.wikimedia.rcat_templates import ENWIKI_TABLE, template_key
 
-__all__ = [
-    "UNCATEGORISED_LABEL",
-    "WIKIS",
-    "WikiConfig",
-    "in_both_wordings",
-    "load_wiki",
-    "unmapped_wiki",
-]
-
 UNCATEGORISED_LABEL = "Redirects_uncategorised"
 """Label of redirects without a category, in wikis that do not sort their redirects."""
 

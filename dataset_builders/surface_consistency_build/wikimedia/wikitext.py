@@ -5,16 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = [
-    "CANONICAL_NAMESPACES",
-    "INTERWIKI_PREFIXES",
-    "SiteInfo",
-    "TemplateCall",
-    "category_links",
-    "rendered_part",
-    "template_calls",
-]
-
 _LANGUAGES: Final = """
     aa ab abr ace acm ady af ak als alt am ami an ang ann anp ar arc ary arz as ast atj av avk awa
     ay az azb ba ban bar bat-smg bbc bcl bdr be be-tarask be-x-old bew bg bh bi bjn blk bm bn bo

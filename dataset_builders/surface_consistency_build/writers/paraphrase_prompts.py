@@ -10,8 +10,6 @@ from typing import Final
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.schemas.prompts import PromptFormat
 
-__all__ = ["paraphrase_prompt"]
-
 _TASK: Final = """\
 Ask each question in other words. Every new wording asks for exactly the same thing, in the \
 language of the question; the name stands in it once, exactly as it is written; nothing is added \

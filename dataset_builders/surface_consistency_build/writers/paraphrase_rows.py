@@ -19,18 +19,6 @@ from surface_consistency.studies.redirectqa.release import question_cells
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
 from surface_consistency.text import padded_words
 
-__all__ = [
-    "DROP_REASONS",
-    "ParaphraseCandidate",
-    "ParaphraseUnit",
-    "ParaphraseUnits",
-    "check_paraphrase",
-    "find_units",
-    "parse_paraphrases",
-    "select_candidates",
-    "write_paraphrase_rows",
-]
-
 Sharing: TypeAlias = Literal["wording", "fact"]
 
 DROP_REASONS: Final[Mapping[str, str]] = {

@@ -37,14 +37,6 @@ from surface_consistency_build.writers.paraphrase_rows import (
 )
 from surface_consistency_build.writers.review_sheet import ReviewSheet, mark_of
 
-__all__ = [
-    "ParaphraseReviewSettings",
-    "ParaphraseSettings",
-    "ParaphraseSummary",
-    "apply_paraphrase_review",
-    "write_paraphrases",
-]
-
 _STUDY: Final = "paraphrases"
 _LOG: Final = "writer.jsonl"
 _SHEET: Final = ReviewSheet(

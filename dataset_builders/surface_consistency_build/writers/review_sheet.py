@@ -11,8 +11,6 @@ from surface_consistency.errors import ColumnNotFoundError, DataError, RecordErr
 from surface_consistency.runs.files import guard_cell, unguard_cell, write_text
 from surface_consistency.runs.readers import Place, read_rows
 
-__all__ = ["ReviewSheet", "mark_of"]
-
 _MARKS: Final = {
     **dict.fromkeys(("1", "1.0", "yes", "y", "true"), True),
     **dict.fromkeys(("0", "0.0", "no", "n", "false"), False),

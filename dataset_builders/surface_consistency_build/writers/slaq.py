@@ -36,14 +36,6 @@ from surface_consistency_build.writers.slaq_written import (
     topic_from_written,
 )
 
-__all__ = [
-    "ReviewSummary",
-    "WriterSettings",
-    "WritingSummary",
-    "apply_review",
-    "write_topics",
-]
-
 _EMPTY: Final = WrittenTopic(facts=(), long_question=None, long_answer=None)
 
 

@@ -20,8 +20,6 @@ from surface_consistency_build.wikimedia.pageviews import read_pageviews
 from surface_consistency_build.wikimedia.wikitext import category_links, rendered_part
 from surface_consistency_build.writers.slaq_articles import clean_article, is_long_enough
 
-__all__ = ["ArticleSelection", "ArticleSettings", "select_articles"]
-
 
 class ArticleSettings(Settings):
     """Which articles are taken."""

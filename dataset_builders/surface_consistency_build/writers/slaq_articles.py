@@ -17,8 +17,6 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.studies.slaq.rows import views_of
 
-__all__ = ["ARTICLE_COLUMNS", "clean_article", "is_long_enough", "read_articles"]
-
 ARTICLE_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "title": ("title", "topic", "name"),
     "category": ("category",),

@@ -7,8 +7,6 @@ from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, fill_hol
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.slaq.records import SlaqArticle
 
-__all__ = ["PAPER_LAYOUT", "WriterLayout", "writer_prompt"]
-
 WriterLayout = Literal["json", "lines", "one_line"]
 """How the writer shall lay its answer out: one JSON object, a line for each key, or the paper's one
 line of `key : value` pairs."""

@@ -15,14 +15,6 @@ from surface_consistency_build.writers.review_sheet import ReviewSheet, mark_of
 from surface_consistency_build.writers.slaq_rules import Violation
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
 
-__all__ = [
-    "REVIEW_COLUMNS",
-    "ReviewItem",
-    "ReviewedTopic",
-    "read_review_sheet",
-    "write_review_sheet",
-]
-
 _SHEET: Final = ReviewSheet(
     shown=(
         *("topic_id", "topic", "category", "url", "fact", "question", "answer"),

@@ -14,8 +14,6 @@ from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.text import normalize, tokenize
 from surface_consistency_build.writers.slaq_written import WrittenTopic
 
-__all__ = ["Rule", "Violation", "check_topic"]
-
 Rule = Literal[
     "five_pairs",
     "grounded",

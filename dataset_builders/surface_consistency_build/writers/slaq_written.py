@@ -11,8 +11,6 @@ from surface_consistency.errors import RecordError
 from surface_consistency.studies.slaq.records import SlaqArticle, SlaqQuestion, SlaqTopic
 from surface_consistency.studies.slaq.rows import flag_of
 
-__all__ = ["WrittenFact", "WrittenTopic", "parse_written", "topic_from_written"]
-
 _THOUGHT: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 _KEY: Final = re.compile(

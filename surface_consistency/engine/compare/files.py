@@ -15,11 +15,15 @@ from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.engine.sources import rows_in_memory
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
-from surface_consistency.models.result_files import SAMPLE_FIELDS, is_sample, sample_row
+from surface_consistency.models.result_files import (
+    SAMPLE_FIELDS,
+    flat_rows,
+    is_sample,
+    result_rows,
+)
 from surface_consistency.reading import find_column
-from surface_consistency.runs.readers import Place, read_rows
-
-__all__ = ["Source", "read_verdicts"]
+from surface_consistency.runs.readers import Place, Row
+from surface_consistency.schemas.generations import replace_surrogates
 
 Source: TypeAlias = (
     str
@@ -145,7 +149,7 @@ def _without_samples(
     _refuse_filter(chosen, sorted({str(row["filter"]) for row in rows if "filter" in row}))
     metrics = sorted({name for row in rows for name in _metrics(row)})
     flat = [
-        [(place, _flat(row, place)) for place, row in part if chosen in (None, row.get("filter"))]
+        [(place, _flat(row)) for place, row in part if chosen in (None, row.get("filter"))]
         for part in parts
     ]
     seen = ", ".join(dict.fromkeys(name for part in flat for _, row in part for name in row))
@@ -190,7 +194,7 @@ def _label(parts: list[list[_PlacedRow]], names: tuple[str, str]) -> str:
 def _placed_rows(source: Source) -> list[_PlacedRow]:
     """Read all rows of a source."""
     if isinstance(source, str | os.PathLike):
-        rows = read_rows(Path(source))
+        rows: Iterable[Row] = result_rows(Path(source))
     elif isinstance(source, Mapping):
         raise DataError(
             f"the data set has several splits, {', '.join(map(str, source))}: give one of them, as "
@@ -198,8 +202,24 @@ def _placed_rows(source: Source) -> list[_PlacedRow]:
         )
     else:
         records = source.to_dict("records") if isinstance(source, pd.DataFrame) else source
-        rows = rows_in_memory(records, "row")
-    return [(place, dict(row)) for place, row in rows]
+        rows = (
+            (place, flat)
+            for place, row in rows_in_memory(records, "row")
+            for flat in flat_rows(row, place)
+        )
+    return [(place, _whole(place, row)) for place, row in rows]
+
+
+def _whole(place: Place, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Refuse half a surrogate pair, which JSON can spell and no file in UTF-8 can hold."""
+    for name, value in row.items():
+        for text in (name, value):
+            if isinstance(text, str) and not text.isascii() and replace_surrogates(text) != text:
+                raise RecordError(
+                    f"{place}: column {name!r} holds half a surrogate pair, {text[:60]!r}, which "
+                    "cannot be written; replace it in the file"
+                )
+    return dict(row)
 
 
 def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None) -> None:
@@ -219,7 +239,7 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
     return list(listed) if isinstance(listed, list) else [n for n in row if n not in SAMPLE_FIELDS]
 
 
-def _flat(row: Mapping[str, Any], place: Place) -> dict[str, Any]:
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the sample's number and scores beside the fields of its document."""
     own = SAMPLE_FIELDS - {"doc_id"} - row["doc"].keys()
-    return {name: value for name, value in sample_row(row, place).items() if name not in own}
+    return {name: value for name, value in row.items() if name not in own}

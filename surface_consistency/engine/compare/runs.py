@@ -32,8 +32,6 @@ from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome, Prompt, read_jsonl
 
-__all__ = ["TwoRuns", "read_two_runs"]
-
 _SIDE: Final = "_target"
 _CONDITION: Final = "condition"
 

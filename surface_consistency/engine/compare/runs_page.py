@@ -8,20 +8,22 @@ References:
     section 3: the negative flip rate.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.report.numbers import interval_value
-from surface_consistency.report.page import Answer, Check, Finding, Part, Value
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Answer, Check, Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import PairedOutcome
 
-__all__ = ["RunsOutcome", "RunsReport"]
+_WORDING: Final = Wording("surface_consistency.engine.compare")
+"""The template `page.md.jinja`."""
 
 
 class RunsOutcome(PairedOutcome):
@@ -83,30 +85,28 @@ class RunsReport(PairedReport):
         """Say what the second model lost of what the first one knew, and what it gained."""
         first, second = self.design.conditions
         row = tables["overall"].frame.iloc[0].to_dict()
-        n_known = int(row["both"] + row["first_only"])
-        sentence: list[Part] = [
-            f"{second} in place of {first} loses ",
-            interval_value(row, "lost_of_known", tone="lost"),
-            f" of the {n_known:,} questions that {first} answers rightly, and gains ",
-            interval_value(row, "gained_of_unknown", tone="strong"),
-            " of the others.",
-        ]
-        summary: list[Part] = [
-            f"{int(row['first_only']):,} verdicts go from right to wrong and "
-            f"{int(row['second_only']):,} from wrong to right; accuracy goes from ",
-            interval_value(row, "first_accuracy", tone="strong"),
-            " to ",
-            interval_value(row, "second_accuracy", tone="strong"),
-            ", by ",
-            interval_value(row, "accuracy_difference", kind="difference", tone="strong"),
-            ", ",
-            Value(value=float(row["mcnemar_p_value"]), kind="p_value"),
-            ". ",
-        ]
-        summary += self._same_sentence(tables, row)
+        facts = {"row": row, "first": first, "second": second, "clusters": self.clusters}
         return Finding(
-            sentence=sentence, summary=summary, warning=self.warning(), facts=self.key_facts()
+            sentence=_WORDING.sentence("finding", **facts),
+            summary=_WORDING.sentence("summary", same=self._wrong_twice(tables, row), **facts),
+            warning=self.warning(),
+            facts=self.key_facts(),
         )
+
+    def squares_section(self, tables: Mapping[str, Table]) -> Section:
+        """Show the square of both models; see `PairedReport.squares_section`."""
+        first, second = self.design.conditions
+        return replace(
+            super().squares_section(tables),
+            title="The same questions, asked of both models",
+            lead=_WORDING.sentence("squares", first=first, second=second),
+        )
+
+    def method(self) -> list[str]:
+        """Say what a pair is, and the rest as `PairedReport.method`."""
+        first, second = self.design.conditions
+        pairs = _WORDING.sentence("method", first=first, second=second)
+        return [sentence_text(pairs), *super().method()[1:]]
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Leave out the model, which is both; see `PairedTables.score_columns`."""
@@ -118,29 +118,16 @@ class RunsReport(PairedReport):
         shown = super().answer(run, row, cell)
         return replace(shown, question=str(row["question"] or row["fact_id"]))
 
-    def _check_noise(self, tables: Mapping[str, Table]) -> Iterator[Check]:
+    def _check_noise(self, tables: Mapping[str, Table]) -> list[Check]:
         """Tell how often either model flips by itself, beside how often they differ."""
         noise = tables["noise_of_runs"].frame if "noise_of_runs" in tables else None
-        for label in self.design.conditions:
-            rows = None if noise is None else noise[noise["run"] == label]
-            if rows is None or rows.empty:
-                yield Check(
-                    level="warning",
-                    title="No noise floor",
-                    text=[
-                        f"{label}: no prompt has a verdict on each of two answers, so a part of "
-                        "the flips may be the runner’s own noise; --repeat asks some twice."
-                    ],
-                )
-                continue
-            n, n_flips = int(rows["n_repeated"].sum()), int(rows["n_verdict_flips"].sum())
-            flips = Value(value=n_flips / n if n else np.nan, tone="strong")
-            yield Check(
-                level="ok",
-                title="Noise of its own",
-                text=[f"{label}: of {n:,} identical prompts asked twice flip ", flips, "."],
-                anchor="check-tables",
-            )
+        return _WORDING.checks(
+            "noise",
+            noise=[
+                (label, [] if noise is None else noise[noise["run"] == label].to_dict("records"))
+                for label in self.design.conditions
+            ],
+        )
 
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page, or in their file alone."""

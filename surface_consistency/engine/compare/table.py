@@ -4,32 +4,26 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.errors import ColumnNotFoundError
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
-from surface_consistency.metrics.paired.paired_groups import PairedTest, paired_by
+from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.intervals import IntervalMethod, Intervals
+from surface_consistency.report.numbers import aligned
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Flag, Settings
 from surface_consistency.text import one_line
 
 if TYPE_CHECKING:
     from surface_consistency.runs.folder import RunFolder
-
-__all__ = [
-    "Comparison",
-    "TableSettings",
-    "VerdictColumns",
-    "compare_verdicts",
-    "comparison_text",
-    "split_labels",
-]
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
 _TITLES: Final = {
@@ -98,7 +92,7 @@ class TableSettings(Settings):
     """What separates several labels in a cell of --by, such as ";"."""
 
     test: PairedTest = "auto"
-    """Form of McNemar's test; auto is Obuchowski's where clusters hold several pairs."""
+    """Form of the test; auto is the t of the interval of the difference, over clusters."""
 
     interval: IntervalMethod = "auto"
     """How intervals are made; auto also holds near 0 and 1 and takes no draws."""
@@ -167,7 +161,8 @@ class Comparison:
         by = settings.by or self.by
         folder = self.to_folder(split_labels(self.frame, by, settings.separator), out, by)
         report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
-        return report_runs([folder.path], out, settings=report).page
+        report_runs([folder.path], out, settings=report)
+        return Path(out) / "report.html"
 
     def to_folder(
         self, frame: pd.DataFrame, out: str | os.PathLike[str], by: Sequence[str]
@@ -264,15 +259,8 @@ def comparison_text(
     table = [{k: cell for k, cell in row.items() if k not in left_out} for row in table]
     header = list(table[0])
     lines = [header, *([row[name] for name in header] for row in table)]
-    widths = [max(len(line[index]) for line in lines) for index in range(len(header))]
     n_labels = header.index("n")
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if index < n_labels else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return "\n".join(aligned(lines, [place >= n_labels for place in range(len(header))], rule=""))
 
 
 def split_labels(
@@ -290,6 +278,7 @@ def split_labels(
 
     Raises:
         ColumnNotFoundError: If a column is not there; the message lists those seen.
+        DataError: If a cell holds what makes no group; names column and cell.
     """
     result = frame.copy(deep=False)
     for column in columns:
@@ -298,6 +287,12 @@ def split_labels(
                 f"by={column!r} is not among the columns, which are {list(frame.columns)}"
             )
         labels = [_labels(value, separator) for value in frame[column].array]
+        for label in chain.from_iterable(one if isinstance(one, list) else [one] for one in labels):
+            if isinstance(label, Mapping | list | set):
+                raise DataError(
+                    f"column {column!r} holds {str(label)[:60]!r}, a {type(label).__name__}, which "
+                    "makes no group; name a column of texts or numbers, or of lists of them"
+                )
         result[column] = pd.Series(labels, index=frame.index, dtype=object)
     return result
 
@@ -345,7 +340,7 @@ def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:
             title = f"{second} - {first}"
         line[title] = f"{_number(row[name])} [{_number(low)}, {_number(high)}]"
     test = row["mcnemar"]
-    line["McNemar p"] = _number(test["p_value"], ".3g")
+    line["p"] = _number(test["p_value"], ".3g")
     line["Holm"] = _number(test["p_value_holm"], ".3g")
     line["test"] = "-" if test["p_value"] is None else test["method"]
     line["missing"] = str(row["n_missing"])

@@ -22,16 +22,6 @@ from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
-__all__ = [
-    "RunsSettings",
-    "RunsSource",
-    "Verdicts",
-    "VerdictsSettings",
-    "import_verdicts",
-    "label_list",
-    "write_verdicts",
-]
-
 
 class VerdictsSettings(StudySettings):
     """How verdicts are compared."""
@@ -149,7 +139,7 @@ def import_verdicts(
     first: str,
     second: str,
     by: Sequence[str] = (),
-    model: str = "verdicts",
+    model: str = "the model",
 ) -> RunFolder:
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
@@ -241,12 +231,16 @@ def write_verdicts(
 
 
 def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
-    """Refuse columns of groups that are not there, or that every outcome has."""
+    """Refuse columns of groups that are not there, that every outcome has, or that name no file."""
     for name in by:
         if name not in frame:
             raise ColumnNotFoundError(f"no column {name!r} to group by; there are {list(frame)}")
         if name in PairedOutcome.model_fields:
             raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
+        if {"/", "\0"} & set(name):
+            raise DataError(
+                f"column {name!r} cannot name the file of a table; rename it, or leave out --out"
+            )
 
 
 def label_list(value: object) -> list[str]:

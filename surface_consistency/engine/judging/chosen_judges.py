@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
 import pandas as pd
 from pydantic import BaseModel, Field, model_validator
@@ -21,22 +21,11 @@ from surface_consistency.engine.judging.labels import (
 )
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.models.registry import load_runner
+from surface_consistency.models.registry import RunnerName, load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Verdict
 from surface_consistency.schemas.settings import Settings, values_of_items
-
-__all__ = [
-    "HumanJudge",
-    "JudgeScoring",
-    "OverrulingJudge",
-    "SideModel",
-    "check_labelling",
-    "export_labels",
-    "make_chosen_judge",
-    "shown_answers",
-]
 
 _FOLDER: Final = "judges"
 _NEED_A_MODEL: Final = ("openai", "transformers")
@@ -121,7 +110,7 @@ class JudgeScoring(Settings):
     judge_label: str | None = None
     """Name of the judging model in tables; that of --judge-model by default."""
 
-    judge_runner: str = "openai"
+    judge_runner: RunnerName = "openai"
     """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
@@ -146,6 +135,21 @@ class JudgeScoring(Settings):
 
     labelling_seed: int = 0
     """Seed of the draw of --labelling-sheet."""
+
+    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
+        """Complete how answers are judged by how they are asked.
+
+        Args:
+            settings: The study's settings, as the manifest holds them.
+            is_new_run: Whether the run is about to be asked, rather than judged anew.
+
+        Returns:
+            The scoring; this one by default.
+
+        Raises:
+            ValueError: If a new run would be judged otherwise than its settings say.
+        """
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -22,17 +22,6 @@ from surface_consistency.metrics import (
     topic_alignment,
 )
 
-__all__ = [
-    "agreement_by_kind",
-    "agreement_columns",
-    "corrected_scores",
-    "corrected_table",
-    "error_of_counts",
-    "hold_against",
-    "warn_uncorrected",
-    "with_intervals",
-]
-
 _SCORES: Final = {
     "first_accuracy": "short_accuracy",
     "second_accuracy": "long_accuracy",

@@ -43,20 +43,6 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS
 
-__all__ = [
-    "NO_ANSWER",
-    "Fact",
-    "Judge",
-    "LLMJudge",
-    "Overrulable",
-    "RuleJudge",
-    "answer_spans",
-    "facts_of",
-    "generate_cached",
-    "judge_targets",
-    "logged_answers",
-]
-
 NO_ANSWER: Final = "there is no answer to judge"
 """Reason of a target whose prompt has no answer, of judges that read more than a rule does."""
 

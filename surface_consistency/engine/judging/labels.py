@@ -16,15 +16,6 @@ from surface_consistency.errors import (
 )
 from surface_consistency.runs.files import unguard_cell, write_csv
 
-__all__ = [
-    "LABEL_COLUMNS",
-    "check_labelled_answers",
-    "check_labels",
-    "labels_by_target",
-    "read_labels",
-    "write_labelling_sheet",
-]
-
 LABEL_COLUMNS: Final = ("prompt_id", "question_id", "is_correct")
 """What a file of labels must have; `is_recalled` may stand beside, for free answers."""
 

@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-__all__ = ["OWN_WORDS", "PAPER_PROMPTS", "PresetRole", "fill_holes", "paper_prompt", "pin_prompts"]
-
 OWN_WORDS: Final = "own"
 """Name of the prompts in this package's words."""
 

@@ -9,15 +9,6 @@ from typing import Final, Protocol
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, fill_holes, paper_prompt
 from surface_consistency.schemas.prompts import Message, Prompt
 
-__all__ = [
-    "JUDGE_PROMPT_VERSION",
-    "JudgedFact",
-    "judge_free",
-    "judge_long",
-    "judge_short",
-    "retry_prompt",
-]
-
 JUDGE_PROMPT_VERSION: Final = 1
 """Raised whenever the wording changes, since verdicts may then change too."""
 

@@ -17,8 +17,6 @@ from surface_consistency.matching.rule import Rule
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.text import padded_words
 
-__all__ = ["TEXTS", "answer_agreement", "same_answers"]
-
 TEXTS: Final = ("first_prediction", "second_prediction")
 """Columns of the judged part of both answers."""
 
@@ -59,7 +57,11 @@ def same_answers(
         raise ValueError(
             f"`first` and `second` must have one answer a pair, got {len(first)} and {len(second)}"
         )
-    pairs = _answered(first, second)
+    return _same(_answered(first, second), rule)
+
+
+def _same(pairs: Sequence[_Pair | None], rule: str | Rule[Any] | None) -> list[bool | None]:
+    """Tell of each pair of answers whether they are the same; None where there is no pair."""
     distinct = [pair for pair in dict.fromkeys(pairs) if pair is not None]
     known: dict[_Pair | None, bool] = dict(zip(distinct, _compare(distinct, rule), strict=True))
     return [known.get(pair) for pair in pairs]
@@ -137,14 +139,10 @@ def answer_agreement(
     is_answered = is_scored & np.array([pair is not None for pair in pairs], dtype=bool)
     if not is_answered.any():
         return pd.DataFrame()
-    distinct = [pair for pair in dict.fromkeys(pairs) if pair is not None]
     tables: list[pd.DataFrame] = []
     for name, compared_by in (("same_answer", None), ("same_by_rule", rule)):
-        same: dict[_Pair | None, bool] = dict(
-            zip(distinct, _compare(distinct, compared_by), strict=True)
-        )
         outcomes = frame[list(dict.fromkeys([*by, cluster]))].assign(
-            present=1, same=[same.get(pair, False) for pair in pairs]
+            present=1, same=[bool(same) for same in _same(pairs, compared_by)]
         )
         parts = [outcomes[is_answered], outcomes[is_answered & is_wrong]]
         table = _shares(parts, list(by), cluster)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pandas as pd
 
@@ -13,16 +13,15 @@ from surface_consistency.engine.paired.contrasts import scored_pairs
 from surface_consistency.engine.paired.tables import PairedTables, is_hardly_right
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import RecordError
+from surface_consistency.metrics import FEW_CLUSTERS
 from surface_consistency.reading import json_objects
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Provenance
 from surface_consistency.report.table import Table
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.text import has_unspaced_script
 
-__all__ = ["PairedChecks", "check_answers"]
-
-_FEW_CLUSTERS: Final = 20
 _FROM_PYTHON: Final = "# from Python, with these settings"
 _PARTS_OF_WORDS: Final = ("popqa", "boundary", "token_f1", "fuzzy")
 _WHOLE_PHRASES: Final = ("squad_f1",)
@@ -38,6 +37,9 @@ _MANY: Final = 0.02
 class PairedChecks(PairedTables):
     """Asks what limits the numbers of a study's runs, and tells how they were made."""
 
+    wording: ClassVar[Wording] = WORDING
+    """Where the method of the study is told."""
+
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
         """Ask what limits the numbers.
 
@@ -47,13 +49,12 @@ class PairedChecks(PairedTables):
         Returns:
             "warning" first.
         """
-        checks = [*self._check_missing(), *self._check_replies(), *self._check_cut()]
-        checks += self._check_judges()
+        checks = [*self._check_missing(), *self._check_replies(), *self._check_judges()]
         checks += [*self._check_noise(tables), *self._check_sizes(tables)]
         return sorted(checks, key=lambda check: check.level != "warning")
 
     def _check_missing(self) -> Iterator[Check]:
-        """Tell how many pairs have no verdict, and what mars the answers."""
+        """Tell of pairs without a verdict, and what mars the answers of each run."""
         n_all_missing = 0
         for run in self.report.runs:
             n = len(run.outcomes)
@@ -65,18 +66,12 @@ class PairedChecks(PairedTables):
             yield from WORDING.checks("all_judged")
 
     def _check_replies(self) -> Iterator[Check]:
-        """Tell how many replies hold reasoning, and which hold no answer."""
+        """Tell how many replies hold reasoning, which hold no answer, and which were cut off."""
         for run in self.report.runs:
-            if "replies" in run.checks:
-                counts = run.checks["replies"].iloc[0].to_dict()
-                yield from WORDING.checks("replies", label=run.label, counts=counts)
-
-    def _check_cut(self) -> Iterator[Check]:
-        """Tell how many wrong answers are the beginning of a right one."""
-        for run in self.report.runs:
-            if "cut_answers" in run.checks:
-                row = run.checks["cut_answers"].iloc[0].to_dict()
-                yield from WORDING.checks("cut", label=run.label, row=row)
+            for name in ("replies", "cut_answers"):
+                if name in run.checks:
+                    row = run.checks[name].iloc[0].to_dict()
+                    yield from WORDING.checks(name, label=run.label, row=row)
 
     def _check_judges(self) -> list[Check]:
         """Tell when runs were judged by different rules, so that they do not compare."""
@@ -86,32 +81,51 @@ class PairedChecks(PairedTables):
         )
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterable[Check]:
-        """Hold the flip rate against the noise floor."""
-        noise = [(row["model"], self._nearest_noise(tables, row)) for row in self._rows(tables)]
-        return WORDING.checks("noise", noise=noise)
+        """Hold the flip rate of each model and panel against the noise floor."""
+        noise = [(row["label"], self._nearest_noise(tables, row)) for row in self._labelled(tables)]
+        return WORDING.checks("noise", noise=noise, clusters=self.clusters)
 
     def _nearest_noise(
         self, tables: Mapping[str, Table], row: Mapping[Any, Any]
     ) -> Mapping[Any, Any] | None:
         """Find the stratum of the noise that a row of "overall" exceeds least; None for none."""
-        if "above_noise" not in tables:
-            return None
-        rows = self._rows_of(tables["above_noise"].frame, row).to_dict("records")
+        rows = self._rows_of(tables, "above_noise", row)
         return max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
 
-    def _rows_of(self, frame: pd.DataFrame, row: Mapping[Any, Any]) -> pd.DataFrame:
-        """Choose the rows of a table that are of the model and panel of a row of "overall"."""
-        keys = ["model", *filter(None, (self.facet,))]
-        return frame[(frame[keys] == [row[key] for key in keys]).all(axis=1)]
+    def _rows_of(
+        self, tables: Mapping[str, Table], name: str, row: Mapping[Any, Any]
+    ) -> list[dict[Any, Any]]:
+        """Choose the rows of a table that are of the model and panel of a row; none without it."""
+        if name not in tables:
+            return []
+        frame = tables[name].frame
+        keys = [key for key in ("model", self.facet) if key in frame and key in row]
+        return frame[(frame[keys] == [row[key] for key in keys]).all(axis=1)].to_dict("records")
 
     def _check_sizes(self, tables: Mapping[str, Table]) -> list[Check]:
         """Tell where few clusters or a low accuracy limit what can be said."""
         return WORDING.checks(
             "sizes",
-            rows=[row | {"is_hardly_right": is_hardly_right(row)} for row in self._rows(tables)],
-            few=_FEW_CLUSTERS,
+            rows=[
+                row | {"is_hardly_right": is_hardly_right(row)} for row in self._labelled(tables)
+            ],
+            few=FEW_CLUSTERS,
             clusters=self.clusters,
         )
+
+    def _labelled(self, tables: Mapping[str, Table]) -> Iterator[dict[Any, Any]]:
+        """Yield the rows of "overall" that hold a pair, with what model and panel are called."""
+        for row in tables["overall"].frame.to_dict("records"):
+            if row["n"]:
+                yield row | {"label": f"{row['model']}{self._panel(tables, row)}"}
+
+    def _panel(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> str:
+        """Name the panel of a row in brackets; "" where there is a single one."""
+        if self.facet is None or tables["overall"].frame[self.facet].nunique() < 2:
+            return ""
+        name = str(row[self.facet])
+        label = self.design.labels.get(self.facet, {}).get(name, name)
+        return f" ({self.facet}: {label.replace('_', ' ')})"
 
     def provenance(self) -> list[Provenance]:
         """Say how each run was made.
@@ -125,7 +139,8 @@ class PairedChecks(PairedTables):
         """Say how one run was made."""
         manifest = run.manifest
         scoring = {} if run.scoring is None else run.scoring.settings
-        report = self.report.settings.model_dump(mode="json") | {"cluster": self.report.cluster}
+        report = self.report.settings.model_dump(mode="json", exclude={"figures", "page"})
+        report["cluster"] = self.report.cluster
         settings = {**manifest.source, **manifest.settings, **scoring, **report}
         shown: dict[str, object] = {
             "model": manifest.model,
@@ -165,23 +180,24 @@ class PairedChecks(PairedTables):
             Paragraphs.
         """
         first, second = self.design.conditions
-        paragraphs = WORDING.paragraphs(
-            "method", first=first, second=second, clusters=self.clusters
-        )
-        return [sentence_text(one) for one in paragraphs]
+        facts = {"first": first, "second": second, "clusters": self.clusters, "report": self}
+        return [sentence_text(one) for one in self.wording.paragraphs("method", **facts)]
 
     def warning(self) -> str:
-        """Say what forbids quoting the numbers.
+        """Say what forbids quoting the numbers, or that they were planted.
 
         Returns:
             A sentence, or nothing.
         """
-        if any(run.manifest.data.is_sample for run in self.report.runs):
-            return "Asked on the bundled sample: the numbers say nothing about a model."
         named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
         # Runs made before its name was "toy_model" say "organism".
-        if any(names & {"toy_model", "organism"} for names in named):
-            return "A small model trained for this demo: the numbers say nothing about a model."
+        if all(names & {"toy_model", "organism"} for names in named):
+            return (
+                "The truth is known: a small model was taught these facts on purpose, so that the "
+                "numbers test the method; they are not those of a model in use."
+            )
+        if any(run.manifest.data.is_sample for run in self.report.runs):
+            return "Asked on the bundled sample: the numbers say nothing about a model."
         return ""
 
     def key_facts(self) -> list[tuple[str, str]]:
@@ -227,12 +243,12 @@ def check_answers(run: Run) -> list[Check]:
         n_empty=sum(n for text, n in texts.items() if not text.strip()),
         is_first_line=run.judged_by.endswith(" on first_line"),
         takes_phrases=takes_phrases,
-        unspaced=_share(texts, has_unspaced_script)
+        n_unspaced=_count(texts, has_unspaced_script)
         if takes_phrases or rule in _PARTS_OF_WORDS
-        else 0.0,
+        else 0,
         segmented=_by_words(run, rule),
-        affixing=_share(texts, _AFFIXING.search) if rule in _WHOLE_WORDS else 0.0,
-        is_plain=bool(run.manifest.runner.get("chat_template")) and _asks_in_plain_text(run),
+        n_affixing=_count(texts, _AFFIXING.search) if rule in _WHOLE_WORDS else 0,
+        is_plain=bool(texts) and _judges_text(run) and _asks_in_plain_text(run),
     )
 
 
@@ -243,9 +259,15 @@ def _by_words(run: Run, rule: str) -> Mapping[Any, Any] | None:
     return None if rows.empty else rows.iloc[0].to_dict()
 
 
-def _share(texts: Counter[str], is_one: Callable[[str], object]) -> float:
-    """Compute the share of texts that are something."""
-    return sum(n for text, n in texts.items() if is_one(text)) / max(1, texts.total())
+def _count(texts: Counter[str], is_one: Callable[[str], object]) -> int:
+    """Count the texts that are something."""
+    return sum(n for text, n in texts.items() if is_one(text))
+
+
+def _judges_text(run: Run) -> bool:
+    """Tell whether a model with a chat template wrote what was judged, rather than chose it."""
+    reads = run.manifest.settings.get("read", "generate")
+    return bool(run.manifest.runner.get("chat_template")) and reads == "generate"
 
 
 def _asks_in_plain_text(run: Run) -> bool:

@@ -1,5 +1,6 @@
 """Tables of differences: flips less noise, groups against groups, models against models."""
 
+import functools
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,13 +14,12 @@ from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
 from surface_consistency.report.columns import COLUMNS
+from surface_consistency.report.numbers import least_found, shown_sign
 from surface_consistency.report.table import Column, Table
 from surface_consistency.report.tabulation import spread
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record
-
-__all__ = ["COUNTS", "VERDICTS", "ContrastTables", "scored_pairs"]
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""
@@ -31,10 +31,6 @@ _MOST_GROUPS: Final = 6
 """Groups of which every two are compared."""
 _MOST_MODELS: Final = 4
 """Models of which every two are compared."""
-
-# Half an interval of 95 % is 1.96 standard errors; a difference of 1.96 + 0.84 of them is found in
-# 80 % of data sets.
-_FOUND_BY_HALF: Final = (1.959964 + 0.841621) / 1.959964
 
 
 class _Correct(Record):
@@ -56,12 +52,25 @@ def scored_pairs(outcomes: pd.DataFrame) -> pd.DataFrame:
     return outcomes.dropna(subset=list(VERDICTS))
 
 
-def _contrast_note(frame: pd.DataFrame) -> str:
-    """Say how a table of contrasts was made, and what its rows could have shown."""
-    halves = (frame["difference_high"] - frame["difference_low"]).dropna() / 2.0
-    ends = [f"{100 * _FOUND_BY_HALF * end:.1f}" for end in (halves.min(), halves.max())]
-    span = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}, by row"
-    return note("contrast_note", span="" if halves.empty else span)
+def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> str:
+    """Say what the rows of a table could have shown.
+
+    Args:
+        frame: The table, with the bounds of a difference.
+        name: The difference.
+
+    Returns:
+        Sentences to stand below it; nothing for a table without rows.
+    """
+    bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
+    least = [least_found(low, high) for low, high in zip(*bounds, strict=True)]
+    known = [f"{100 * one:.1f}" for one in sorted(least) if one < 1.0]
+    n_without = sum(
+        not (one < 1.0 or shown_sign(row, name))
+        for one, row in zip(least, frame.to_dict("records"), strict=True)
+    )
+    span = " to ".join(dict.fromkeys((known[0], known[-1]))) if known else ""
+    return note("detectable_note", span=span, n_without=n_without, n=len(frame))
 
 
 class ContrastTables:
@@ -80,6 +89,21 @@ class ContrastTables:
         self.facet = self.design.shown(self.design.facet) if self.design.facet else None
         self.frame = report.frame
         self._noise: dict[str, dict[str, pd.DataFrame]] = {}
+
+    @functools.cached_property
+    def _scored(self) -> pd.DataFrame:
+        """The pairs with both verdicts; `place` is that of their model."""
+        frame = scored_pairs(self.frame)
+        return frame.assign(place=frame["model"].map(self.index).to_numpy(dtype=np.int64))
+
+    @functools.cached_property
+    def _numbered(self) -> pd.DataFrame:
+        """Clusters and ids of these pairs as numbers, which are faster to group than text."""
+        names = dict.fromkeys([self.report.cluster, "pair_id"])
+        scored = self._scored
+        return pd.DataFrame(
+            {name: pd.factorize(scored[name])[0] for name in names}, index=scored.index
+        )
 
     def label_columns(self, keys: Iterable[str]) -> list[Column]:
         """Describe columns of labels.
@@ -149,17 +173,21 @@ class ContrastTables:
     ) -> Table | None:
         """Compare every two groups of a column within those of others."""
         is_models = between == "model"
-        wanted = [*within, between, self.report.cluster, *VERDICTS, "pair_id"]
-        scored = scored_pairs(self.frame[list(dict.fromkeys(wanted))])
-        reference = self.labels[0] if is_models and len(self.labels) > _MOST_MODELS else None
-        if scored.empty or (reference is not None and reference not in set(scored["model"])):
-            return None
-        table = contrasts_by(
+        scored = self._scored
+        if is_models:
             # Labels are sorted by `contrasts_by`; models are compared in the order given.
-            scored.assign(model=scored["model"].map(self.index)) if is_models else scored,
+            scored = scored.assign(model=scored["place"])
+        reference = 0 if is_models and len(self.labels) > _MOST_MODELS else None
+        if scored.empty or (reference is not None and not (scored["place"] == reference).any()):
+            return None
+        numbered = self._numbered[
+            [name for name in self._numbered if name not in (*within, between)]
+        ]
+        table = contrasts_by(
+            scored.assign(**{str(name): column for name, column in numbered.items()}),
             between=between,
             within=within,
-            reference=None if reference is None else self.index[reference],
+            reference=reference,
             rate=rates,
             cluster=self.report.cluster,
             pair_id="pair_id" if is_models else None,
@@ -183,7 +211,7 @@ class ContrastTables:
                 Column(key="b", title="Against", labels=titles),
                 *self._contrast_columns(),
             ],
-            note=_contrast_note(table),
+            note=note("contrast_note", detectable=detectable_note(table, "difference")),
         )
 
     def _contrast_columns(self) -> Iterator[Column]:
@@ -234,7 +262,7 @@ class ContrastTables:
                 Column(key="noise", title="Asked twice"),
                 *self._contrast_columns(),
             ],
-            note=_contrast_note(frame),
+            note=note("contrast_note", detectable=detectable_note(frame, "difference")),
         )
 
     def _noise_contrasts(self, columns: Sequence[str] = ()) -> Iterator[dict[str, object]]:

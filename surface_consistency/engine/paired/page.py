@@ -1,5 +1,6 @@
 """Page of any paired study: the finding, the squares, flips by group, and answers to read."""
 
+import functools
 import hashlib
 import json
 import math
@@ -33,8 +34,6 @@ from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
 
-__all__ = ["PairedReport", "cell_of", "fact_trace"]
-
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
 _FOLDED: Final = ("contrasts", "check-tables")
@@ -42,23 +41,15 @@ _MOST_NOTES: Final = 4
 """Contrasts of models that are told below the squares."""
 
 
-def cell_of(first: object, second: object) -> str:
-    """Name the cell of a pair.
+def cells_of(outcomes: pd.DataFrame) -> list[str]:
+    """Name the cell of each pair.
 
     Args:
-        first: Verdict under the first condition; missing when there is none.
-        second: Verdict under the second condition.
+        outcomes: Both verdicts of each pair, missing where there is none.
 
     Returns:
         "both", "first_only", "second_only", "neither", or "missing".
     """
-    if pd.isna(first) or pd.isna(second):  # type: ignore[call-overload]
-        return "missing"
-    return _CELLS[2 * (not first) + (not second)]
-
-
-def _cells(outcomes: pd.DataFrame) -> list[str]:
-    """Name the cell of each pair, as `cell_of` does."""
     first, second = (outcomes[name].astype("boolean") for name in VERDICTS)
     codes = (2 * (~first).astype("Int8") + (~second).astype("Int8")).fillna(4)
     return [_CELLS[code] for code in codes.tolist()]
@@ -168,7 +159,10 @@ class PairedReport(PairedChecks):
         first, second = self.design.conditions
         rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
         hardly = [row for row in self._rows(tables) if is_hardly_right(row)]
-        names = {"first": first, "second": second}
+        names = {"first": first, "second": second, "clusters": self.clusters}
+        names["of_facet"] = self._of_panel(tables)
+        pair = self._pair_sentence(tables, rows, names)
+        rates = WORDING.sentence("rates", rows=rows, tone="strong" if pair else "lost", **names)
         beside = [
             (row, self._same_sentence(tables, row), self._noise_sentence(tables, row))
             for row in rows
@@ -176,24 +170,46 @@ class PairedReport(PairedChecks):
         return Finding(
             sentence=WORDING.sentence(
                 "finding",
-                rows=rows,
+                pair=pair,
+                rates=rates,
                 hardly=[self._hardly_sentence(row) for row in hardly],
-                of_facet=self._of_panel(tables),
-                **names,
             ),
-            summary=WORDING.sentence("summary", beside=beside, **names),
+            summary=WORDING.sentence(
+                "summary", rates=rates if pair else "", beside=beside, **names
+            ),
             warning=self.warning(),
             facts=self.key_facts(),
         )
 
+    def _pair_sentence(
+        self,
+        tables: Mapping[str, Table],
+        rows: Sequence[Mapping[Any, Any]],
+        names: Mapping[str, str],
+    ) -> list[Part]:
+        """Compare two models, where the page is of two; nothing where that cannot be inferred."""
+        if len(self.labels) != 2 or len(rows) != 2:
+            return []
+        panel = rows[0].get(self.facet)
+        compared = self._compared_flips(tables)
+        of_panel = [one for one in compared if one.get(self.facet) == panel]
+        by_holm = " by Holm’s method" if len(tables["contrasts"].frame) > 1 else ""
+        if not of_panel:
+            return []
+        return WORDING.sentence("two_models", row=of_panel[0], by_holm=by_holm, **names)
+
+    def _compared_flips(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
+        """List how far the flips of models differ."""
+        if "contrasts" not in tables:
+            return []
+        frame = tables["contrasts"].frame
+        rows = frame[frame["rate"] == "flip_rate"].dropna(subset=["difference_low"])
+        return rows.to_dict("records")
+
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
         """Name the panel that the finding is of, where there are several."""
         frame = tables["overall"].frame
-        if self.facet is None or frame.empty or frame[self.facet].nunique() < 2:
-            return ""
-        name = str(frame[self.facet].iloc[0])
-        label = self.design.labels.get(self.facet, {}).get(name, name)
-        return f" ({self.facet}: {label.replace('_', ' ')})"
+        return "" if frame.empty else self._panel(tables, frame.iloc[0].to_dict())
 
     def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
         """Lead with the accuracy of a model that is hardly ever right."""
@@ -202,11 +218,14 @@ class PairedReport(PairedChecks):
 
     def _same_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
         """Say how many of the pairs that are wrong twice have the same answer."""
-        if "same_answer" not in tables:
-            return []
-        rows = self._rows_of(tables["same_answer"].frame, row)
-        rows = rows[rows["among"] == "both wrong"]
-        return WORDING.sentence("same_answer", rows=rows.to_dict("records"))
+        return WORDING.sentence("same_answer", rows=self._wrong_twice(tables, row))
+
+    def _wrong_twice(
+        self, tables: Mapping[str, Table], row: Mapping[Any, Any]
+    ) -> list[dict[Any, Any]]:
+        """Take the row of "same_answer" of the pairs that are wrong twice; none without answers."""
+        rows = self._rows_of(tables, "same_answer", row)
+        return [one for one in rows if one["among"] == "both wrong"]
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:
         """Show the contingency table of each model.
@@ -218,13 +237,14 @@ class PairedReport(PairedChecks):
             The section.
         """
         first, second = self.design.conditions
-        rows = tables["contrasts"].frame if "contrasts" in tables else pd.DataFrame({"rate": []})
-        rows = rows[rows["rate"] == "flip_rate"].head(_MOST_NOTES)
+        rows = self._compared_flips(tables)[:_MOST_NOTES]
         squares = MosaicPlots(
             squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
             conditions=self.design.conditions,
             cells=self.design.cells,
-            note=WORDING.sentence("contrasts", rows=rows.to_dict("records")),
+            note=WORDING.sentence(
+                "contrasts", rows=rows, panel=functools.partial(self._panel, tables)
+            ),
         )
         return Section(
             anchor="squares",
@@ -251,7 +271,7 @@ class PairedReport(PairedChecks):
             title=title,
             model=self.index[str(row["model"])],
             **{name: int(row[name]) for name in COUNTS},
-            facts=self.square_facts(row),
+            facts=inferred(self.square_facts(row)),
             filters=filters,
         )
 
@@ -267,18 +287,13 @@ class PairedReport(PairedChecks):
         first, second = self.design.conditions
         p_value = Value(value=float(row.get("mcnemar_p_value", math.nan)), kind="p_value")
         difference = interval_value(row, "accuracy_difference", kind="difference")
-        facts = [
+        return [
             ("same verdict", interval_value(row, "consistency"), ""),
             (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
             (f"{second} minus {first}", difference, ""),
             ("kappa", interval_value(row, "kappa", kind="number"), ""),
             ("flips lean to one side", p_value, TEST_NAMES.get(str(row.get("mcnemar_method")), "")),
         ]
-        # How many flips go from right to wrong for one that goes the other way.
-        odds = Value(value=float(row.get("odds_ratio", math.nan)), kind="number")
-        if math.isfinite(odds.value):
-            facts.append(("flips to wrong for one to right", odds, "b / c"))
-        return facts
 
     def highlight_blocks(self) -> list[Table]:
         """Show the tables that the runs put before all else.
@@ -350,7 +365,7 @@ class PairedReport(PairedChecks):
         totals = {}
         for run in self.report.runs:
             totals[self.index[run.label]] = len(run.outcomes)
-            cells = _cells(run.outcomes)
+            cells = cells_of(run.outcomes)
             places = self._sampled(run, cells)
             rows = run.outcomes.iloc[places].to_dict("records")
             chosen += [
@@ -430,15 +445,12 @@ class PairedReport(PairedChecks):
 
     def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
         """Say how often identical prompts flip."""
-        table = tables.get("noise_floor")
-        if table is None:
-            return []
-        rows = table.frame[table.frame["model"] == row["model"]]
-        stratum = self.design.stratum if self.design.stratum in rows else None
-        if stratum is not None and stratum == self.design.facet:
-            rows, stratum = rows[rows[stratum] == row[self.facet]], None
-        rows = rows.dropna(subset=["flip_rate"])
-        sentence = WORDING.sentence("noise_floor", rows=rows.to_dict("records"), stratum=stratum)
+        rows = self._rows_of(tables, "noise_floor", row)
+        is_told = (
+            self.design.stratum != self.design.facet and rows and self.design.stratum in rows[0]
+        )
+        stratum = self.design.stratum if is_told else None
+        sentence = WORDING.sentence("noise_floor", rows=rows, stratum=stratum)
         return [*sentence, " "] if sentence else []
 
     def _own_tables(self) -> set[str]:
@@ -448,6 +460,22 @@ class PairedReport(PairedChecks):
     def _named(self) -> str:
         """Name the runs in a title."""
         return ", ".join(self.labels) if len(self.labels) <= 3 else f"{len(self.labels)} runs"
+
+
+def inferred(facts: Iterable[tuple[str, Value, str]]) -> list[tuple[str, Value, str]]:
+    """Leave out the numbers for which no interval or test stands, so that none is quoted.
+
+    Args:
+        facts: Name, number and a remark, as below a picture.
+
+    Returns:
+        Those with an interval, and the p-values that are not NaN.
+    """
+    return [
+        fact
+        for fact in facts
+        if (not math.isnan(fact[1].value) if fact[1].kind == "p_value" else fact[1].low is not None)
+    ]
 
 
 def _is_contrast(name: str) -> bool:

@@ -15,39 +15,29 @@ from surface_consistency.engine.paired.contrasts import (
     COUNTS,
     VERDICTS,
     ContrastTables,
+    detectable_note,
     scored_pairs,
 )
 from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.matching.rules import rule_in_file
 from surface_consistency.metrics import (
     PAIRED_RATES,
     adjust_p_values,
     kappa_of_counts,
-    minimum_detectable_difference,
     paired_by,
     pooled_rates,
 )
 from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.numbers import interval_value, least_found
 from surface_consistency.report.page import Dot
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
 
-__all__ = [
-    "COUNTS",
-    "TEST_NAMES",
-    "PairedTables",
-    "detectable_note",
-    "is_hardly_right",
-    "model_dots",
-    "paired_columns",
-    "table_of_runs",
-    "with_detectable",
-]
-
 TEST_NAMES: Final[Mapping[str, str]] = {
+    "t": "t of clusters",
     "obuchowski": "Obuchowski",
     "durkalski": "Durkalski",
     "exact": "McNemar, exact",
@@ -61,8 +51,6 @@ _REACHING: Final = ("flip_rate", "accuracy_difference")
 """Rates whose intervals are told for each kind of cluster."""
 _LEAST_POOLED: Final = 10
 """Groups from which on their rates are pooled."""
-_FEWEST_CLUSTERS: Final = 10
-"""Below so many the design effect of a table is not known, and with it what a test could find."""
 _LOW_ACCURACY: Final = 0.05
 
 
@@ -197,49 +185,19 @@ def _paired_table(
     return with_detectable(table)
 
 
-def with_detectable(table: pd.DataFrame) -> pd.DataFrame:
-    """Add what differences in accuracy so many pairs could have shown.
+def with_detectable(table: pd.DataFrame, name: str = "accuracy_difference") -> pd.DataFrame:
+    """Add what differences so many pairs could have shown.
 
     Args:
-        table: A table of `paired_by`: n, n_clusters, flip_rate and design_effect.
+        table: A table with the bounds of a difference.
+        name: The difference.
 
     Returns:
-        The table with `detectable_difference`: the smallest difference that the test finds with a
-        probability of 80 %, as of `minimum_detectable_difference`, with the group's flip rate and
-        its design effect where that is above 1; NaN where none could be found, and below ten
-        clusters, which do not tell the design effect.
+        The table with `detectable_difference`, of `least_found`: the true difference that the test
+        finds with a probability of 80 %; NaN where there is no interval.
     """
-    differences = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        for row in table.to_dict("records"):
-            effect = max(1.0, row["design_effect"]) if row["design_effect"] > 0 else 1.0
-            differences.append(
-                minimum_detectable_difference(
-                    int(row["n"]), discordant_rate=float(row["flip_rate"]), design_effect=effect
-                )
-                if row["flip_rate"] > 0 and row.get("n_clusters", math.inf) >= _FEWEST_CLUSTERS
-                else math.nan
-            )
-    return table.assign(detectable_difference=np.asarray(differences, dtype=np.float64))
-
-
-def detectable_note(frame: pd.DataFrame) -> str:
-    """Say what the pairs of a table could have shown.
-
-    Args:
-        frame: A table of `with_detectable`: n and detectable_difference.
-
-    Returns:
-        Sentences to stand below it; nothing for a table without pairs.
-    """
-    known = frame.loc[frame["n"] > 0, "detectable_difference"].dropna()
-    n_without = int((frame["n"] > 0).sum()) - len(known)
-    span = ""
-    if len(known):
-        low, high = (f"{100 * end:.1f}" for end in (known.min(), known.max()))
-        span = low if low == high else f"{low} to {high}, by row"
-    return note("detectable_note", span=span, n_without=n_without, n=n_without + len(known))
+    bounds = (table[f"{name}_{end}"] for end in ("low", "high"))
+    return table.assign(detectable_difference=least_found(*bounds))
 
 
 class PairedTables(ContrastTables):
@@ -364,7 +322,9 @@ class PairedTables(ContrastTables):
                     "n_clusters flip_rate accuracy_difference",
                 ],
                 titles={"n_clusters": "Number"},
-                note=note("generalisation_note"),
+                note=note(
+                    "generalisation_note", kinds=[self.design.clusters[name] for name in held]
+                ),
                 cluster_column="n_clusters",
             )
         }
@@ -377,6 +337,7 @@ class PairedTables(ContrastTables):
             hold the answers.
         """
         keys = self.design.keys()
+        rules = [self.answer_rule(run) for run in self.report.runs]
         parts = [
             answer_agreement(
                 run.outcomes.assign(
@@ -385,16 +346,15 @@ class PairedTables(ContrastTables):
                 ),
                 by=keys,
                 cluster=self.report.cluster,
-                rule=self.answer_rule(run),
+                rule=rule,
             )
-            for run in self.report.runs
+            for run, rule in zip(self.report.runs, rules, strict=True)
             if {"first_prediction", "second_prediction"} <= {*run.outcomes}
             for first, second in [self.answer_texts(run)]
         ]
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
         if frame.empty:
             return {}
-        rules = dict.fromkeys(self.answer_rule(run) for run in self.report.runs)
         among = {"all": "all", "both wrong": "wrong both times"}
         return {
             "same_answer": describe(
@@ -407,7 +367,7 @@ class PairedTables(ContrastTables):
                     interval_column("same_answer", "Same words", "rate", "%"),
                     interval_column("same_by_rule", "Same by the rule", "rate", "%"),
                 ],
-                note=note("same_answer_note", rules=list(rules)),
+                note=note("same_answer_note", rules=list(dict.fromkeys(rules))),
                 cluster_column="n_clusters",
             )
         }
@@ -436,10 +396,10 @@ class PairedTables(ContrastTables):
             run: The run.
 
         Returns:
-            The rule that judged it; token_f1 where that was no rule, or is not recorded.
+            The rule that judged it; token_f1 where that was none, or none registered.
         """
         settings = {} if run.scoring is None else run.scoring.settings
-        return str(settings.get("rule") or "token_f1")
+        return rule_in_file(str(settings.get("rule") or "token_f1"), run.folder.scoring)
 
     def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
         """Describe the columns of "overall" and of the groupings.

@@ -5,8 +5,6 @@ from typing import Final
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.wording import Wording
 
-__all__ = ["WORDING", "note"]
-
 WORDING: Final = Wording("surface_consistency.engine.paired")
 """The template `page.md.jinja`."""
 

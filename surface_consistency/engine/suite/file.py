@@ -8,7 +8,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, get_origin
@@ -19,19 +19,18 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.study import Study, StudySettings, find_study
-from surface_consistency.errors import DataError, PluginError, RunnerError
+from surface_consistency.errors import DataError, PluginError
 from surface_consistency.models.loading import DTYPES
 from surface_consistency.models.registry import check_runner
 from surface_consistency.plugins import STUDIES
 from surface_consistency.reading import decode_text, existing_file, parse_toml, read_document
+from surface_consistency.runs.files import as_file_name
 from surface_consistency.schemas.settings import (
     RecordOption,
     Settings,
     record_from_options,
     record_options,
 )
-
-__all__ = ["Cell", "StudyEntry", "Suite", "read_suite"]
 
 _TOP: Final = ("title", "models", "studies")
 _OWN: Final = ("study", "name", "variants")
@@ -91,7 +90,7 @@ class Cell:
     def folder(self) -> str:
         """Folder of the run below that of the suite."""
         parts = [self.label, self.variant] if self.variant else [self.label]
-        return f"{self.entry.name}/" + "--".join(re.sub(r"[^\w.@-]", "-", part) for part in parts)
+        return f"{self.entry.name}/{'--'.join(map(as_file_name, parts))}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,17 +141,19 @@ def read_suite(path: str | os.PathLike[str]) -> Suite:
     file = existing_file(Path(path), "a suite", "*.toml")
     content = parse_toml(decode_text(read_document(file), str(file)), str(file))
     _refuse_unknown(str(file), content, _TOP)
+    models, studies = (_tables(file, content, name) for name in ("models", "studies"))
+    entries = [
+        _study(f"{file}: study {place}", table) for place, table in enumerate(studies, start=1)
+    ]
+    own = {name for entry in entries for name in find_study(entry.study).runners}
     suite = Suite(
         path=file,
         title=str(content.get("title", file.stem)),
         models=[
-            _model(f"{file}: model {place}", table)
-            for place, table in enumerate(_tables(file, content, "models"), start=1)
+            _model(f"{file}: model {place}", table, own)
+            for place, table in enumerate(models, start=1)
         ],
-        studies=[
-            _study(f"{file}: study {place}", table)
-            for place, table in enumerate(_tables(file, content, "studies"), start=1)
-        ],
+        studies=entries,
     )
     seen: dict[str, Cell] = {}
     for cell in suite.cells:
@@ -177,18 +178,18 @@ def _tables(file: Path, content: Mapping[str, Any], name: str) -> list[Mapping[s
     return tables
 
 
-def _model(where: str, table: Mapping[str, Any]) -> ModelSettings:
-    """Read a model."""
+def _model(where: str, table: Mapping[str, Any], own: Container[str]) -> ModelSettings:
+    """Read a model, whose runner may be a study's own."""
     made: ModelSettings = _records(where, table, {"model": ModelSettings})["model"]
     if made.model is None and made.label is None:
         raise DataError(f"{where}: needs `model`, or a `label` where the runner needs none")
     if made.model == "toy_model":
         raise DataError(f"{where}: a suite asks models that are there, and trains no toy model")
-    if made.runner is not None:
+    if made.runner is not None and made.runner not in own:
         try:
             check_runner(made.runner)
-        except RunnerError as error:
-            raise DataError(f"{where}: {error}") from error
+        except ValueError as error:
+            raise DataError(f"{where}: runner: {error}") from error
     if made.runner in (None, "transformers") and made.dtype not in (None, *DTYPES):
         raise DataError(f"{where}: dtype is one of {', '.join(DTYPES)}, got {made.dtype!r}")
     return made
@@ -221,7 +222,7 @@ def _study(where: str, table: Mapping[str, Any]) -> StudyEntry:
         both = {key: shared[key] for key in shared if key in _keys(settings)} | own
         variants[name] = _records(here, both, settings)["settings"]
     return StudyEntry(
-        name=re.sub(r"[^\w.-]", "-", str(table.get("name", study.name))),
+        name=as_file_name(str(table.get("name", study.name))),
         study=table["study"],
         source=made["source"],
         variants=variants,

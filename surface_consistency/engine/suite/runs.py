@@ -25,22 +25,10 @@ from surface_consistency.engine.suite.sweep import ask_sweep
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import Finding, Link, Page, Prose, Section
+from surface_consistency.report.page import Finding, Link, Page, Part, Prose, Section
 from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import output_folder, write_json, write_text
 from surface_consistency.runs.folder import RunFolder
-
-__all__ = [
-    "CellState",
-    "Loader",
-    "attempt_cell",
-    "is_waiting",
-    "merge_cell",
-    "report_suite",
-    "run_suite",
-    "suite_states",
-    "takes_device",
-]
 
 _FAILED: Final = "failed.txt"
 _SHARDS: Final = "shards"
@@ -239,16 +227,16 @@ class Loader:
             cell: The run.
 
         Returns:
-            As `Study.load_runner`.
+            As `ModelSettings.load`.
         """
         changed: dict[str, object] = {}
         if cell.revision is not None:
             changed["revision"] = cell.revision
         if self._device is not None and takes_device(cell.model, study):
             changed["device"] = self._device
-        # A study that loads its own way may make something else of the same options.
-        how = study.name if type(study).load_runner is not Study.load_runner else study.runner
-        key = (how, cell.model, cell.revision)
+        # A study may make something of its own of a runner's name.
+        name = cell.model.runner_of(study)
+        key = (study.runners.get(name, name), cell.model, cell.revision)
         if self._runner is None or key != self._key:
             self.let_go()
             self._runner = cell.model.load(study, **changed)
@@ -272,8 +260,7 @@ def takes_device(model: ModelSettings, study: Study) -> bool:
         Whether it does: not if its layers are spread, and not with a runner that asks a server or
         reads what is stored.
     """
-    runner = model.runner or study.runner
-    return model.device_map is None and runner not in _WITHOUT_DEVICE
+    return model.device_map is None and model.runner_of(study) not in _WITHOUT_DEVICE
 
 
 def attempt_cell(
@@ -404,7 +391,8 @@ def _study_section(entry: StudyEntry, folders: Sequence[Path], home: Path) -> Se
             blocks=[Prose(parts=[f"Its page cannot be made: {error}"])],
         )
     link = Link(text="the whole page", href=f"{entry.name}/report.html")
-    lead = Prose(parts=[f"{len(folders)} runs; ", link, "."])
+    linked: list[Part] = ["; ", link] if reported.page else []
+    lead = Prose(parts=[f"{len(folders)} runs", *linked, "."])
     overall = reported.tables["overall"]
     return Section(anchor=f"study-{entry.name}", title=entry.name, blocks=[lead, overall])
 

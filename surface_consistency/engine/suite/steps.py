@@ -5,7 +5,7 @@ Its runs are asked whole or in shards; the merge refuses what is not of one plan
 
 import hashlib
 import os
-import tempfile
+import platform
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,9 +21,8 @@ from surface_consistency.engine.suite.runs import (
     suite_states,
 )
 from surface_consistency.errors import DataError
+from surface_consistency.runs.files import as_file_name
 from surface_consistency.runs.locks import FileLock
-
-__all__ = ["SuiteMergeStep", "SuiteStep"]
 
 
 class _Step:
@@ -138,9 +137,13 @@ class SuiteStep(_Step):
             return
         suite = hashlib.sha256(self.out.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         first = rank % len(self.devices)
+        # In a folder of the user, where nobody else can lay out or hold the files; names of devices
+        # are those of one machine.
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        locks = cache / "surface-consistency" / "devices"
+        locks.mkdir(parents=True, exist_ok=True)
         for place in (*range(first, len(self.devices)), *range(first)):
-            # Names of devices are those of one machine, as its temporary folder is.
-            path = Path(tempfile.gettempdir(), f"surface-consistency-{suite}-{place}.lock")
+            path = locks / f"{as_file_name(platform.node())}-{suite}-{place}.lock"
             with suppress(_DeviceHeldError), FileLock(path, held=_DeviceHeldError):
                 yield self.devices[place]
                 return

@@ -7,7 +7,6 @@ that are the same are asked once.
 
 import gc
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +27,9 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.models.revisions import Revision
-from surface_consistency.runs.files import output_folder, write_json
+from surface_consistency.runs.files import as_file_name, output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
-
-__all__ = ["SweepResult", "ask_sweep", "run_sweep"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -100,7 +97,8 @@ def run_sweep(
             for one in revisions
         ]
         write_json(
-            home / SWEEP_FILE, {"runs": [_folder(one) for one in distinct], "revisions": rows}
+            home / SWEEP_FILE,
+            {"runs": [as_file_name(one.name) for one in distinct], "revisions": rows},
         )
     folders: list[RunFolder] = []
     for revision in distinct or (None,):
@@ -109,7 +107,7 @@ def run_sweep(
             study,
             data,
             answering,
-            home if revision is None else home / _folder(revision),
+            home if revision is None else home / as_file_name(revision.name),
             model=model if revision is None else f"{model}@{revision.name}",
             settings=settings,
             source=source,
@@ -202,8 +200,3 @@ def _refuse_single_run(home: Path) -> None:
             "another --out, or settings of one run to go on with it"
         )
     output_folder(home)
-
-
-def _folder(revision: Revision) -> str:
-    """Name the folder of a revision; branches may have slashes."""
-    return re.sub(r"[^\w.-]", "-", revision.name)

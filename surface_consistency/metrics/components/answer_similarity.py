@@ -8,16 +8,8 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment, linprog
 
 from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
+from surface_consistency.metrics.components.components import finite_array
 from surface_consistency.metrics.correlation._correlations import average_ranks, unit_deviations
-
-__all__ = [
-    "AssignmentResult",
-    "TokenMetric",
-    "TransportResult",
-    "assignment_similarity",
-    "token_similarity",
-    "transport_similarity",
-]
 
 TokenMetric: TypeAlias = Literal["pearson", "spearman", "containment", "iou"]
 """How two tokens are compared: by importances, or by minimal sets of components."""
@@ -63,8 +55,13 @@ def token_similarity(
         [[0.5]]
     """
     check_choice(metric, ("pearson", "spearman", "containment", "iou"), "metric")
-    kinds = "b" if metric in ("containment", "iou") else "iuf"
-    ours, theirs = _rows(short, "short", kinds), _rows(long, "long", kinds)
+    kinds, what = "iuf", "importances"
+    if metric in ("containment", "iou"):
+        kinds, what = "b", "True or False for each component"
+    ours, theirs = (
+        finite_array(values, name, "(n_tokens, n_components)", what=what, kinds=kinds)
+        for name, values in (("short", short), ("long", long))
+    )
     if ours.shape[1] != theirs.shape[1]:
         raise ValueError(
             "short and long must be about the same components; got "
@@ -84,22 +81,6 @@ def token_similarity(
             "constant importances or no components"
         )
     return np.asarray(similarity)
-
-
-def _rows(values: npt.ArrayLike, name: str, kinds: str) -> Floats:
-    """Return a matrix of tokens by components."""
-    array = np.asarray(values)
-    if array.dtype.kind not in kinds:
-        wanted = "True or False for each component" if kinds == "b" else "importances"
-        raise TypeError(f"{name} must hold {wanted}; got dtype {array.dtype}")
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"{name} must have shape (n_tokens, n_components) and hold something; got {array.shape}"
-        )
-    if not np.isfinite(array).all():
-        token, component = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}[{token}, {component}] is not finite: leave such tokens out")
-    return array.astype(np.float64)
 
 
 def _units(rows: Floats, metric: TokenMetric) -> Floats:
@@ -122,19 +103,8 @@ def _overlaps(ours: Floats, theirs: Floats, metric: TokenMetric) -> Floats:
 
 
 def _token_matrix(matrix: npt.ArrayLike) -> Floats:
-    array = np.asarray(matrix, dtype=np.float64)
-    if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            "matrix must have shape (n_short_tokens, n_long_tokens) with a token on each side; "
-            f"got {array.shape}"
-        )
-    if not np.isfinite(array).all():
-        row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(
-            f"matrix[{row}, {column}] is {array[row, column]}: leave out tokens whose similarity "
-            "is undefined"
-        )
-    return array
+    shape = "(n_short_tokens, n_long_tokens)"
+    return finite_array(matrix, "matrix", shape, what="similarities")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

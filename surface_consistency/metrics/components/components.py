@@ -10,16 +10,6 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
 
-__all__ = [
-    "ImportanceForm",
-    "MinimalComponentsResult",
-    "component_importance",
-    "component_masks",
-    "containment",
-    "intersection_over_union",
-    "minimal_components",
-]
-
 ImportanceForm: TypeAlias = Literal["signed", "magnitude"]
 """With the sign of the change (eq. 6), or without it (section 2 of the paper)."""
 
@@ -67,7 +57,8 @@ def component_importance(
     """
     check_choice(form, ("signed", "magnitude"), "form")
     check_choice(negative, ("raise", "absolute"), "negative")
-    whole, without = _logits(base, "base", 1), _logits(ablated, "ablated", 2)
+    whole = finite_array(base, "base", "(n_tokens,)", what="logits")
+    without = finite_array(ablated, "ablated", "(n_tokens, n_components)", what="logits")
     if len(whole) != len(without):
         raise ValueError(
             "base and ablated must be about the same tokens, shapes (n_tokens,) and "
@@ -90,18 +81,21 @@ def component_importance(
     return np.asarray((np.abs(change) if form == "magnitude" else change) / scale)
 
 
-def _logits(values: npt.ArrayLike, name: str, n_axes: int) -> Floats:
-    """Return finite logits with so many axes."""
+def finite_array(
+    values: npt.ArrayLike, name: str, shape: str, *, what: str, kinds: str = "iuf"
+) -> Floats:
+    """Return numbers of a shape such as "(n_tokens, n_components)", some and all finite."""
     array = np.asarray(values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold logits; got dtype {array.dtype}")
-    if array.ndim != n_axes or 0 in array.shape:
-        raise ValueError(
-            f"{name} must have {n_axes} axes and hold something; got shape {array.shape}"
-        )
+    if array.dtype.kind not in kinds and array.size:
+        raise TypeError(f"{name} must hold {what}; got dtype {array.dtype}")
+    if array.ndim != shape.count("n_") or 0 in array.shape:
+        raise ValueError(f"{name} must have shape {shape} and hold something; got {array.shape}")
     if not np.isfinite(array).all():
-        place = ", ".join(str(int(index)) for index in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name}[{place}] is not finite")
+        first = tuple(np.argwhere(~np.isfinite(array))[0].tolist())
+        raise ValueError(
+            f"{name}[{', '.join(map(str, first))}] is not finite ({array[first]}): leave undefined "
+            "tokens out"
+        )
     return array.astype(np.float64)
 
 
@@ -239,12 +233,7 @@ def minimal_components(
         >>> minimal_components([0.1, 0.5, 0.05, 0.35], threshold=0.8).components
         (1, 3)
     """
-    values = np.asarray(importance, dtype=np.float64)
-    if values.ndim != 1 or not values.size:
-        raise ValueError(f"importance must have shape (n_components,); got {values.shape}")
-    if not np.isfinite(values).all():
-        index = int(np.argmin(np.isfinite(values)))
-        raise ValueError(f"importance[{index}] is {values[index]}: leave undefined tokens out")
+    values = finite_array(importance, "importance", "(n_components,)", what="importances")
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
     order = tuple(int(index) for index in np.argsort(-values, kind="stable"))

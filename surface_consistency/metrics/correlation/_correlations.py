@@ -1,38 +1,22 @@
 """Correlations of vectors, of sums of moments and of resamples; their p-values and intervals."""
 
 import math
-from collections.abc import Iterator, Sequence
-from statistics import NormalDist
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import betainc
 
-from surface_consistency.metrics._inputs import Floats, Integers, check_choice
+from surface_consistency.metrics._inputs import Flags, Floats, Integers, check_choice
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
-from surface_consistency.metrics.uncertainty.intervals import Interval, undefined_interval
-
-__all__ = [
-    "TINY_SHARE",
-    "CorrelationMethod",
-    "average_ranks",
-    "check_correlation_method",
-    "correlation_interval",
-    "correlation_p_values",
-    "correlations_of_moments",
-    "data_correlations",
-    "drawn_correlations",
-    "left_out_correlations",
-    "moments_of_clusters",
-    "orthonormal_basis",
-    "partial_of_correlations",
-    "rank_correlations",
-    "resampled_rank_correlations",
-    "residual_direction",
-    "scaled",
-    "unit_deviations",
-]
+from surface_consistency.metrics.uncertainty.cluster_bounds import Scale, jackknife
+from surface_consistency.metrics.uncertainty.intervals import (
+    Interval,
+    Intervals,
+    quantiles,
+    t_quantile,
+    undefined_interval,
+)
 
 CorrelationMethod = Literal["pearson", "spearman"]
 """Of the values themselves, or of their ranks with ties at the average."""
@@ -98,34 +82,51 @@ def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
     return left / length if length > TINY_SHARE else None
 
 
-def correlation_p_values(coefficients: npt.ArrayLike, df: npt.ArrayLike) -> Floats:
-    """Return two-sided p-values of t = r sqrt(df / (1 - r^2)) on `df` degrees of freedom."""
-    r = np.asarray(coefficients, dtype=np.float64)
-    return np.asarray(betainc(np.asarray(df) / 2.0, 0.5, (1.0 - r) * (1.0 + r)), dtype=np.float64)
+def correlation_inference(
+    coefficient: float, *, df: int, confidence_level: float, method: CorrelationMethod
+) -> tuple[float, Interval]:
+    """Return p-value and interval of a correlation of independent rows, which always agree.
 
-
-def correlation_interval(
-    coefficient: float, *, n: int, n_controls: int, confidence_level: float, method: str
-) -> Interval:
-    """Return Fisher's interval, widened after Bonett and Wright for ranks.
-
-    NaN below 4 + k rows, and for a perfect correlation, which tells nothing of its spread.
+    The p-value is that of t = r sqrt(df / (1 - r^2)). The interval is symmetric on the scale of
+    Fisher's z, and as long as to leave out 0 where the test rejects: the z of the least correlation
+    that it rejects, for ranks times Bonett and Wright's sqrt(1 + rho^2 / 2) at the bound rho. NaN
+    without a degree of freedom, and for a perfect correlation, which tells nothing of its spread.
     """
-    name = "bonett-wright" if method == "spearman" else "fisher-z"
-    spare = n - n_controls - 3
-    if math.isnan(coefficient) or spare < 1 or abs(coefficient) > 1.0 - _PERFECT:
-        return undefined_interval(confidence_level, name)
-    variance = 1.0 / spare
-    if method == "spearman":
-        variance *= 1.0 + coefficient * coefficient / 2.0
-    half = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0) * math.sqrt(variance)
-    centre = math.atanh(coefficient)
-    return Interval(
-        low=math.tanh(centre - half),
-        high=math.tanh(centre + half),
-        confidence_level=confidence_level,
-        method=name,
+    from scipy.special import betainc
+
+    interval = undefined_interval(
+        confidence_level, "bonett-wright" if method == "spearman" else "fisher-z"
     )
+    if math.isnan(coefficient) or df < 1 or abs(coefficient) > 1.0 - _PERFECT:
+        return math.nan, interval
+    centre = math.atanh(coefficient)
+    half = math.asinh(float(t_quantile(df, confidence_level)) / math.sqrt(df))
+    ends = [centre - half, centre + half]
+    if method == "spearman":
+        from scipy.optimize import brentq
+
+        def reach(z: float, side: float) -> float:
+            """Return how far a bound lies beyond its stretched distance."""
+            return z - centre - side * half * math.sqrt(1.0 + math.tanh(z) ** 2 / 2.0)
+
+        sides = (-1.0, 1.0)
+        ends = [brentq(reach, centre, centre + 2.0 * side * half, (side,)) for side in sides]
+    low, high = map(math.tanh, ends)
+    p_value = float(betainc(df / 2.0, 0.5, (1.0 - coefficient) * (1.0 + coefficient)))
+    return p_value, replace(interval, low=low, high=high)
+
+
+def percentile_p_value(values: Floats) -> float:
+    """Return 1 less the level at which the percentile interval of resamples first reaches 0.
+
+    At least the share of one resample; NaN where none is defined.
+    """
+    ordered = np.sort(values[~np.isnan(values)])
+    if ordered.size == 0:
+        return math.nan
+    levels = np.linspace(0.0, 1.0, ordered.size)
+    below, above = (float(np.interp(0.0, side, levels)) for side in (ordered, -ordered[::-1]))
+    return min(1.0, max(2.0 * min(below, above), 1.0 / ordered.size))
 
 
 # A variance, or a share of one, below this is what rounding makes of zero.
@@ -208,28 +209,19 @@ def partial_of_correlations(within: Floats, across: Floats) -> Floats:
 _CHUNK_CELLS = 2**17
 
 
-def resampled_rank_correlations(
-    predictors: list[Floats],
-    targets: list[Floats],
-    codes: Integers,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Return the rank correlations of each resample, as `correlations_of_moments` shapes them."""
-    p, m = len(predictors), len(targets)
-    within, across = np.empty((n_resamples, p, p)), np.empty((n_resamples, p, m))
-    start = 0
-    for weights in _weights(codes, n_resamples, rng):
-        stop = start + len(weights)
-        within[start:stop], across[start:stop] = rank_correlations(predictors, targets, weights)
-        start = stop
-    return within, across
+def _joined(x: list[Floats], y: list[Floats], chunks: Iterable[Floats]) -> tuple[Floats, Floats]:
+    """Return the rank correlations of chunks of samples, one below the other."""
+    within, across = zip(*(rank_correlations(x, y, weights) for weights in chunks), strict=True)
+    return np.concatenate(within), np.concatenate(across)
 
 
 def rank_correlations(
     predictors: list[Floats], targets: list[Floats], weights: Floats
 ) -> tuple[Floats, Floats]:
-    """Return rank correlations where row j counts `weights[b, j]` times in sample b."""
+    """Return rank correlations where row j counts `weights[b, j]` times in sample b.
+
+    They have the shapes of `correlations_of_moments`, that axis in front.
+    """
     x = [_unit_ranks(column, weights) for column in predictors]
     y = [_unit_ranks(column, weights) for column in targets]
     weighted = [weights * ranks for ranks in x]
@@ -256,10 +248,15 @@ def _unit_ranks(column: Floats, weights: Floats) -> Floats:
     return np.asarray(ranks[:, group])
 
 
+def _chunk(codes: Integers) -> int:
+    """Return the number of samples of these rows that go together."""
+    return max(1, _CHUNK_CELLS // codes.size)
+
+
 def _weights(codes: Integers, n_resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
     """Yield how often each row counts in resamples of whole clusters, chunk by chunk."""
     n_clusters = int(codes.max()) + 1
-    size = max(1, _CHUNK_CELLS // codes.size)
+    size = _chunk(codes)
     for start in range(0, n_resamples, size):
         rows = min(size, n_resamples - start)
         drawn = np.empty((rows, n_clusters))
@@ -290,7 +287,7 @@ def drawn_correlations(
 ) -> tuple[Floats, Floats]:
     """Return both for each resample, with that axis in front."""
     if method == "spearman":
-        return resampled_rank_correlations(x, y, codes, n_resamples, rng)
+        return _joined(x, y, _weights(codes, n_resamples, rng))
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     totals = resample_counts(moments, n_resamples=n_resamples, rng=rng)
     return correlations_of_moments(totals, len(x), len(y))
@@ -306,17 +303,69 @@ def left_out_correlations(
     """Return both without each cluster, that axis in front, and the rows of each cluster."""
     if method == "spearman":
         blocks = codes % min(int(codes.max()) + 1, _MOST_BLOCKS)
-        n_blocks, within, across = int(blocks.max()) + 1, [], []
-        size = max(1, _CHUNK_CELLS // codes.size)
-        for start in range(0, n_blocks, size):
-            numbers = np.arange(start, min(start + size, n_blocks))
-            block = rank_correlations(x, y, (blocks != numbers[:, None]).astype(np.float64))
-            within.append(block[0])
-            across.append(block[1])
-        return np.concatenate(within), np.concatenate(across), np.bincount(blocks).astype(float)
+        sizes = np.bincount(blocks).astype(np.float64)
+        numbers = np.split(np.arange(sizes.size), range(0, sizes.size, _chunk(codes))[1:])
+        chunks = ((blocks != some[:, None]).astype(np.float64) for some in numbers)
+        return *_joined(x, y, chunks), sizes
     moments = moments_of_clusters(scaled(x), scaled(y), codes)
     left = moments.sum(axis=0) - moments
     return *correlations_of_moments(left, len(x), len(y)), moments[:, 0]
+
+
+class ClusterInference(NamedTuple):
+    """Intervals and p-values of statistics of correlations, clusters taken whole; `(k, m)` each."""
+
+    low: Floats
+    """Lower bounds; NaN where undefined, like all here."""
+    high: Floats
+    """Upper bounds."""
+    p_value: Floats
+    """Two-sided p-values of 0, of the same statistic as the bounds."""
+    n_undefined: Integers
+    """Resamples that leave a statistic undefined; 0 where none were drawn."""
+
+
+def cluster_inference(
+    estimates: Floats,
+    statistics: Callable[[Floats, Floats], Floats],
+    x: list[Floats],
+    y: list[Floats],
+    codes: Integers,
+    *,
+    method: CorrelationMethod,
+    intervals: Intervals,
+    rng: np.random.Generator,
+    is_plain: Flags | None = None,
+) -> ClusterInference:
+    """Return intervals and p-values of some statistics, `(k, m)`, of the correlations of x and y.
+
+    `statistics` maps the correlations among x and with y to `(..., k, m)`. Jackknife limits are
+    symmetric on the scale of Fisher's z, but for the statistics that `is_plain` marks.
+    """
+    low, high, p_value = np.full((3, *estimates.shape), np.nan)
+    n_undefined = np.zeros(estimates.shape, dtype=np.int64)
+    if codes.max(initial=0) == 0:
+        return ClusterInference(low, high, p_value, n_undefined)
+    if intervals.method == "auto":
+        *left, sizes = left_out_correlations(x, y, codes, method=method)
+        left_out = np.moveaxis(statistics(*left), 0, -1)
+        plain = np.zeros(len(estimates), dtype=np.bool_) if is_plain is None else is_plain
+        scales: tuple[tuple[Scale, Flags], ...] = (("plain", plain), ("fisher-z", ~plain))
+        for scale, rows in scales:
+            limits = jackknife(estimates[rows], left_out[rows], scale=scale, sizes=sizes)
+            low[rows], high[rows] = limits.bounds(intervals.level)
+            p_value[rows] = limits.p_value()
+    else:
+        drawn = drawn_correlations(
+            x, y, codes, method=method, n_resamples=intervals.n_resamples, rng=rng
+        )
+        values = np.moveaxis(statistics(*drawn), 0, -1)
+        for place in zip(*np.nonzero(~np.isnan(estimates)), strict=True):
+            n_undefined[place] = np.count_nonzero(np.isnan(values[place]))
+            tails = (0.5 - intervals.level / 2.0, 0.5 + intervals.level / 2.0)
+            low[place], high[place] = quantiles(values[place], tails)
+            p_value[place] = percentile_p_value(values[place])
+    return ClusterInference(low, high, p_value, n_undefined)
 
 
 def _bounded(left: Floats, right: Floats) -> Floats:

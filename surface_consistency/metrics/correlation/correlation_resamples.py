@@ -28,22 +28,16 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     check_correlation_method,
+    cluster_inference,
     data_correlations,
     drawn_correlations,
-    left_out_correlations,
     partial_of_correlations,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import BootstrapResult
-from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
     Intervals,
-    percentile_interval,
-    undefined_interval,
 )
-
-__all__ = ["CorrelationResamplesResult", "correlation_bootstrap", "resample_correlations"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,6 +58,25 @@ class CorrelationResamplesResult:
     """Rows left out because a value was missing."""
     n_clusters: int
     """Clusters among the rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusteredCorrelationResult:
+    """Result of `correlation_bootstrap` for one target."""
+
+    estimate: float
+    """The (partial) correlation, in [-1, 1]; NaN where undefined."""
+    estimate_interval: Interval
+    """Its interval; NaN bounds where undefined."""
+    p_value: float
+    """Two-sided p-value of no correlation, in [0, 1], of the same statistic: below 1 less the level
+    of the interval where that leaves out 0, and only there; NaN where that is."""
+    n_clusters: int
+    """Number of clusters."""
+    n_resamples: int | None
+    """Number of resamples; None where none were drawn."""
+    n_undefined: int
+    """Resamples in which the correlation was NaN; they are left out."""
 
 
 def resample_correlations(
@@ -123,7 +136,24 @@ def resample_correlations(
     check_same_index(predictors=predictors, targets=targets, clusters=clusters)
     x, y = as_columns(predictors, "predictors"), as_columns(targets, "targets")
     rows = _complete(x, y, clusters, method, missing)
-    return _resample(rows, method, check_n_resamples(n_resamples), np.random.default_rng(rng))
+    data = data_correlations(rows.x, rows.y, method=method)
+    drawn = drawn_correlations(
+        rows.x,
+        rows.y,
+        rows.codes,
+        method=method,
+        n_resamples=check_n_resamples(n_resamples),
+        rng=np.random.default_rng(rng),
+    )
+    return CorrelationResamplesResult(
+        correlations=data[1],
+        partial_correlations=partial_of_correlations(*data),
+        resampled_correlations=drawn[1],
+        resampled_partial_correlations=partial_of_correlations(*drawn),
+        n=rows.codes.size,
+        n_dropped=rows.n_dropped,
+        n_clusters=int(rows.codes.max()) + 1,
+    )
 
 
 def correlation_bootstrap(
@@ -135,8 +165,8 @@ def correlation_bootstrap(
     method: CorrelationMethod = "pearson",
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "raise",
-) -> tuple[BootstrapResult, ...]:
-    """Bootstrap the (partial) correlation of one vector with each of several targets.
+) -> tuple[ClusteredCorrelationResult, ...]:
+    """Infer the (partial) correlation of one vector with each of several targets, by clusters.
 
     Args:
         x: Numbers of shape `(n_rows,)`, such as log entity frequencies.
@@ -144,9 +174,9 @@ def correlation_bootstrap(
         controls: What is held constant, of shape `(n_rows,)` or `(n_rows, k)`; None for nothing.
         clusters: The cluster of each row, such as its fact; None takes each row for its own.
         method: "pearson", or "spearman" for ranks taken anew in each resample.
-        intervals: How intervals are made, with resamples that all targets share: "auto" is a
-            jackknife t interval over clusters on the scale of Fisher's z, which holds with few
-            clusters too, and "percentile" that of the resamples; there is no "bca".
+        intervals: How interval and p-value are made: "auto" is the jackknife t over clusters on the
+            scale of Fisher's z, without resamples; "percentile" takes those of resamples that all
+            targets share; there is no "bca".
         missing: "raise" or "drop", as in `resample_correlations`.
 
     Returns:
@@ -157,10 +187,11 @@ def correlation_bootstrap(
         ValueError: As `resample_correlations`, or when the method of the intervals is "bca".
 
     Notes:
-        The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, where the
-        estimate is undefined or perfect, where leaving out one cluster makes it so, and under
-        "percentile" where no resample defines it. Resamples that leave it undefined
-        are left out otherwise and counted in `n_undefined`.
+        Bounds and p-value are NaN, with an `UndefinedMetricWarning`, for a single cluster, where
+        the estimate is undefined, where it is perfect or leaving out one cluster makes it so
+        ("auto"), and where no resample defines it ("percentile"). Resamples that leave it undefined
+        are left out otherwise and counted in `n_undefined`. The p-value of "percentile" is 1 less
+        the level at which the interval first reaches 0, and no less than that of one resample.
 
     References:
         Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 and section 13.3;
@@ -173,57 +204,51 @@ def correlation_bootstrap(
         >>> related, unrelated = correlation_bootstrap(entity, accuracy, clusters=fact)
         >>> related.estimate_interval.low > 0, unrelated.estimate_interval.low > 0
         (True, False)
+        >>> related.p_value < 0.05, unrelated.p_value < 0.05
+        (True, False)
     """
     check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
     check_same_index(x=x, targets=targets, controls=controls, clusters=clusters)
     predictors = {"x": numeric_vector(x, "x")}
     if controls is not None:
         predictors |= as_columns(controls, "controls")
-    columns = as_columns(targets, "targets")
-    rows = _complete(predictors, columns, clusters, method, missing)
-    resamples = _resample(rows, method, intervals.n_resamples, intervals.generator())
-    estimates = resamples.partial_correlations[0]
-    values = resamples.resampled_partial_correlations[:, 0]
-    level = intervals.level
-    bounds = [percentile_interval(column, confidence_level=level) for column in values.T]
-    if intervals.method == "auto" and resamples.n_clusters > 1:
-        *left, sizes = left_out_correlations(rows.x, rows.y, rows.codes, method=method)
-        left_out = partial_of_correlations(*left)[:, 0].T
-        limits = jackknife(estimates, left_out, scale="fisher-z", sizes=sizes).bounds(level)
-        bounds = [
-            Interval(low=float(low), high=float(high), confidence_level=level, method="jackknife")
-            for low, high in zip(*limits, strict=True)
-        ]
+    rows = _complete(predictors, as_columns(targets, "targets"), clusters, method, missing)
+    estimates = partial_of_correlations(*data_correlations(rows.x, rows.y, method=method))[:1]
+    made = cluster_inference(
+        estimates,
+        lambda within, across: partial_of_correlations(within, across)[..., :1, :],
+        rows.x,
+        rows.y,
+        rows.codes,
+        method=method,
+        intervals=intervals,
+        rng=intervals.generator(),
+    )
+    is_drawn = intervals.method == "percentile"
     results = tuple(
-        _summary(float(estimate), column, interval, resamples.n_clusters)
-        for estimate, column, interval in zip(estimates, values.T, bounds, strict=True)
+        ClusteredCorrelationResult(
+            estimate=float(estimates[0, k]),
+            estimate_interval=Interval(
+                low=float(made.low[0, k]),
+                high=float(made.high[0, k]),
+                confidence_level=intervals.level,
+                method="percentile" if is_drawn else "jackknife",
+            ),
+            p_value=float(made.p_value[0, k]),
+            n_clusters=int(rows.codes.max()) + 1,
+            n_resamples=intervals.n_resamples if is_drawn else None,
+            n_undefined=int(made.n_undefined[0, k]),
+        )
+        for k in range(len(rows.y))
     )
     undefined = [k for k, result in enumerate(results) if math.isnan(result.estimate_interval.low)]
     if undefined:
         warn_undefined(
-            f"the bootstrap interval is undefined (NaN) for {len(undefined)} of {len(results)} "
+            f"the interval is undefined (NaN) for {len(undefined)} of {len(results)} "
             f"targets, such as column {undefined[0]}: there is one cluster only, a vector is "
             "constant, or the controls determine it"
         )
     return results
-
-
-def _summary(
-    estimate: float, values: Floats, interval: Interval, n_clusters: int
-) -> BootstrapResult:
-    """Return the estimate of one target with its interval."""
-    defined = values[~np.isnan(values)]
-    usable = n_clusters > 1 and not math.isnan(estimate)
-    return BootstrapResult(
-        estimate=estimate,
-        estimate_interval=interval
-        if usable
-        else undefined_interval(interval.confidence_level, interval.method),
-        standard_error=float(defined.std(ddof=1)) if defined.size > 1 else math.nan,
-        n_clusters=n_clusters,
-        n_resamples=values.size,
-        n_undefined=values.size - defined.size,
-    )
 
 
 class _Rows(NamedTuple):
@@ -256,22 +281,3 @@ def _complete(
         raise ValueError("there must be at least one complete row; got 0")
     _, codes = np.unique(owners, return_inverse=True)
     return _Rows(vectors[:p], vectors[p:], codes.astype(np.int64), n_dropped)
-
-
-def _resample(
-    rows: _Rows, method: CorrelationMethod, n_resamples: int, rng: np.random.Generator
-) -> CorrelationResamplesResult:
-    """Resample the correlations of complete rows."""
-    data = data_correlations(rows.x, rows.y, method=method)
-    drawn = drawn_correlations(
-        rows.x, rows.y, rows.codes, method=method, n_resamples=n_resamples, rng=rng
-    )
-    return CorrelationResamplesResult(
-        correlations=data[1],
-        partial_correlations=partial_of_correlations(*data),
-        resampled_correlations=drawn[1],
-        resampled_partial_correlations=partial_of_correlations(*drawn),
-        n=rows.codes.size,
-        n_dropped=rows.n_dropped,
-        n_clusters=int(rows.codes.max()) + 1,
-    )

@@ -24,21 +24,12 @@ from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     average_ranks,
     check_correlation_method,
-    correlation_interval,
-    correlation_p_values,
+    correlation_inference,
     orthonormal_basis,
     residual_direction,
     unit_deviations,
 )
 from surface_consistency.metrics.uncertainty.intervals import Interval
-
-__all__ = [
-    "CorrelationMethod",
-    "CorrelationResult",
-    "correlation",
-    "partial_correlation",
-    "partial_correlation_from_matrix",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +42,8 @@ class CorrelationResult:
     """Two-sided p-value against no correlation, in [0, 1], rows independent; NaN where
     undefined."""
     coefficient_interval: Interval
-    """Interval of the coefficient by Fisher's z, rows independent; NaN where undefined."""
+    """Interval of the coefficient on the scale of Fisher's z, rows independent; it leaves out 0
+    where the p-value is below 1 less its level, and only there. NaN where that is."""
     n: int | None
     """Rows that entered; None for a matrix given without it."""
     n_dropped: int
@@ -63,33 +55,41 @@ class CorrelationResult:
 
 
 def _correlate(
-    vectors: dict[str, Floats],
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    controls: npt.ArrayLike | None,
     *,
     method: CorrelationMethod,
     confidence_level: float,
-    n_dropped: int,
-    stacklevel: int,
+    missing: MissingPolicy,
 ) -> CorrelationResult:
-    """Correlate the first two of some complete vectors, the others held constant."""
+    """Check the vectors and correlate the first two, the controls held constant."""
+    check_confidence_level(confidence_level)
+    check_correlation_method(method)
+    check_same_index(x=x, y=y, controls=controls)
+    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
+    vectors |= {} if controls is None else as_columns(controls, "controls")
+    vectors, n_dropped = complete_rows(vectors, missing=missing)
     if method == "spearman":
         vectors = {name: average_ranks(vector) for name, vector in vectors.items()}
-    (x_name, x), (y_name, y), *rest = vectors.items()
-    units = [unit_deviations(vector) for _, vector in rest]
+    first, second, *rest = vectors.values()
+    units = [unit_deviations(vector) for vector in rest]
     basis = orthonormal_basis([unit for unit in units if unit is not None])
-    first, first_reason = _direction(x, x_name, basis)
-    second, second_reason = _direction(y, y_name, basis)
+    (one, one_reason), (other, other_reason) = (
+        _direction(vector, name, basis) for name, vector in zip("xy", (first, second), strict=True)
+    )
     coefficient = math.nan
-    if first is not None and second is not None and x.size > 2 + len(basis):
-        coefficient = min(1.0, max(-1.0, float(first @ second)))
+    if one is not None and other is not None and first.size > 2 + len(basis):
+        coefficient = min(1.0, max(-1.0, float(one @ other)))
     return _correlation_result(
         coefficient,
-        n=x.size,
+        n=first.size,
         n_dropped=n_dropped,
         n_controls=len(basis),
         method=method,
         confidence_level=confidence_level,
-        reasons=[reason for reason in (first_reason, second_reason) if reason],
-        stacklevel=stacklevel + 1,
+        reasons=[reason for reason in (one_reason, other_reason) if reason],
+        stacklevel=4,
     )
 
 
@@ -105,26 +105,23 @@ def _correlation_result(
     stacklevel: int,
 ) -> CorrelationResult:
     """Add p-value and interval to a coefficient, and warn of what is undefined."""
-    p_value = math.nan
-    if n is not None and n > n_controls + 2:
-        p_value = float(correlation_p_values(coefficient, n - 2 - n_controls))
-    interval = correlation_interval(
-        coefficient,
-        n=n or 0,
-        n_controls=n_controls,
-        confidence_level=confidence_level,
-        method=method,
+    df = 0 if n is None else n - 2 - n_controls
+    p_value, interval = correlation_inference(
+        coefficient, df=df, confidence_level=confidence_level, method=method
     )
     if math.isnan(coefficient):
-        if n is not None and n < 3 + n_controls:
-            reasons = [*reasons, _too_few(n, n_controls, 3)]
-        reason = "; ".join(reasons)
-        warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
-    elif n is not None and math.isnan(interval.low):
-        reason = _too_few(n, n_controls, 4)
-        if n >= 4 + n_controls:
-            reason = "the correlation is perfect, which tells nothing of its spread"
-        warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=stacklevel + 1)
+        if n is not None and df < 1:
+            controls = f" with {n_controls} controls" if n_controls else ""
+            reasons = [*reasons, f"there are {n} rows{controls}, and it needs {3 + n_controls}"]
+        warn_undefined(
+            f"the correlation is undefined (NaN): {'; '.join(reasons)}", stacklevel=stacklevel
+        )
+    elif n is not None and math.isnan(p_value):
+        warn_undefined(
+            "the p-value and the interval are undefined (NaN): the correlation is perfect, which "
+            "tells nothing of its spread",
+            stacklevel=stacklevel,
+        )
     return CorrelationResult(
         coefficient=coefficient,
         p_value=p_value,
@@ -147,12 +144,6 @@ def _direction(
     return left, None if left is not None else f"{name} is a linear function of the controls"
 
 
-def _too_few(n: int, n_controls: int, least: int) -> str:
-    """Say how many rows there are and how many are needed."""
-    controls = f" with {n_controls} controls" if n_controls else ""
-    return f"there are {n} rows{controls}, and it needs {least + n_controls}"
-
-
 def correlation(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -161,10 +152,12 @@ def correlation(
     confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
 ) -> CorrelationResult:
-    """Correlate two vectors.
+    """Correlate two vectors, rows taken for independent.
 
     The p-value is that of t = r sqrt((n - 2) / (1 - r^2)) on n - 2 degrees of freedom. The interval
-    is tanh(atanh(r) ± z / sqrt(n - 3)), for ranks with the variance times 1 + r^2 / 2.
+    is tanh(atanh(r) ± atanh(c)), where c is the least correlation that this test rejects; Fisher's
+    1.96 / sqrt(n - 3) for atanh(c) is nearly the same. For ranks atanh(c) is stretched by
+    sqrt(1 + rho^2 / 2), rho being the bound itself.
 
     Args:
         x: Numbers of shape `(n_rows,)`, such as log frequencies.
@@ -184,10 +177,9 @@ def correlation(
 
     Notes:
         Everything is NaN, with an `UndefinedMetricWarning`, where a vector is constant (up to
-        rounding) or fewer than three rows are left; with three rows, and where the correlation is
-        perfect (p is 0 then), only the interval is. The order of the rows and the scale of the
-        values do not matter; swapping `x` and `y` changes nothing. The p-value and the
-        interval take rows for independent: where they share facts, see `correlation_bootstrap`.
+        rounding) or fewer than three rows are left; where the correlation is perfect, p-value and
+        interval are. The order of the rows and the scale of the values do not matter; swapping `x`
+        and `y` changes nothing. Where rows share facts, see `correlation_bootstrap`.
 
     References:
         R. A. Fisher, Biometrika 10, 1915; D. G. Bonett and T. A. Wright, Psychometrika 65, 2000
@@ -198,14 +190,7 @@ def correlation(
         >>> round(result.coefficient, 4), round(result.p_value, 4), result.n
         (0.8911, 0.0424, 5)
     """
-    check_confidence_level(confidence_level)
-    check_correlation_method(method)
-    check_same_index(x=x, y=y)
-    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
-    vectors, n_dropped = complete_rows(vectors, missing=missing)
-    return _correlate(
-        vectors, method=method, confidence_level=confidence_level, n_dropped=n_dropped, stacklevel=2
-    )
+    return _correlate(x, y, None, method=method, confidence_level=confidence_level, missing=missing)
 
 
 # Published matrices are rounded; a negative eigenvalue within this of zero is that.
@@ -223,11 +208,11 @@ def partial_correlation(
     confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
 ) -> CorrelationResult:
-    """Correlate two vectors with any number of others held constant.
+    """Correlate two vectors with any number of others held constant, rows independent.
 
     It is the correlation of the residuals of `x` and `y` from their regressions on the controls
     and a constant. With k controls the p-value is that of t = r sqrt(df / (1 - r^2)) on
-    df = n - 2 - k degrees of freedom, and the interval tanh(atanh(r) ± z / sqrt(n - k - 3)).
+    df = n - 2 - k degrees of freedom, and the interval that of `correlation` for it.
 
     Args:
         x: Numbers of shape `(n_rows,)`, such as log entity frequencies.
@@ -250,11 +235,11 @@ def partial_correlation(
 
     Notes:
         Everything is NaN, with an `UndefinedMetricWarning`, where `x` or `y` is constant or a
-        linear function of the controls, or fewer than 3 + k rows are left; with 3 + k rows only
-        the interval is. Controls that are constant or linear in those before them change nothing
-        and do not count in k. No control at all gives `correlation`. The orders of rows and
-        controls do not matter, nor does any invertible linear change of the controls (under
-        "pearson"). Rows are taken for independent: see `correlation_bootstrap` where they are not.
+        linear function of the controls, or fewer than 3 + k rows are left. Controls that are
+        constant or linear in those before them change nothing and do not count in k. No control at
+        all gives `correlation`. The orders of rows and controls do not matter, nor does any
+        invertible linear change of the controls (under "pearson"). See `correlation_bootstrap`
+        where rows are not independent.
 
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
@@ -267,14 +252,8 @@ def partial_correlation(
         >>> round(result.coefficient, 4), round(result.p_value, 4)
         (0.9278, 0.0026)
     """
-    check_confidence_level(confidence_level)
-    check_correlation_method(method)
-    check_same_index(x=x, y=y, controls=controls)
-    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
-    vectors |= as_columns(controls, "controls")
-    vectors, n_dropped = complete_rows(vectors, missing=missing)
     return _correlate(
-        vectors, method=method, confidence_level=confidence_level, n_dropped=n_dropped, stacklevel=2
+        x, y, controls, method=method, confidence_level=confidence_level, missing=missing
     )
 
 
@@ -366,7 +345,7 @@ def partial_correlation_from_matrix(
         method=method,
         confidence_level=confidence_level,
         reasons=reasons,
-        stacklevel=2,
+        stacklevel=3,
     )
 
 

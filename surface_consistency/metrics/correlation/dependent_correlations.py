@@ -15,17 +15,10 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.uncertainty.intervals import (
     Interval,
     t_p_value,
-    undefined_interval,
 )
 
-__all__ = [
-    "DependentCorrelationsMethod",
-    "DependentCorrelationsResult",
-    "compare_dependent_correlations",
-]
-
-DependentCorrelationsMethod = Literal["steiger", "dunn_clark", "williams", "meng", "hittner", "zou"]
-"""Form of the comparison; "zou" is an interval alone."""
+DependentCorrelationsMethod = Literal["zou", "steiger", "dunn_clark", "williams", "meng", "hittner"]
+"""Form of the comparison: Zou's interval with its p-value, or a test alone."""
 
 # Published correlations are rounded; a determinant within this of zero is that.
 _ROUNDING = 1e-8
@@ -40,11 +33,13 @@ class DependentCorrelationsResult:
     """r_jk - r_jh, in [-2, 2]; positive where k is the closer one to j."""
     statistic: float
     """Standard normal under equal correlations ("williams": t on n - 3 degrees of freedom), with
-    the sign of `difference`; NaN where undefined, and under "zou", which is no test."""
+    the sign of `difference`; under "zou" the normal quantile at which the interval first reaches
+    0. NaN where undefined."""
     p_value: float
     """Two-sided p-value, in [0, 1]; NaN where `statistic` is."""
     difference_interval: Interval
-    """Zou's interval of `difference`, whatever the method; NaN where undefined."""
+    """Interval of `difference` under "zou", which leaves out 0 where the p-value is below 1 less
+    its level, and only there; NaN under the other methods, whose tests have none."""
     n: int
     """Rows behind the correlations."""
     method: DependentCorrelationsMethod
@@ -57,12 +52,14 @@ def compare_dependent_correlations(
     *,
     r_kh: float,
     n: int,
-    method: DependentCorrelationsMethod = "steiger",
+    method: DependentCorrelationsMethod = "zou",
     confidence_level: float = 0.95,
 ) -> DependentCorrelationsResult:
-    """Test whether one variable correlates equally with two others, all of the same rows.
+    """Test whether one variable correlates equally with two others, the rows taken for independent.
 
-    With Z = atanh(r), "steiger", "dunn_clark" and "hittner" are
+    "zou" joins the Fisher intervals of the two correlations to one of their difference; its
+    p-value is 1 less the level at which that first reaches 0. The others are tests without an
+    interval. With Z = atanh(r), "steiger", "dunn_clark" and "hittner" are
     z = (Z_jk - Z_jh) sqrt(n - 3) / sqrt(2 - 2 c), where c is the covariance of the two Z taken at
     the mean of r_jk and r_jh, at the two themselves, and at tanh of the mean Z; "meng" divides by
     another form of it, and "williams" is a t of r_jk - r_jh.
@@ -74,12 +71,12 @@ def compare_dependent_correlations(
             frequency.
         r_kh: Correlation of the two others with each other.
         n: Rows behind all three correlations.
-        method: "steiger" (Steiger 1980, equation 14), "dunn_clark", "williams", "meng", "hittner"
-            (back-transformed mean), or "zou" for the interval alone.
+        method: "zou", or for a test alone "steiger" (Steiger 1980, equation 14; the one of
+            RedirectQA), "dunn_clark", "williams", "meng" or "hittner" (back-transformed mean).
         confidence_level: Nominal coverage of Zou's interval, in (0, 1).
 
     Returns:
-        The difference, its statistic, two-sided p-value and Zou's interval.
+        The difference, its statistic, two-sided p-value and, under "zou", interval.
 
     Raises:
         TypeError: When `n` is no integer.
@@ -102,13 +99,16 @@ def compare_dependent_correlations(
 
     Examples:
         >>> result = compare_dependent_correlations(0.2, 0.5, r_kh=0.1, n=315)
-        >>> round(result.statistic, 4), round(result.p_value, 6)
-        (-4.4152, 1e-05)
         >>> round(result.difference_interval.low, 3), round(result.difference_interval.high, 3)
         (-0.431, -0.167)
+        >>> round(result.statistic, 2), result.p_value < 1e-4
+        (-4.43, True)
+        >>> test = compare_dependent_correlations(0.2, 0.5, r_kh=0.1, n=315, method="steiger")
+        >>> round(test.statistic, 4), round(test.p_value, 6)
+        (-4.4152, 1e-05)
     """
     check_confidence_level(confidence_level)
-    check_choice(method, (*_STATISTICS, "zou"), "method")
+    check_choice(method, tuple(_STATISTICS), "method")
     for name, value in (("r_jk", r_jk), ("r_jh", r_jh), ("r_kh", r_kh)):
         if not -1.0 <= value <= 1.0:
             raise ValueError(f"{name} must lie in [-1, 1]; got {value!r}")
@@ -122,22 +122,27 @@ def compare_dependent_correlations(
     if n < _LEAST_ROWS:
         raise ValueError(f"n must be at least {_LEAST_ROWS} to compare correlations; got {n}")
     statistic = p_value = math.nan
-    interval = undefined_interval(confidence_level, "zou")
+    low, high = math.nan, math.nan
     reason = f"a correlation is perfect in r_jk={r_jk}, r_jh={r_jh}, r_kh={r_kh}"
     if max(abs(r_jk), abs(r_jh), r_kh) < 1.0:
-        interval = _zou_interval(r_jk, r_jh, r_kh, n, confidence_level)
         reason = "the correlations are too far apart to be pooled; method='williams' does not"
-        if method != "zou":
-            statistic = _STATISTICS[method](r_jk, r_jh, r_kh, n)
-            p_value = _two_sided(statistic, n - 3 if method == "williams" else None)
-    if math.isnan(statistic) and (method != "zou" or math.isnan(interval.low)):
-        message = f"the comparison is undefined (NaN): {reason}"
-        warn_undefined(message)
+        statistic = _STATISTICS[method](r_jk, r_jh, r_kh, n)
+        p_value = math.erfc(abs(statistic) / math.sqrt(2.0))
+    if math.isnan(statistic):
+        warn_undefined(f"the comparison is undefined (NaN): {reason}")
+    elif method == "williams":
+        p_value = float(t_p_value(statistic, n - 3))
+    elif method == "zou":
+        quantile = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
+        low = _zou_bound(r_jk, r_jh, r_kh, n, quantile)
+        high = -_zou_bound(r_jh, r_jk, r_kh, n, quantile)
     return DependentCorrelationsResult(
         difference=r_jk - r_jh,
         statistic=statistic,
         p_value=p_value,
-        difference_interval=interval,
+        difference_interval=Interval(
+            low=low, high=high, confidence_level=confidence_level, method="zou"
+        ),
         n=n,
         method=method,
     )
@@ -192,39 +197,36 @@ def _meng(r_jk: float, r_jh: float, r_kh: float, n: int) -> float:
     return difference * math.sqrt((n - 3) / (2.0 * (1.0 - r_kh) * h))
 
 
+def _zou(r_jk: float, r_jh: float, r_kh: float, n: int) -> float:
+    """Zou 2007: the quantile at which the interval of the difference first reaches 0."""
+    if r_jk == r_jh:
+        return 0.0
+    most, least = max(r_jk, r_jh), min(r_jk, r_jh)
+    # Beyond it the p-value rounds to 0.
+    end = 38.0
+    if _zou_bound(most, least, r_kh, n, end) < 0.0:
+        from scipy.optimize import brentq
+
+        end = brentq(lambda quantile: _zou_bound(most, least, r_kh, n, quantile), 0.0, end)
+    return math.copysign(end, r_jk - r_jh)
+
+
+def _zou_bound(r_jk: float, r_jh: float, r_kh: float, n: int, quantile: float) -> float:
+    """Return the lower bound of r_jk - r_jh, from Fisher's bounds and the correlation of the r."""
+    half = quantile / math.sqrt(n - 3)
+    below = r_jk - math.tanh(math.atanh(r_jk) - half)
+    above = math.tanh(math.atanh(r_jh) + half) - r_jh
+    shared = (r_kh - r_jk * r_jh / 2.0) * (1.0 - r_jk**2 - r_jh**2 - r_kh**2) + r_kh**3
+    shared /= (1.0 - r_jk**2) * (1.0 - r_jh**2)
+    variance = below**2 + above**2 - 2.0 * shared * below * above
+    return r_jk - r_jh - math.sqrt(max(0.0, variance))
+
+
 _STATISTICS: dict[str, Callable[[float, float, float, int], float]] = {
+    "zou": _zou,
     "steiger": _steiger,
     "dunn_clark": _dunn_clark,
     "williams": _williams,
     "meng": _meng,
     "hittner": _hittner,
 }
-
-
-def _two_sided(statistic: float, df: int | None) -> float:
-    """Return the two-sided p-value of a z, or of a t on `df` degrees of freedom."""
-    return (
-        math.erfc(abs(statistic) / math.sqrt(2.0))
-        if df is None
-        else float(t_p_value(statistic, df))
-    )
-
-
-def _zou_interval(r_jk: float, r_jh: float, r_kh: float, n: int, level: float) -> Interval:
-    """Return Zou's 2007 interval: from the two Fisher intervals and the correlation of the r."""
-    half = NormalDist().inv_cdf((1.0 + level) / 2.0) / math.sqrt(n - 3)
-    low_k, high_k = (math.tanh(math.atanh(r_jk) + sign * half) for sign in (-1.0, 1.0))
-    low_h, high_h = (math.tanh(math.atanh(r_jh) + sign * half) for sign in (-1.0, 1.0))
-    shared = (r_kh - r_jk * r_jh / 2.0) * (1.0 - r_jk**2 - r_jh**2 - r_kh**2) + r_kh**3
-    shared /= (1.0 - r_jk**2) * (1.0 - r_jh**2)
-
-    def width(first: float, second: float) -> float:
-        """Return the root of the variance of a difference with these two halves."""
-        return math.sqrt(max(0.0, first**2 + second**2 - 2.0 * shared * first * second))
-
-    return Interval(
-        low=r_jk - r_jh - width(r_jk - low_k, high_h - r_jh),
-        high=r_jk - r_jh + width(high_k - r_jk, r_jh - low_h),
-        confidence_level=level,
-        method="zou",
-    )

@@ -2,7 +2,7 @@
 
 import importlib
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, Protocol, TypeAlias
@@ -23,18 +23,11 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.correlation.roc import area_under_curve
 
-__all__ = [
-    "AlignmentPredictionResult",
-    "Classifier",
-    "FeaturePrediction",
-    "PredictabilityResult",
-    "majority_macro_f1",
-    "predict_alignment",
-    "predict_correctness",
-]
-
 Classifier: TypeAlias = Literal["logistic", "svm"]
 """Logistic regression, or a support-vector machine with a polynomial kernel of degree 3."""
+
+_Score: TypeAlias = Callable[[Integers, Integers], float]
+"""How good predictions are, from the truth and what was predicted."""
 
 
 def _group_folds(
@@ -87,6 +80,27 @@ def _scaled_classifier(kind: Classifier, *, feature: str) -> _Pipeline:
     scaler = _sklearn("preprocessing", feature).StandardScaler()
     pipeline: _Pipeline = _sklearn("pipeline", feature).make_pipeline(scaler, learner)
     return pipeline
+
+
+def _cross_validated(
+    matrix: Floats,
+    labels: Integers,
+    folds: Integers,
+    score: _Score,
+    *,
+    feature: str,
+    classifier: Classifier = "logistic",
+) -> tuple[Floats, Floats, float]:
+    """Return score and area under the curve of each test fold, and the majority's mean score."""
+    scores, areas, majority = [], [], []
+    for fold in range(int(folds.max()) + 1):
+        train, test = folds != fold, folds == fold
+        model = _scaled_classifier(classifier, feature=feature).fit(matrix[train], labels[train])
+        scores.append(score(labels[test], np.asarray(model.predict(matrix[test]))))
+        areas.append(area_under_curve(model.decision_function(matrix[test]), labels[test] == 1))
+        most = int(labels[train].mean() >= 0.5)
+        majority.append(score(labels[test], np.full(int(test.sum()), most)))
+    return np.asarray(scores), np.asarray(areas), float(np.mean(majority))
 
 
 def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
@@ -221,21 +235,15 @@ def predict_correctness(
     check_choice(classifier, ("logistic", "svm"), "classifier")
     owners = label_codes(groups, labels.size, "groups", row="instance")
     folds = _group_folds(labels, owners, n_folds, rng, feature=_CORRECTNESS)
-    macro_f1, auc, baseline = [], [], []
-    for fold in range(n_folds):
-        train, test = folds != fold, folds == fold
-        model = _scaled_classifier(classifier, feature=_CORRECTNESS)
-        model.fit(features[train], labels[train])
-        macro_f1.append(_macro_f1(labels[test], np.asarray(model.predict(features[test]))))
-        auc.append(area_under_curve(model.decision_function(features[test]), labels[test] == 1))
-        majority = int(labels[train].mean() >= 0.5)
-        baseline.append(_macro_f1(labels[test], np.full(int(test.sum()), majority)))
+    macro_f1, auc, baseline = _cross_validated(
+        features, labels, folds, _macro_f1, feature=_CORRECTNESS, classifier=classifier
+    )
     return PredictabilityResult(
-        macro_f1=float(np.mean(macro_f1)),
-        auc=_defined_mean(np.asarray(auc), stacklevel=2),
-        baseline_macro_f1=float(np.mean(baseline)),
-        fold_macro_f1=tuple(macro_f1),
-        fold_auc=tuple(auc),
+        macro_f1=float(macro_f1.mean()),
+        auc=_defined_mean(auc, stacklevel=2),
+        baseline_macro_f1=baseline,
+        fold_macro_f1=tuple(macro_f1.tolist()),
+        fold_auc=tuple(auc.tolist()),
         n=labels.size,
         n_correct=int(labels.sum()),
         n_groups=int(owners.max()) + 1,
@@ -354,19 +362,21 @@ def predict_alignment(
     if not 0 < labels.sum() < labels.size:
         raise ValueError("aligned must hold both classes: there is nothing to tell apart")
     owners = label_codes(groups, labels.size, "groups", row="pair")
-    titles = _titles(names, matrix.shape[1])
+    n_features = matrix.shape[1]
+    titles = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
+    if len(titles) != n_features:
+        raise ValueError(f"names must name {n_features} features; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
-    accuracy, auc = _validated(matrix, labels, folds)
-    alone = [_validated(matrix[:, [column]], labels, folds) for column in range(len(titles))]
-    weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
-    baseline = [
-        np.mean(labels[folds == fold] == (labels[folds != fold].mean() >= 0.5))
-        for fold in range(n_folds)
+    accuracy, auc, baseline = _cross_validated(matrix, labels, folds, _accuracy, feature=_ALIGNMENT)
+    alone = [
+        _cross_validated(matrix[:, [column]], labels, folds, _accuracy, feature=_ALIGNMENT)
+        for column in range(n_features)
     ]
+    weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
     return AlignmentPredictionResult(
         accuracy=float(accuracy.mean()),
         auc=_defined_mean(auc, stacklevel=2),
-        baseline_accuracy=float(np.mean(baseline)),
+        baseline_accuracy=baseline,
         features=tuple(
             FeaturePrediction(
                 name=title,
@@ -384,19 +394,5 @@ def predict_alignment(
     )
 
 
-def _titles(names: Sequence[str] | None, n_features: int) -> list[str]:
-    titles = [f"feature {column}" for column in range(n_features)] if names is None else list(names)
-    if len(titles) != n_features:
-        raise ValueError(f"names must name {n_features} features; got {len(titles)}")
-    return titles
-
-
-def _validated(matrix: Floats, labels: Integers, folds: Integers) -> tuple[Floats, Floats]:
-    """Return accuracy and area under the curve of each test fold."""
-    accuracies, areas = [], []
-    for fold in range(int(folds.max()) + 1):
-        train, test = folds != fold, folds == fold
-        model = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix[train], labels[train])
-        accuracies.append(float(np.mean(model.predict(matrix[test]) == labels[test])))
-        areas.append(area_under_curve(model.decision_function(matrix[test]), labels[test] == 1))
-    return np.asarray(accuracies), np.asarray(areas)
+def _accuracy(truth: Integers, predicted: Integers) -> float:
+    return float(np.mean(truth == predicted))

@@ -18,11 +18,12 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.correlation._correlations import average_ranks
 from surface_consistency.metrics.uncertainty.intervals import (
     Interval,
+    are_enough,
+    t_p_value,
     t_quantile,
-    undefined_interval,
+    too_few_clusters,
+    worth_of_clusters,
 )
-
-__all__ = ["AreaUnderCurveResult", "area_under_curve", "clustered_auc"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +32,21 @@ class AreaUnderCurveResult:
 
     auc: float
     """Probability that a positive scores above a negative, ties counting half, in [0, 1]; NaN
-    without both."""
+    without both, or where all scores are tied."""
 
     auc_interval: Interval
-    """Interval of `auc`, in [0, 1], by the logit and Student's t; NaN bounds for fewer than two
-    clusters, or without any variation between them."""
+    """Interval of `auc`, in [0, 1], by the logit and Student's t; it leaves out 0.5 where the
+    p-value is below 1 less its level, and only there. NaN bounds where `reason` says why."""
+
+    p_value: float
+    """Two-sided p-value of an area of 0.5, of the same statistic; NaN where the interval is."""
+
+    reason: str
+    """Why there is no interval; empty where there is one."""
+
+    tied_share: float
+    """Share of the pairs of a positive and a negative that are tied, in [0, 1]; NaN without
+    both."""
 
     n_positive: int
     """Positives."""
@@ -54,7 +65,7 @@ def clustered_auc(
     *,
     confidence_level: float = 0.95,
 ) -> AreaUnderCurveResult:
-    """Compute the area under the ROC curve with an interval that respects clusters.
+    """Compute the area under the ROC curve with an interval and a test that take clusters whole.
 
     Args:
         scores: Scores of shape (n,), finite or infinite; higher means positive.
@@ -64,20 +75,26 @@ def clustered_auc(
         confidence_level: Nominal coverage, in (0, 1).
 
     Returns:
-        The area and its interval.
+        The area, its interval, the p-value of 0.5 and the counts.
 
     Raises:
         ValueError: If lengths differ, a score is NaN, a label is neither 0 nor 1, or the confidence
             level is out of range.
 
     Notes:
-        The interval is symmetric on the logit scale, with Obuchowski's variance and quantiles of
-        Student's t with one degree of freedom less than there are clusters. An area of 0 or 1 has
-        no variance; its interval is Wilson's for as many trials as there are clusters. The order of
-        the examples does not matter. Without both labels the area is NaN, with a warning.
+        Interval and p-value are of the logit of the area, with Obuchowski's variance and Student's
+        t. Its degrees of freedom are one less than the clusters of equal size that the positives
+        are worth by their numbers in each (Kish), or the negatives where that is fewer: clusters
+        that hold neither say nothing. Below four of them, as with three clusters that hold all
+        positives or one that holds half, there is no interval, and `reason` says so. An area of 0
+        or 1 has no variance; its interval is Wilson's for as many trials. Ties count half in the
+        area and are counted in `tied_share`; where all scores are tied nothing is ranked and the
+        area is NaN, as it is without both labels, with an `UndefinedMetricWarning`. The order of
+        the examples does not matter.
 
     References:
-        Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567.
+        Obuchowski (1997), Nonparametric analysis of clustered ROC curve data, Biometrics 53, 567;
+        Kish, Survey Sampling, 1965 (clusters of unequal size).
 
     Examples:
         >>> clustered_auc([0.9, 0.4, 0.6, 0.1], [1, 1, 0, 0]).auc
@@ -99,21 +116,26 @@ def clustered_auc(
     n_positive, n_negative = int(positive.sum()), int((~positive).sum())
     codes = label_codes(clusters, values.size, "clusters", row="example")
     n_clusters = int(codes.max(initial=-1)) + 1
-    auc, interval = math.nan, undefined_interval(confidence_level, "logit-t")
+    auc = tied_share = p_value = math.nan
+    low, high, method = math.nan, math.nan, "logit-t"
+    reason = f"there are {n_positive} positives and {n_negative} negatives"
     if n_positive and n_negative:
         above = _placements(values, positive)
-        auc = float(above[positive].mean())
-        if n_clusters > 1:
-            interval = _interval(auc, above - auc, positive, codes, confidence_level)
-    else:
-        warn_undefined(
-            f"the area under the curve is undefined (NaN): {n_positive} positives and {n_negative} "
-            "negatives",
-            stacklevel=2,
-        )
+        tied_share = _tied_share(values, positive)
+        reason = "all scores are tied"
+        if tied_share < 1.0:
+            auc = float(above[positive].mean())
+            low, high, p_value, method, reason = _inference(
+                auc, above - auc, positive, codes, confidence_level
+            )
+    if math.isnan(auc):
+        warn_undefined(f"the area under the curve is undefined (NaN): {reason}", stacklevel=2)
     return AreaUnderCurveResult(
         auc=auc,
-        auc_interval=interval,
+        auc_interval=Interval(low=low, high=high, confidence_level=confidence_level, method=method),
+        p_value=p_value,
+        reason=reason,
+        tied_share=tied_share,
         n_positive=n_positive,
         n_negative=n_negative,
         n_clusters=n_clusters,
@@ -142,30 +164,44 @@ def _placements(values: Floats, positive: Flags) -> Floats:
     return placed
 
 
-def _interval(
+def _tied_share(values: Floats, positive: Flags) -> float:
+    """Return the share of pairs of a positive and a negative whose scores are equal."""
+    _, scores = np.unique(values, return_inverse=True)
+    counts = [
+        np.bincount(scores[mine], minlength=scores.max() + 1) for mine in (positive, ~positive)
+    ]
+    return float(counts[0] @ counts[1]) / float(counts[0].sum() * counts[1].sum())
+
+
+def _inference(
     auc: float, centred: Floats, positive: Flags, codes: Integers, level: float
-) -> Interval:
-    """Compute the interval from the sums of centred placements by cluster, of two or more."""
-    n_clusters = int(codes.max()) + 1
+) -> tuple[float, float, float, str, str]:
+    """Return bounds, p-value and method from the centred placements, or why there are none."""
+    sides = {"positive": positive, "negative": ~positive}
+    held = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
+    worth = {name: float(worth_of_clusters(n)) for name, n in held.items()}
+    fewest = min(worth, key=lambda name: worth[name])
+    n, nothing = worth[fewest], (math.nan, math.nan, math.nan, "logit-t")
+    if not are_enough(n):
+        return *nothing, f"the {fewest}s are {too_few_clusters(n)}"
+    quantile = float(t_quantile(n - 1.0, level))
     if auc in (0.0, 1.0):
-        square = float(t_quantile(n_clusters - 1, level)) ** 2
-        bound = square / (n_clusters + square)
+        bound = quantile**2 / (n + quantile**2)
         low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
-        return Interval(low=low, high=high, confidence_level=level, method="wilson")
-    sums = np.stack(
-        [
-            np.bincount(codes[mine], centred[mine], minlength=n_clusters) / mine.sum()
-            for mine in (positive, ~positive)
-        ]
-    )
-    variance = 0.0
-    for of_class, mine in zip(sums, (positive, ~positive), strict=True):
-        n_holding = np.unique(codes[mine]).size
-        variance += float((of_class**2).sum()) * n_holding / max(n_holding - 1, 1)
-    variance += 2 * float((sums[0] * sums[1]).sum()) * n_clusters / (n_clusters - 1)
+        return low, high, float(t_p_value(math.sqrt(n), n - 1.0)), "wilson", ""
+    n_clusters, variance = int(codes.max()) + 1, 0.0
+    sums = {
+        name: np.bincount(codes[mine], centred[mine], minlength=n_clusters) / mine.sum()
+        for name, mine in sides.items()
+    }
+    for name, of_class in sums.items():
+        n_holding = np.count_nonzero(held[name])
+        variance += float((of_class**2).sum()) * n_holding / (n_holding - 1)
+    variance += 2 * float(sums["positive"] @ sums["negative"]) * n_clusters / (n_clusters - 1)
     if not variance > 0.0:
-        return undefined_interval(level, "logit-t")
-    reach = float(t_quantile(n_clusters - 1, level)) * math.sqrt(variance) / (auc * (1 - auc))
-    logit = math.log(auc / (1 - auc))
-    low, high = ((1.0 + math.tanh((logit + sign * reach) / 2.0)) / 2.0 for sign in (-1.0, 1.0))
-    return Interval(low=low, high=high, confidence_level=level, method="logit-t")
+        return *nothing, "the clusters do not vary"
+    error, logit = math.sqrt(variance) / (auc * (1 - auc)), math.log(auc / (1 - auc))
+    low, high = (
+        (1.0 + math.tanh((logit + sign * quantile * error) / 2.0)) / 2.0 for sign in (-1.0, 1.0)
+    )
+    return low, high, float(t_p_value(logit / error, n - 1.0)), "logit-t", ""

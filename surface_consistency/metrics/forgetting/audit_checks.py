@@ -15,8 +15,6 @@ from surface_consistency.metrics._groups import check_frame, grouping_columns
 from surface_consistency.metrics._inputs import Integers, check_count, check_equal_lengths
 from surface_consistency.metrics.paired.paired_tables import PairedTable, table_of
 
-__all__ = ["contamination_by", "contamination_flags", "decomposition_residual", "recover_table"]
-
 _RESULTS = (
     *("n", "n_cells", "n_near_zero", "n_equal", "n_flagged"),
     *("full_accuracy", "del_on_accuracy", "is_contaminated"),

@@ -21,14 +21,6 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.paired.paired_tables import PairedTable, table_of
 
-__all__ = [
-    "FactCounts",
-    "ForgettingCounts",
-    "fact_counts",
-    "forgetting_counts",
-    "forgetting_of_totals",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgettingCounts:

@@ -19,6 +19,7 @@ from surface_consistency.metrics._groups import (
     group_frame,
     group_positions,
     grouping_columns,
+    warn_repeated_rows,
 )
 from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
 from surface_consistency.metrics.forgetting.audit_checks import contamination_flags
@@ -32,12 +33,11 @@ from surface_consistency.metrics.paired.mcnemar_tests import (
     PairedTest,
     check_test,
     run_test,
+    tested_columns,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
-
-__all__ = ["DELETION_RATES", "FULL_RATES", "FULL_TRACE_RATES", "TRACE_RATES", "forgetting_by"]
 
 _NONE = (0, 0, 0, 0, 0)
 _FACTS = (1, 1, 1, 1, 0)
@@ -59,9 +59,11 @@ DELETION_RATES: Mapping[str, CountRatio] = MappingProxyType(
         "retrieval_mediated": _of_all(0, 1, 0, 0, 0),
         "interference": _of_all(0, 0, 1, 0, 0),
         "del_on_accuracy": _of_all(1, 1, 0, 0, 0),
+        "accuracy_difference": _of_all(0, -1, 1, 0, 0),
     }
 )
-"""L, R, I and p(DEL-ON), which two states are enough for; `ForgettingCounts` documents each."""
+"""L, R, I, p(DEL-ON) and L less p(DEL-ON), which the test is of: rates that two states are enough
+for; `ForgettingCounts` documents the first four."""
 
 TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType({"artifact_rate": _of_all(0, 0, 0, 0, 1)})
 """A, which needs retrieval traces."""
@@ -84,7 +86,7 @@ FULL_TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType(
 
 
 _CELLS = ("both", "first_only", "second_only", "neither")
-_SIZES = ("n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
+_SIZES = ("n", "n_clusters", "few_clusters", "not_inferred", "n_missing", "n_undefined")
 
 
 def forgetting_by(
@@ -100,7 +102,7 @@ def forgetting_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute L, R, I and A of each group, with intervals that respect clusters and McNemar's test.
+    """Compute L, R, I and A of each group, with intervals and a test that respect clusters.
 
     Args:
         frame: One row a deleted fact under one prompt, with the columns named below.
@@ -121,10 +123,11 @@ def forgetting_by(
         One row a group, sorted by label: the columns `by`; both (a), first_only (b), second_only
         (c), neither (d); artifacts (with `has_gold`), full_correct and full_flag (with `full`, see
         `contamination_flags`); n, n_clusters, few_clusters (whether they are fewer than 20),
-        n_missing, n_undefined; `<rate>`, `<rate>_low`, `<rate>_high` for leakage,
-        retrieval_mediated, interference, del_on_accuracy, and as far as known artifact_rate,
-        full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value, mcnemar_method.
-        Rates are fractions.
+        not_inferred (why intervals and test are NaN), n_missing, n_undefined; `<rate>`,
+        `<rate>_low`, `<rate>_high` for leakage, retrieval_mediated, interference, del_on_accuracy,
+        accuracy_difference (L less p(DEL-ON), which the test is of), and as far as known
+        artifact_rate, full_accuracy and the rates given FULL; mcnemar_statistic, mcnemar_p_value,
+        mcnemar_method. Rates are fractions.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -133,9 +136,10 @@ def forgetting_by(
             cluster id is missing, `test` is unknown, or an option is out of range.
 
     Notes:
-        Undefined rates and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` names them all; the test of a group without facts is NaN as well.
+        Undefined rates are NaN, and so are the bounds and the test of a group whose clusters are
+        too few, as in `paired_by`; one `UndefinedMetricWarning` names them all.
         Where no fact leaks, the interval of L is Wilson's for as many trials as there are clusters.
+        Rows that repeat others are counted in a `RepeatedRowsWarning`, as by `paired_by`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.
@@ -171,6 +175,8 @@ def forgetting_by(
         names=(del_on, del_off, full or "", has_gold or ""),
     )
     clusters = cluster_codes(frame, cluster)
+    verdicts = [name for name in (del_on, del_off, full, has_gold) if name is not None]
+    warn_repeated_rows(frame, verdicts, [*keys, *filter(None, (cluster,))], stacklevel=2)
     n_missing = int(np.count_nonzero(~facts.is_scored))
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
 
@@ -179,7 +185,7 @@ def forgetting_by(
         scored = positions[facts.is_scored[positions]]
         counts = cluster_sums(facts.counts[scored], clusters[scored])
         row = _counted(counts, facts) | {"n_missing": len(positions) - len(scored)}
-        return row | dict(zip(TEST_COLUMNS, run_test(counts[:, :4], test), strict=True)), counts
+        return row | run_test(counts[:, :4], test, intervals), counts
 
     return group_frame(
         group_positions(frame, keys),
@@ -188,7 +194,7 @@ def forgetting_by(
         summed,
         columns=columns,
         intervals=intervals,
-        others={"mcnemar_p_value": f"{test} test"},
+        others=tested_columns(test, intervals),
     )
 
 

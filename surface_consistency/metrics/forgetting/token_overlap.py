@@ -12,14 +12,6 @@ from dataclasses import dataclass
 
 from surface_consistency.metrics._inputs import check_equal_lengths
 
-__all__ = [
-    "AnswerOverlapResult",
-    "MeanOverlapResult",
-    "answer_overlap",
-    "answer_tokens",
-    "mean_overlap",
-]
-
 _TOKEN = re.compile(r"\d+\.\d+|\w+(?:[-']\w+)*")
 
 

@@ -31,11 +31,9 @@ from surface_consistency.metrics.forms.forms import FormEstimator, fact_sums, fo
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-__all__ = ["forms_by"]
-
 _COUNTS = (
     *("n_facts", "n_forms", "n_single", "n_missing"),
-    *("n_clusters", "few_clusters", "n_undefined"),
+    *("n_clusters", "few_clusters", "not_inferred", "n_undefined"),
 )
 
 
@@ -68,7 +66,8 @@ def forms_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; n_facts, n_forms (of these facts),
         n_single (facts with fewer than two scored forms, left out), n_missing, n_clusters,
-        few_clusters (whether they are fewer than 20), n_undefined (the most resamples that left any
+        few_clusters (whether they are fewer than 20), not_inferred (why intervals are NaN; empty
+        where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
         `<metric>_low`, `<metric>_high` for accuracy, all_right, all_wrong, all_agree, consistency,
         form_share and intraclass_correlation.

@@ -29,16 +29,18 @@ from surface_consistency.metrics.uncertainty.bootstrap import (
     group_values,
     values_and_intervals,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import Part, ShareStatistic, of_shares
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-__all__ = [
-    "FormConsistencyResult",
-    "FormEstimator",
-    "fact_sums",
-    "form_consistency",
-    "form_rates",
-]
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
+    Part,
+    ShareStatistic,
+    of_shares,
+)
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    LEAST_CLUSTERS,
+    Interval,
+    Intervals,
+    too_few_clusters,
+)
 
 FormEstimator: TypeAlias = Literal["unbiased", "plug-in"]
 """Whether a form is compared with other forms only, or with itself too, as the paper does."""
@@ -333,8 +335,8 @@ def _is_full_array(correct: object) -> bool:
 
 def _warn_undefined(values: Mapping[str, GroupValue], n_clusters: int) -> None:
     names = [name for name, group in values.items() if math.isnan(group.value)]
-    if n_clusters == 1:
-        names.append("all intervals (one cluster)")
+    if n_clusters < LEAST_CLUSTERS:
+        names.append(f"all intervals ({too_few_clusters(n_clusters)})")
     else:
         names += [
             f"interval of {name}"

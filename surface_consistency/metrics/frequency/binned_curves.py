@@ -2,17 +2,12 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
-    column_names,
-    group_positions,
-    grouping_columns,
     root_seed,
 )
 from surface_consistency.metrics._inputs import (
@@ -28,19 +23,12 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
 from surface_consistency.metrics.frequency.frequency_rows import (
-    SUBSETS,
-    FrequencyRows,
-    check_threshold,
-    distinct_names,
     read_rows,
-    take_subset,
     warn_missing,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
-
-__all__ = ["binned_curve", "frequency_curves"]
 
 
 def binned_curve(
@@ -211,55 +199,33 @@ def frequency_curves(
         [200, 200, 100, 100, 100, 100, 90, 90]
     """
     _check_bins(n_bins)
-    models = distinct_names(column_names(accuracy), "accuracy")
-    taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
-    keys = grouping_columns(by, taken)
-    check_threshold(high_frequency_above)
     data = read_rows(
         frame,
-        keys=keys,
-        accuracies=models,
+        _RESULT,
+        accuracy=accuracy,
         entity_frequency=entity_frequency,
         surface_frequency=surface_frequency,
         is_canonical=is_canonical,
+        by=by,
         cluster=cluster,
+        high_frequency_above=high_frequency_above,
         missing=missing,
     )
-    curves = partial(
-        _two_curves,
-        data,
-        n_bins=n_bins,
-        intervals=replace(intervals, rng=root_seed(intervals.rng)),
-    )
-    parts = []
-    for key, positions in group_positions(frame, keys).items():
-        for column, model in enumerate(models):
-            labels = {"model": model, **dict(zip(keys, key, strict=True))}
-            for subset in SUBSETS:
-                rows = take_subset(data, positions, subset, high_frequency_above).positions
-                rows = rows[~np.isnan(data.accuracies[rows, column])]
-                parts += curves(rows, column, {**labels, "subset": subset})
+    drawn, parts = replace(intervals, rng=root_seed(intervals.rng)), list[pd.DataFrame]()
+    for labels, chosen, column in data.cells():
+        rows = chosen.positions[~np.isnan(data.accuracies[chosen.positions, column])]
+        parts += [
+            binned_curve(
+                values[rows],
+                data.accuracies[rows, column],
+                clusters=data.clusters[rows].tolist(),
+                n_bins=n_bins,
+                intervals=drawn,
+            ).assign(**labels, frequency=name)
+            for name, values in (("entity", data.entity), ("surface", data.surface))
+            if rows.size
+        ]
     warn_missing(data, len(frame), stacklevel=2)
-    columns = [*keys, *taken]
-    return pd.concat(parts, ignore_index=True)[columns] if parts else pd.DataFrame(columns=columns)
-
-
-def _two_curves(
-    data: FrequencyRows,
-    rows: npt.NDArray[np.intp],
-    column: int,
-    labels: dict[str, Any],
-    *,
-    n_bins: int,
-    intervals: Intervals,
-) -> list[pd.DataFrame]:
-    """Return the curves over entity and over surface frequency; none without rows."""
-    if rows.size == 0:
-        return []
-    accuracy, clusters = data.accuracies[rows, column], data.clusters[rows]
-    return [
-        binned_curve(
-            values[rows], accuracy, clusters=clusters.tolist(), n_bins=n_bins, intervals=intervals
-        ).assign(**labels, frequency=name)
-        for name, values in (("entity", data.entity), ("surface", data.surface))
-    ]
+    if not parts:
+        return pd.DataFrame(columns=data.columns)
+    return pd.concat(parts, ignore_index=True)[data.columns]

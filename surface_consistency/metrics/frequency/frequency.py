@@ -4,19 +4,16 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import (
-    check_pair_ids,
     column_names,
     group_name,
-    group_positions,
     group_seed,
-    grouping_columns,
     root_seed,
 )
 from surface_consistency.metrics._inputs import (
@@ -29,15 +26,13 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     check_correlation_method,
-    correlation_interval,
-    correlation_p_values,
+    cluster_inference,
+    correlation_inference,
     data_correlations,
-    drawn_correlations,
-    left_out_correlations,
     partial_of_correlations,
 )
 from surface_consistency.metrics.correlation.dependent_correlations import (
-    DependentCorrelationsResult,
+    DependentCorrelationsMethod,
     compare_dependent_correlations,
 )
 from surface_consistency.metrics.frequency.frequency_rows import (
@@ -45,25 +40,14 @@ from surface_consistency.metrics.frequency.frequency_rows import (
     FirstFrequency,
     FrequencyRows,
     FrequencyTransform,
-    check_threshold,
     distinct_names,
     read_rows,
     take_subset,
     warn_missing,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import (
-    Scale,
-    jackknife,
-)
-from surface_consistency.metrics.uncertainty.intervals import (
-    DEFAULT_INTERVALS,
-    Interval,
-    Intervals,
-    percentile_interval,
-)
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-__all__ = ["frequency_analysis"]
-
+_TESTS: Final[tuple[DependentCorrelationsMethod, ...]] = ("zou", "steiger")
 _DIFFERENCE = 4
 """Place of the difference among the statistics; all others are correlations."""
 
@@ -84,93 +68,6 @@ def _n_held(n_controls: int) -> list[int]:
     return [0, 0, held, held, 0, *[0] * n_controls, *[held] * n_controls]
 
 
-def _subset_correlations(
-    x: list[Floats], y: list[Floats], method: CorrelationMethod
-) -> tuple[float, Floats]:
-    """Return how the first two frequencies go together, and the statistics, shape `(k, m)`."""
-    n, held = x[0].size, np.array(_n_held(len(x) - 2))
-    if n < 3:
-        return math.nan, np.full((held.size, len(y)), np.nan)
-    within, across = data_correlations(x, y, method=method)
-    estimates = _stacked(within, across)
-    estimates[n < 3 + held] = np.nan
-    return float(within[0, 1]), estimates
-
-
-def _model_statistics(
-    estimates: Floats,
-    entity_surface: float,
-    resamples: Floats | None,
-    left_out: Floats | None,
-    *,
-    names: list[str],
-    sizes: Floats,
-    n: int,
-    method: CorrelationMethod,
-    confidence_level: float,
-) -> list[dict[str, object]]:
-    """Return estimate, bounds and p-value of each statistic of one model."""
-    comparison = _comparison(estimates, entity_surface, n, confidence_level)
-    held = _n_held((len(names) - _DIFFERENCE - 1) // 2)
-    rows: list[dict[str, object]] = []
-    for k, name in enumerate(names):
-        estimate = float(estimates[k])
-        if k != _DIFFERENCE:
-            p_value, interval = _independent(estimate, held[k], n, method, confidence_level)
-        else:
-            p_value = comparison.p_value if comparison else math.nan
-            interval = comparison.difference_interval if comparison else percentile_interval([])
-        cluster_p_value, n_undefined = math.nan, 0
-        if left_out is not None:
-            scale: Scale = "plain" if k == _DIFFERENCE else "fisher-z"
-            limits = jackknife(estimate, left_out[k], scale=scale, sizes=sizes)
-            low, high = map(float, limits.bounds(confidence_level))
-            interval = Interval(
-                low=low, high=high, confidence_level=confidence_level, method="jackknife"
-            )
-            cluster_p_value = float(limits.p_value())
-        elif resamples is not None:
-            values = resamples[k] if not math.isnan(estimate) else np.empty(0)
-            interval = percentile_interval(values, confidence_level=confidence_level)
-            cluster_p_value = _normal_p_value(estimate, values, is_correlation=k != _DIFFERENCE)
-            n_undefined = int(np.count_nonzero(np.isnan(values)))
-        rows.append(
-            {
-                "statistic": name,
-                "estimate": estimate,
-                "estimate_low": interval.low,
-                "estimate_high": interval.high,
-                "p_value": p_value,
-                "cluster_p_value": cluster_p_value,
-                "n_undefined": n_undefined,
-            }
-        )
-    return rows
-
-
-def _independent(
-    estimate: float, n_controls: int, n: int, method: CorrelationMethod, level: float
-) -> tuple[float, Interval]:
-    """Return p-value and interval of a correlation, rows independent."""
-    interval = correlation_interval(
-        estimate, n=n, n_controls=n_controls, confidence_level=level, method=method
-    )
-    df = n - 2 - n_controls
-    return float(correlation_p_values(estimate, df)) if df > 0 else math.nan, interval
-
-
-def _normal_p_value(estimate: float, values: Floats, *, is_correlation: bool) -> float:
-    """Return the two-sided p-value of an estimate over its spread between resamples."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if is_correlation:
-            values, estimate = np.arctanh(values), float(np.arctanh(estimate))
-        values = values[np.isfinite(values)]
-        if values.size < 2 or not math.isfinite(estimate):
-            return math.nan
-        spread = float(values.std(ddof=1))
-    return math.erfc(abs(estimate) / spread / math.sqrt(2.0)) if spread > 0.0 else math.nan
-
-
 def _stacked(within: Floats, across: Floats) -> Floats:
     """Stack the statistics in front of the models, behind any axis of resamples."""
     partial = partial_of_correlations(within, across)
@@ -180,27 +77,38 @@ def _stacked(within: Floats, across: Floats) -> Floats:
     return np.concatenate(parts, axis=-2)
 
 
-def _comparison(
-    estimates: Floats, entity_surface: float, n: int, level: float
-) -> DependentCorrelationsResult | None:
-    """Compare the entity correlation with the surface correlation, where that can be done."""
-    entity, surface = float(estimates[0]), float(estimates[1])
-    # NaN is below nothing, so each is compared by itself.
-    if n < 4 or not all(size < 1.0 for size in (abs(entity), abs(surface), entity_surface)):
-        return None
-    return compare_dependent_correlations(
-        entity, surface, r_kh=entity_surface, n=n, confidence_level=level
-    )
+def _independent(
+    estimates: Floats, among: float, n: int, method: CorrelationMethod, level: float
+) -> Iterator[tuple[float, float, float, float]]:
+    """Yield bounds, their p-value and the paper's of each statistic of a model, rows independent.
+
+    `among` is the correlation of the two frequencies.
+    """
+    first, surface = estimates[:2].tolist()
+    for k, n_held in enumerate(_n_held((len(estimates) - _DIFFERENCE - 1) // 2)):
+        if k != _DIFFERENCE:
+            p_value, bounds = correlation_inference(
+                float(estimates[k]), df=n - 2 - n_held, confidence_level=level, method=method
+            )
+            yield bounds.low, bounds.high, p_value, p_value
+        # NaN is below nothing, so each is compared by itself.
+        elif n < 4 or not all(size < 1.0 for size in (abs(first), abs(surface), among)):
+            yield (math.nan,) * 4
+        else:
+            zou, steiger = (
+                compare_dependent_correlations(
+                    first, surface, r_kh=among, n=n, method=test, confidence_level=level
+                )
+                for test in _TESTS
+            )
+            bounds = zou.difference_interval
+            yield bounds.low, bounds.high, zou.p_value, steiger.p_value
 
 
 _RESULT = (
     *("model", "subset", "statistic", "method"),
     *("estimate", "estimate_low", "estimate_high", "p_value"),
-    *("cluster_p_value", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
-)
-_COLUMN_OPTIONS = (
-    "accuracy, entity_frequency, surface_frequency, others_frequency, controls, is_canonical, by, "
-    "cluster or instance_id"
+    *("p_value_independent", "n", "n_clusters", "n_zero", "n_below", "n_missing", "n_undefined"),
 )
 
 
@@ -245,26 +153,26 @@ def frequency_analysis(
             its correlation with accuracy, and "NAME_given_frequencies", given all others.
         is_canonical: Column that tells canonical surfaces (True) from redirects (False).
         by: Columns whose groups are analysed apart, such as the model of a long frame.
-        cluster: Column of what is resampled as a whole, the fact or the subject; None takes rows
-            for independent and gives Fisher's intervals.
+        cluster: Column of what inference takes as a whole, the fact or the subject; None takes rows
+            for independent.
         instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
         transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
             logarithm of 1 + frequency, which keeps them.
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
-        intervals: How intervals are made, with `cluster`: "auto" is for jackknife t intervals over
-            clusters, correlations on the scale of Fisher's z, and "percentile" for those of
-            resamples of each subset; there is no "bca".
+        intervals: How intervals and p-values are made, with `cluster`: "auto" by the jackknife t
+            over clusters, correlations on the scale of Fisher's z, and "percentile" by resamples
+            of each subset; there is no "bca".
         missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
             a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
 
     Returns:
         One row for each group, model, subset ("overall", "canonical", "redirect",
         "redirect_high_frequency") and statistic, with the columns `by`; model (where `accuracy`
-        names several); subset, statistic, method; estimate, low, high; p_value, cluster_p_value; n,
-        n_clusters; the rows with a zero frequency (n_zero), which "log" drops; the rows dropped for
-        a surface frequency up to the threshold (n_below) or a gap (n_missing); and n_undefined, the
-        resamples that leave the statistic undefined.
+        names several); subset, statistic, method; estimate, estimate_low, estimate_high; p_value,
+        p_value_independent; n, n_clusters; the rows with a zero frequency (n_zero), which "log"
+        drops; the rows dropped for a surface frequency up to the threshold (n_below) or a gap
+        (n_missing); and n_undefined, the resamples that leave the statistic undefined.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -276,15 +184,15 @@ def frequency_analysis(
     Notes:
         Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
         no logarithm and are left out, as in the paper. n + n_zero + n_below + n_missing is the size
-        of the subset; under "log1p" n holds the n_zero rows. With `cluster` the intervals are those
-        of `interval`; without, they are Fisher's (Zou's for the difference). `p_value` (Steiger's
-        for the difference) takes rows for independent, as the paper does; `cluster_p_value` (NaN
-        without `cluster`) goes with the interval: by t of the jackknife, or under "percentile" of
-        the estimate over its spread between resamples, correlations by Fisher's z. Ranks are taken
-        anew for each of at most 1,000 blocks of clusters that are left out. Estimates are NaN,
-        named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant, the
-        frequencies are collinear, or fewer than 3 rows are left, and for partial correlations one
-        more for each frequency that is held constant; bounds also where there is one cluster. A
+        of the subset; under "log1p" n holds the n_zero rows. `p_value` is below 1 less the level
+        where the interval leaves out 0, and only there. With `cluster` both are the jackknife's t
+        over clusters, or under "percentile" those of resamples; without, those of `correlation`,
+        and Zou's for the difference. `p_value_independent` takes rows for independent whatever
+        their clusters, as the paper does: that of t, and Steiger's for the difference. Ranks are
+        taken anew for each of at most 1,000 blocks of clusters that are left out. Estimates are
+        NaN, named in one `UndefinedMetricWarning`, where an accuracy or a frequency is constant,
+        the frequencies are collinear, or fewer than 3 rows are left, and for partial correlations
+        one more for each frequency that is held constant; bounds also where there is one cluster. A
         group's numbers depend on its own rows, the seed and its labels alone.
 
     References:
@@ -302,12 +210,8 @@ def frequency_analysis(
         >>> rows.loc[("redirect", "entity"), ["n", "n_clusters"]].tolist()
         [300, 300]
     """
-    models = distinct_names(column_names(accuracy), "accuracy")
-    taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
-    keys = grouping_columns(by, taken)
     check_correlation_method(method)
     check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
-    check_threshold(high_frequency_above)
     check_choice(transform, ("log", "log1p"), "transform")
     constants = column_names(controls)
     taken_names = {*_names("entity", ()), *_names("others", ())}
@@ -319,41 +223,38 @@ def frequency_analysis(
         controls=constants,
         clustered=(cluster is not None),
         method=method,
-        threshold=high_frequency_above,
         intervals=intervals,
         seed=root_seed(intervals.rng),
     )
     data = read_rows(
         frame,
-        keys=keys,
-        instance_id=instance_id,
-        options=_COLUMN_OPTIONS,
-        accuracies=models,
+        _RESULT,
+        accuracy=accuracy,
         entity_frequency=entity_frequency,
         surface_frequency=surface_frequency,
         others_frequency=others_frequency,
         controls=constants,
         is_canonical=is_canonical,
+        by=by,
         cluster=cluster,
+        instance_id=instance_id,
+        high_frequency_above=high_frequency_above,
         missing=missing,
     )
     firsts: list[FirstFrequency] = ["entity"] if others_frequency is None else ["entity", "others"]
-    groups = group_positions(frame, keys)
-    if instance_id is not None:
-        check_pair_ids(frame[instance_id], instance_id, keys, groups)
     rows: list[dict[str, Any]] = []
-    for key, positions in groups.items():
-        labels = dict(zip(keys, key, strict=True))
+    for key, positions in data.groups.items():
+        labels = dict(zip(data.keys, key, strict=True))
         statistics = [
-            (column, {"model": models[column], **labels, **row})
+            (column, {"model": data.models[column], **labels, **row})
             for subset in SUBSETS
             for first in firsts
             for column, row in _subset(data, positions, subset, first, labels, options)
         ]
         rows += [row for _, row in sorted(statistics, key=operator.itemgetter(0))]
     warn_missing(data, len(frame), stacklevel=2)
-    _warn_undefined(rows, keys)
-    return pd.DataFrame(rows, columns=[*keys, *taken])
+    _warn_undefined(rows, data.keys)
+    return pd.DataFrame(rows, columns=data.columns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -364,7 +265,6 @@ class _Options:
     controls: list[str]
     clustered: bool
     method: CorrelationMethod
-    threshold: float
     intervals: Intervals
     seed: int
 
@@ -378,14 +278,8 @@ def _subset(
     options: _Options,
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """Yield the rows of the result for one subset, each with its model's column."""
-    chosen = take_subset(
-        data,
-        positions,
-        subset,
-        options.threshold,
-        first=first,
-        keep_zeros=options.transform == "log1p",
-    )
+    keep_zeros = options.transform == "log1p"
+    chosen = take_subset(data, positions, subset, first=first, keep_zeros=keep_zeros)
     repeated = {"surface", *_names(first, options.controls)[_DIFFERENCE + 1 :]}
     names = [*labels, "subset"]
     seed = group_seed(options.seed, names, (*labels.values(), subset))
@@ -398,11 +292,9 @@ def _subset(
             "n_below": chosen.n_below,
             "n_missing": chosen.n_missing + chosen.positions.size - complete.size,
         }
-        results = _statistics(data, complete, columns, first, np.random.default_rng(seed), options)
-        for column, result in zip(columns, results, strict=True):
-            for row in result:
-                if first == "others" and row["statistic"] in repeated:
-                    continue
+        rng = np.random.default_rng(seed)
+        for column, row in _statistics(data, complete, columns, first, rng, options):
+            if first == "entity" or row["statistic"] not in repeated:
                 yield column, {"subset": subset, "method": options.method, **counts, **row}
 
 
@@ -421,43 +313,46 @@ def _statistics(
     first: FirstFrequency,
     rng: np.random.Generator,
     options: _Options,
-) -> list[list[dict[str, object]]]:
-    """Return the statistics of each of some models on the same rows."""
+) -> Iterator[tuple[int, dict[str, object]]]:
+    """Yield the statistics of each of some models on the same rows, with the model's column."""
     logarithm = np.log1p if options.transform == "log1p" else np.log
     x: list[Floats] = [logarithm(values[complete]) for values in data.predictors(first)]
     y = [data.accuracies[complete, column] for column in columns]
-    entity_surface, estimates = _subset_correlations(x, y, options.method)
     _, codes = np.unique(data.clusters[complete], return_inverse=True)
-    resamples: Floats | None = None
-    left_out: Floats | None = None
-    sizes = np.bincount(codes).astype(np.float64)
-    if options.clustered and options.intervals.method == "auto":
-        left_out = np.empty((*estimates.shape, 0))
-        if codes.max(initial=0) > 0:
-            *left, sizes = left_out_correlations(x, y, codes, method=options.method)
-            left_out = np.ascontiguousarray(np.moveaxis(_stacked(*left), 0, -1))
-    elif options.clustered:
-        resamples = np.empty((*estimates.shape, 0))
-        if codes.max(initial=0) > 0:
-            n_resamples = options.intervals.n_resamples
-            drawn = drawn_correlations(
-                x, y, codes, method=options.method, n_resamples=n_resamples, rng=rng
-            )
-            resamples = np.ascontiguousarray(np.moveaxis(_stacked(*drawn), 0, -1))
-    return [
-        _model_statistics(
-            estimates[:, k],
-            entity_surface,
-            None if resamples is None else resamples[:, k],
-            None if left_out is None else left_out[:, k],
-            names=_names(first, options.controls),
-            sizes=sizes,
-            n=complete.size,
-            method=options.method,
-            confidence_level=options.intervals.level,
+    names = _names(first, options.controls)
+    n, level, method = complete.size, options.intervals.level, options.method
+    among, estimates = math.nan, np.full((len(names), len(columns)), np.nan)
+    if n > 2:
+        within, across = data_correlations(x, y, method=method)
+        among, estimates = float(within[0, 1]), _stacked(within, across)
+        estimates[n < 3 + np.array(_n_held(len(options.controls)))] = np.nan
+    alone = [list(_independent(column, among, n, method, level)) for column in estimates.T]
+    low, high, p_value, paper_p_value = np.array(alone).transpose(2, 1, 0)
+    n_undefined = np.zeros(estimates.shape, dtype=np.int64)
+    if options.clustered:
+        low, high, p_value, n_undefined = cluster_inference(
+            estimates,
+            _stacked,
+            x,
+            y,
+            codes,
+            method=method,
+            intervals=options.intervals,
+            rng=rng,
+            is_plain=np.arange(len(names)) == _DIFFERENCE,
         )
-        for k in range(len(columns))
-    ]
+    values = {
+        "estimate": estimates,
+        "estimate_low": low,
+        "estimate_high": high,
+        "p_value": p_value,
+        "p_value_independent": paper_p_value,
+        "n_undefined": n_undefined,
+    }
+    for place, column in enumerate(columns):
+        for k, name in enumerate(names):
+            row = {key: value[k, place].item() for key, value in values.items()}
+            yield column, {"statistic": name, **row}
 
 
 def _warn_undefined(rows: list[dict[str, Any]], keys: list[str]) -> None:

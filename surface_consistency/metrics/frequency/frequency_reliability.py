@@ -7,12 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.metrics._groups import (
-    column_names,
-    group_name,
-    group_positions,
-    grouping_columns,
-)
+from surface_consistency.metrics._groups import group_name
 from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
@@ -26,23 +21,17 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.frequency.frequency_rows import (
-    SUBSETS,
     FrequencyRows,
     FrequencyTransform,
-    check_threshold,
-    distinct_names,
     read_rows,
-    take_subset,
     warn_missing,
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 
-__all__ = ["corrected_frequency_analysis"]
-
 _STATISTICS = ("entity", "surface", "entity_given_surface", "surface_given_entity")
 _RESULT = (
     *("model", "subset", "statistic", "estimate", "estimate_low", "estimate_high"),
-    *("cluster_p_value", "plain", "reliability", "n", "n_clusters", "n_zero", "n_below"),
+    *("p_value", "plain", "reliability", "n", "n_clusters", "n_zero", "n_below"),
     "n_missing",
 )
 _TINY = 1e-10
@@ -91,10 +80,10 @@ def corrected_frequency_analysis(
     Returns:
         One row for each group, model, subset and statistic ("entity", "surface",
         "entity_given_surface", "surface_given_entity"): the columns `by`; model (where `accuracy`
-        names several); subset, statistic; estimate, low and high by the jackknife over clusters,
-        cluster_p_value; plain, the mean of what either measurement gives without correction;
-        reliability, the correlation of the two measurements of the frequency that the statistic is
-        of; and the counts of rows of `frequency_analysis`.
+        names several); subset, statistic; estimate, estimate_low, estimate_high and p_value by
+        the jackknife t over clusters; plain, the mean of what either measurement gives without
+        correction; reliability, the correlation of the two measurements of the frequency that the
+        statistic is of; and the counts of rows of `frequency_analysis`.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -134,12 +123,8 @@ def corrected_frequency_analysis(
         >>> bool(row["plain"] > 0.1), bool(row["estimate_low"] < 0 < row["estimate_high"])
         (True, True)
     """
-    models = distinct_names(column_names(accuracy), "accuracy")
-    taken = _RESULT[1:] if isinstance(accuracy, str) else _RESULT
-    keys = grouping_columns(by, taken)
     check_confidence_level(confidence_level)
     check_choice(transform, ("log", "log1p"), "transform")
-    check_threshold(high_frequency_above)
     measured = [*entity_frequency, *surface_frequency]
     if len(measured) != 4 or len(set(measured)) != 4:
         raise ValueError(
@@ -148,59 +133,43 @@ def corrected_frequency_analysis(
         )
     data = read_rows(
         frame,
-        keys=keys,
-        accuracies=models,
+        _RESULT,
+        accuracy=accuracy,
         entity_frequency=entity_frequency[0],
         surface_frequency=surface_frequency[0],
         controls=(entity_frequency[1], surface_frequency[1]),
         is_canonical=is_canonical,
+        by=by,
         cluster=cluster,
+        high_frequency_above=high_frequency_above,
         missing=missing,
     )
     rows: list[dict[str, Any]] = []
-    for key, positions in group_positions(frame, keys).items():
-        for column, model in enumerate(models):
-            labels = {"model": model, **dict(zip(keys, key, strict=True))}
-            for subset in SUBSETS:
-                complete, counts = _subset(
-                    data, positions, subset, high_frequency_above, transform, column
-                )
-                statistics = _statistics(data, complete, column, transform, confidence_level)
-                rows += [labels | {"subset": subset} | row | counts for row in statistics]
+    for labels, chosen, column in data.cells(keep_zeros=transform == "log1p"):
+        known = chosen.positions[~np.isnan(data.accuracies[chosen.positions, column])]
+        measured = known
+        if labels["subset"] == "redirect_high_frequency":
+            measured = known[data.controls[1][known] > high_frequency_above]
+        counts = {
+            "n": measured.size,
+            "n_clusters": np.unique(data.clusters[measured]).size,
+            "n_zero": chosen.n_zero,
+            "n_below": chosen.n_below + known.size - measured.size,
+            "n_missing": chosen.n_missing + chosen.positions.size - known.size,
+        }
+        statistics = _statistics(data, measured, column, transform, confidence_level)
+        rows += [labels | row | counts for row in statistics]
     warn_missing(data, len(frame), stacklevel=2)
     undefined = [row for row in rows if np.isnan(row["estimate"])]
     if undefined:
         first = undefined[0]
-        where = group_name(keys, tuple(first[key] for key in keys))
+        where = group_name(data.keys, tuple(first[key] for key in data.keys))
         warn_undefined(
             f"{len(undefined)} corrected correlations are undefined (NaN), such as "
             f"{first['statistic']} ({first['model']}, {first['subset']} {where})",
             stacklevel=2,
         )
-    return pd.DataFrame(rows, columns=[*keys, *taken])
-
-
-def _subset(
-    data: FrequencyRows,
-    positions: npt.NDArray[np.intp],
-    subset: str,
-    threshold: float,
-    transform: FrequencyTransform,
-    column: int,
-) -> tuple[npt.NDArray[np.intp], dict[str, int]]:
-    """Return the usable rows of a subset, and what was left out."""
-    chosen = take_subset(data, positions, subset, threshold, keep_zeros=transform == "log1p")
-    known = chosen.positions[~np.isnan(data.accuracies[chosen.positions, column])]
-    measured = known
-    if subset == "redirect_high_frequency":
-        measured = known[data.controls[1][known] > threshold]
-    return measured, {
-        "n": measured.size,
-        "n_clusters": np.unique(data.clusters[measured]).size,
-        "n_zero": chosen.n_zero,
-        "n_below": chosen.n_below + known.size - measured.size,
-        "n_missing": chosen.n_missing + chosen.positions.size - known.size,
-    }
+    return pd.DataFrame(rows, columns=data.columns)
 
 
 def _statistics(
@@ -232,7 +201,7 @@ def _statistics(
         "estimate": estimates,
         "estimate_low": low,
         "estimate_high": high,
-        "cluster_p_value": limits.p_value(),
+        "p_value": limits.p_value(),
         "plain": plain,
         "reliability": np.tile(within[[0, 1], [2, 3]], 2),
     }

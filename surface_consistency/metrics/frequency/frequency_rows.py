@@ -1,16 +1,24 @@
 """Surface instances: their accuracies, their log frequencies, and the subsets of an analysis."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics._groups import check_frame, cluster_codes, column_names
+from surface_consistency.metrics._groups import (
+    GroupKey,
+    check_frame,
+    check_pair_ids,
+    cluster_codes,
+    column_names,
+    group_positions,
+    grouping_columns,
+)
 from surface_consistency.metrics._inputs import (
     MISSING,
     Flags,
@@ -22,22 +30,6 @@ from surface_consistency.metrics._inputs import (
     refuse_missing,
     verdict_codes,
 )
-
-__all__ = [
-    "SUBSETS",
-    "FirstFrequency",
-    "FrequencyRows",
-    "FrequencyTransform",
-    "LogFrequencyResult",
-    "check_threshold",
-    "distinct_names",
-    "log_frequency",
-    "number_column",
-    "read_rows",
-    "surface_accuracy",
-    "take_subset",
-    "warn_missing",
-]
 
 
 def number_column(
@@ -251,8 +243,18 @@ SUBSETS = ("overall", "canonical", "redirect", "redirect_high_frequency")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrequencyRows:
-    """Surface instances as arrays, one entry a row of the frame."""
+    """Surface instances as arrays, one entry a row of the frame, and what is made of them."""
 
+    keys: list[str]
+    """Columns that make groups."""
+    models: list[str]
+    """Columns of accuracies."""
+    columns: list[str]
+    """Columns of the result."""
+    groups: dict[GroupKey, npt.NDArray[np.intp]]
+    """Positions of the rows of each group."""
+    threshold: float
+    """Surface frequency that the rows of "redirect_high_frequency" exceed."""
     entity: Floats
     """Entity frequencies; NaN where missing."""
     surface: Floats
@@ -272,6 +274,18 @@ class FrequencyRows:
         """Return the first frequency, that of the surface, and those that are held constant."""
         return [self.entity if first == "entity" else self.others, self.surface, *self.controls]
 
+    def cells(
+        self, *, keep_zeros: bool = False
+    ) -> Iterator[tuple[dict[str, Any], "_SubsetRows", int]]:
+        """Yield labels, usable rows and the number of the model, by group, model and subset."""
+        for key, positions in self.groups.items():
+            for column, model in enumerate(self.models):
+                for subset in SUBSETS:
+                    # A grouping may itself be called "model".
+                    labels = {"model": model} | dict(zip(self.keys, key, strict=True))
+                    chosen = take_subset(self, positions, subset, keep_zeros=keep_zeros)
+                    yield labels | {"subset": subset}, chosen, column
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SubsetRows:
@@ -287,60 +301,73 @@ class _SubsetRows:
     """Rows that lack a frequency."""
 
 
-def check_threshold(high_frequency_above: float) -> None:
-    """Refuse a frequency below 0 as the one that high frequencies exceed."""
-    if not high_frequency_above >= 0.0:
-        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
-
-
 def read_rows(
     frame: pd.DataFrame,
+    result: Sequence[str],
     *,
-    keys: Sequence[str],
-    accuracies: list[str],
+    accuracy: str | Sequence[str],
     entity_frequency: str,
     surface_frequency: str,
     is_canonical: str,
+    by: str | Sequence[str],
     cluster: str | None,
+    high_frequency_above: float,
     missing: MissingPolicy,
     others_frequency: str | None = None,
     controls: Sequence[str] = (),
     instance_id: str | None = None,
-    options: str = "accuracy, entity_frequency, surface_frequency, is_canonical, by or cluster",
 ) -> FrequencyRows:
-    """Read and check the columns of a frame; those of `keys` and `instance_id` must be there."""
+    """Read and check the columns of a frame for a result of these columns, "model" the first."""
     check_missing(missing)
+    if not high_frequency_above >= 0.0:
+        raise ValueError(f"high_frequency_above must be at least 0; got {high_frequency_above!r}")
+    models = distinct_names(column_names(accuracy), "accuracy")
+    taken = list(result[1:]) if isinstance(accuracy, str) else list(result)
+    keys = grouping_columns(by, taken)
     others = [] if others_frequency is None else [others_frequency]
-    named = [*keys, *accuracies, entity_frequency, surface_frequency, is_canonical, *controls]
+    named = [*keys, *models, entity_frequency, surface_frequency, is_canonical, *controls]
     named += [*others, *filter(None, (cluster, instance_id))]
-    check_frame(frame, named, options=options, row="surface instance")
+    check_frame(frame, named, options=_COLUMN_OPTIONS, row="surface instance")
     columns = {
         name: number_column(frame, name, most=np.inf)
         for name in (entity_frequency, surface_frequency, *others, *controls)
     }
-    columns |= {name: number_column(frame, name) for name in accuracies}
+    columns |= {name: number_column(frame, name) for name in models}
     for name, column in columns.items():
         refuse_missing(np.isnan(column), name, missing)
     canonical = verdict_codes(frame[is_canonical].array, is_canonical)
     if (canonical == MISSING).any():
         row = int(np.argmax(canonical == MISSING))
         raise ValueError(f"{is_canonical}[{row}] is missing: say whether the surface is canonical")
+    groups = group_positions(frame, keys)
+    if instance_id is not None:
+        check_pair_ids(frame[instance_id], instance_id, keys, groups)
     return FrequencyRows(
+        keys=keys,
+        models=models,
+        columns=[*keys, *taken],
+        groups=groups,
+        threshold=high_frequency_above,
         entity=columns[entity_frequency],
         surface=columns[surface_frequency],
         canonical=canonical == 1,
-        accuracies=np.column_stack([columns[name] for name in accuracies]),
+        accuracies=np.column_stack([columns[name] for name in models]),
         clusters=cluster_codes(frame, cluster),
         others=columns[others_frequency] if others_frequency is not None else np.empty(0),
         controls=tuple(columns[name] for name in controls),
     )
 
 
+_COLUMN_OPTIONS = (
+    "accuracy, entity_frequency, surface_frequency, others_frequency, controls, is_canonical, by, "
+    "cluster or instance_id"
+)
+
+
 def take_subset(
     rows: FrequencyRows,
     positions: npt.NDArray[np.intp],
     subset: str,
-    threshold: float,
     *,
     first: FirstFrequency = "entity",
     keep_zeros: bool = False,
@@ -353,7 +380,7 @@ def take_subset(
     zero = ~absent & (frequencies == 0.0).any(axis=0)
     below = np.zeros(positions.size, dtype=np.bool_)
     if subset == "redirect_high_frequency":
-        below = ~absent & (keep_zeros | ~zero) & (frequencies[1] <= threshold)
+        below = ~absent & (keep_zeros | ~zero) & (frequencies[1] <= rows.threshold)
     zero &= ~below
     left_out = absent | below | (zero & (not keep_zeros))
     return _SubsetRows(

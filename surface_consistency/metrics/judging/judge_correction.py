@@ -17,15 +17,13 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.judging.judging import JudgeError
 from surface_consistency.metrics.positions.alignment import SCORES, topic_alignment, topic_cells
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
-from surface_consistency.metrics.uncertainty.cluster_bounds import Part, share_sums
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
     Intervals,
     quantiles,
 )
-
-__all__ = ["CorrectedAlignmentResult", "corrected_alignment"]
 
 _EM_STEPS = 300
 _ROUNDING = 1e-12
@@ -94,7 +92,7 @@ def corrected_alignment(
             alone. Score with several values to see how much hangs on it.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        intervals: How intervals are made: "auto" joins Wilson's or MOVER limits over topics, the
+        intervals: How intervals are made: "auto" joins t limits over topics, the
             judge's errors held as they are, with the spread of draws of these errors; "percentile"
             resamples both at once; there is no "bca". `n_resamples` is the number of draws.
 
@@ -163,7 +161,7 @@ def corrected_alignment(
             low=float(bounds[0, place]),
             high=float(bounds[1, place]),
             confidence_level=intervals.level,
-            method="mover" if intervals.method == "auto" else intervals.method,
+            method="t" if intervals.method == "auto" else intervals.method,
         )
     return CorrectedAlignmentResult(
         **fields,
@@ -182,33 +180,31 @@ def _topic_bounds(
 ) -> Floats:
     """Return the limits of the scores over topics with the judge's errors held, shape `(2, 5)`.
 
-    Corrected accuracies are shares moved and stretched, and so are their sum and difference; the
-    corrected alignment is a weighted mean of the cells.
+    All are weighted means of the cells, moved: corrected accuracies are shares moved and stretched.
     """
     if not np.isfinite(errors).all():
         return np.full((2, len(SCORES)), math.nan)
     gains = (1.0 / _better(short), 1.0 / _better(long))
     shifts = ((short.specificity - 1.0) * gains[0], (long.specificity - 1.0) * gains[1])
-    below = (1.0, 1.0, 1.0, 1.0)
-    seen = [(rate.numerator, rate.denominator) for rate in list(SCORES.values())[:2]]
-    short_part, long_part = (Part(gain, *rate) for gain, rate in zip(gains, seen, strict=True))
-    weights = np.linalg.solve(errors.T, np.array([1.0, 0.0, 0.0, 1.0]))
-    least, width = float(weights.min()), float(np.ptp(weights))
+    short_part, long_part = (
+        gain * np.asarray(rate.numerator)
+        for gain, rate in zip(gains, list(SCORES.values())[:2], strict=True)
+    )
+    cell_weights = np.linalg.solve(errors.T, np.array([1.0, 0.0, 0.0, 1.0]))
+    middle, least = sum(gains) / 2.0, float(cell_weights.min())
     sums = {
-        "short_accuracy": (shifts[0], (short_part,)),
-        "long_accuracy": (shifts[1], (long_part,)),
-        "accuracy_difference": (
-            shifts[1] - shifts[0],
-            (long_part, Part(-gains[0], *seen[0])),
-        ),
-        "alignment": (least, (Part(width, tuple((weights - least) / width), below),)),
-        "signed_alignment": (shifts[0] + shifts[1] - 1.0, (short_part, long_part)),
+        "short_accuracy": (shifts[0], short_part),
+        "long_accuracy": (shifts[1], long_part),
+        "accuracy_difference": (shifts[1] - shifts[0], long_part - short_part),
+        "alignment": (least, cell_weights - least),
+        "signed_alignment": (sum(shifts) - 1.0 + middle, short_part + long_part - middle),
     }
     bounds = []
     for name in SCORES:
-        shift, parts = sums[name]
-        added = share_sums(parts, cells)
-        limits = (math.nan, math.nan) if added is None else added.bounds(level)
+        shift, weights = sums[name]
+        ends = (min(0.0, float(weights.min())), max(0.0, float(weights.max())))
+        inferred = cluster_t([Part(1.0, tuple(weights.tolist()), (1.0,) * 4, *ends)], cells)
+        limits = (math.nan, math.nan) if inferred is None else inferred.bounds(level)
         bounds.append([shift + float(limit) for limit in limits])
     return np.asarray(np.clip(np.array(bounds).T, *_RANGES))
 
@@ -224,8 +220,8 @@ def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) 
     """Refuse a correlation that errors as frequent as these cannot have."""
     if not -1.0 <= correlation <= 1.0:
         raise ValueError(f"error_correlation must lie in [-1, 1]; got {correlation!r}")
-    for rates in itertools.product(*((1.0 - rate for rate in _rates(e)) for e in (short, long))):
-        first, second = rates
+    errors = ((1.0 - judge.sensitivity, 1.0 - judge.specificity) for judge in (short, long))
+    for first, second in itertools.product(*errors):
         spread = math.sqrt(first * (1.0 - first) * second * (1.0 - second))
         least = max(0.0, first + second - 1.0) - first * second
         most = min(first, second) - first * second
@@ -240,10 +236,6 @@ def _check_correlation(correlation: float, short: JudgeError, long: JudgeError) 
 def _better(error: JudgeError) -> float:
     """Return how far a judge is above chance."""
     return error.sensitivity + error.specificity - 1.0
-
-
-def _rates(error: JudgeError) -> tuple[float, float]:
-    return error.sensitivity, error.specificity
 
 
 def _point(error: JudgeError) -> tuple[Floats, Floats]:

@@ -23,8 +23,6 @@ from surface_consistency.metrics.uncertainty.intervals import (
     wilson_interval,
 )
 
-__all__ = ["JudgeAgreementResult", "JudgeError", "corrected_rate", "judge_agreement"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeError:

@@ -34,8 +34,6 @@ from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-__all__ = ["LINKING_KINDS", "LINKING_RATES", "LinkingTable", "linking_by", "linking_table"]
-
 LINKING_KINDS = ("positive", "surface_negative", "semantic_negative")
 """Kinds of examples: a true pair, one character replaced, the name of a similar entity."""
 

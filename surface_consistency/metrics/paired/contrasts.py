@@ -5,10 +5,9 @@ together. A contrast takes the difference of two rates within the same clusters,
 it is none and, with a margin, that it is small.
 """
 
-import functools
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -23,6 +22,7 @@ from surface_consistency.metrics._groups import (
     column_names,
     group_positions,
     grouping_columns,
+    warn_repeated_rows,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -40,18 +40,20 @@ from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, count_matrix
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
+    ClusterT,
     Part,
     StudentBounds,
-    SumBounds,
+    cluster_t,
     jackknife,
-    share_sums,
+    parts_of,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     FEW_CLUSTERS,
+    LEAST_CLUSTERS,
     Interval,
+    too_few_clusters,
+    undefined_interval,
 )
-
-__all__ = ["ContrastResult", "contrast", "contrasts_by", "matched_difference"]
 
 _Pairs: TypeAlias = Literal["pairwise", "common"]
 
@@ -67,13 +69,14 @@ class ContrastResult:
     difference: float
     """`value_a` less `value_b`; positive: the first group has the larger rate."""
     difference_interval: Interval
-    """Interval of `difference`, by "mover" or "jackknife"."""
+    """Interval of `difference`, by "t" or "jackknife"."""
     p_value: float
-    """Two-sided p-value of no difference, in (0, 1]; NaN where undefined."""
+    """Two-sided p-value of no difference, in [0, 1]: below 1 less the level exactly where the
+    interval leaves out 0; NaN where undefined."""
     margin: float | None
     """Difference that counts as none; None where equivalence is not tested."""
     p_equivalent: float
-    """p-value of a difference as large as `margin` or larger, in (0, 1]; small: the groups are
+    """p-value of a difference as large as `margin` or larger, in [0, 1]; small: the groups are
     equivalent. NaN without a margin."""
     n_a: int
     """Pairs of the first group."""
@@ -81,6 +84,8 @@ class ContrastResult:
     """Pairs of the second group."""
     n_clusters: int
     """Clusters with a pair of either group."""
+    not_inferred: str
+    """Why interval and p-values are NaN; empty where they are not."""
 
 
 def contrast(
@@ -93,11 +98,10 @@ def contrast(
 ) -> ContrastResult:
     """Compare a rate of two groups of pairs whose clusters are the same rows.
 
-    The difference of two shares has the MOVER interval: the distances to the Wilson limits of
-    either, with the number of independent pairs that its clusters are worth, joined with the
-    correlation of the two between clusters. A statistic that is no sum of shares, such as
-    kappa, has a jackknife t interval over clusters. p is 1 less the level at which the interval
-    reaches 0, and that of equivalence half of 1 less the level at which it reaches the margin.
+    The difference of two shares has a t interval over clusters, with the variance that few events
+    cannot show and, where a group has few, what the other tells of it. A statistic that is no
+    share, such as kappa, has a jackknife t interval. p is of the same t, and that of equivalence
+    the larger of the one-sided ones of the margin and of its opposite.
 
     Args:
         counts_a: Counts of the first group by cluster, shape `(n_clusters, 4)`, columns both, first
@@ -119,16 +123,15 @@ def contrast(
     Notes:
         A cluster that holds pairs of both groups counts in both, so that what they share cancels;
         a pair may stand in both groups. Few clusters without a flip do not show that there is none:
-        the interval of two groups that never flip is no point. A single cluster, a group that
-        stands in one cluster alone and an undefined rate give NaN, with an
+        the interval of two groups that never flip is no point. An undefined rate, and a group whose
+        clusters are fewer than four or so unequal that they are worth no more, give NaN, with an
         `UndefinedMetricWarning`, and so does the jackknife where no cluster moves the difference.
-        Swapping the groups turns the sign. The test rejects less than its level where flips are
-        rare or a few clusters hold most of the pairs (`benchmarks/bench_tests.py`).
+        Swapping the groups turns the sign.
 
     References:
-        G. Y. Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); B. Efron, The Jackknife,
-        the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; D. J. Schuirmann, Journal of
-        Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests).
+        B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E.
+        B. Wilson, Journal of the American Statistical Association 22, 1927; D. J. Schuirmann,
+        Journal of Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests).
 
     Examples:
         >>> changed = [[3, 1, 0, 0], [2, 2, 0, 0], [1, 1, 0, 2], [2, 1, 1, 0]] * 5
@@ -136,7 +139,7 @@ def contrast(
         >>> result = contrast(changed, repeated)
         >>> bounds = result.difference_interval
         >>> [round(x, 3) for x in (result.difference, bounds.low, bounds.high)]
-        [0.25, 0.015, 0.426]
+        [0.25, 0.102, 0.413]
     """
     check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:
@@ -149,13 +152,11 @@ def contrast(
         )
     statistic = _statistic(rate)
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
-    compared = _compared(counts, _apart(statistic), statistic)
-    result = _contrasts([compared], margin, confidence_level)[0]
-    if math.isnan(result.p_value):
-        warn_undefined(
-            "the contrast is undefined (NaN): each group needs two clusters and a rate that is "
-            "defined without any one of them, and a function of one's own must vary between them"
-        )
+    result = _contrasts(
+        [_compared(counts, _apart(statistic), statistic)], margin, confidence_level
+    )[0]
+    if result.not_inferred:
+        warn_undefined(f"the contrast is undefined (NaN): {result.not_inferred}")
     return result
 
 
@@ -168,44 +169,43 @@ def _statistic(rate: str | Statistic) -> Statistic:
     return PAIRED_RATES[rate]
 
 
-def _parts(rate: Statistic) -> tuple[Part, ...]:
-    """Return the shares of which a rate is the sum; none for other statistics."""
-    return () if getattr(rate, "link", None) is not None else getattr(rate, "parts", ())
+def _means(rate: Statistic) -> tuple[Part, ...]:
+    """Return the means of which a rate is the sum; none for other statistics."""
+    return () if getattr(rate, "link", None) is not None else parts_of(rate)
 
 
 def _apart(rate: Statistic) -> tuple[Part, ...]:
-    """Return the shares of a difference, of four counts of one group and four of the other."""
+    """Return the means of a difference, of four counts of one group and four of the other."""
     none = (0.0,) * 4
     return tuple(
-        part
-        for weight, above, below in _parts(rate)
-        for part in (
-            Part(weight, (*above, *none), (*below, *none)),
-            Part(-weight, (*none, *above), (*none, *below)),
+        joint
+        for part in _means(rate)
+        for joint in (
+            part._replace(above=(*part.above, *none), below=(*part.below, *none)),
+            part._replace(
+                weight=-part.weight, above=(*none, *part.above), below=(*none, *part.below)
+            ),
         )
     )
 
 
 def matched_difference(rate: Statistic) -> tuple[Part, ...]:
-    """Return the shares of a difference, of the 16 counts of pairs by their cells in two groups.
+    """Return the means of a difference, of the 16 counts of pairs by their cells in two groups.
 
     Column 4 i + j counts pairs that are in cell i of the first group and j of the second.
     """
-    parts = _parts(rate)
+    parts = _means(rate)
     if parts and all(set(part.below) == {1} for part in parts):
         # Of the same pairs: what counts is by how much each pair's share in the rate changes.
         weights = np.sum([part.weight * np.asarray(part.above) for part in parts], axis=0)
         change = np.subtract.outer(weights, weights).ravel()
-        size = float(np.abs(change).max()) or 1.0
-        return tuple(
-            Part(sign * size, tuple((np.maximum(sign * change, 0.0) / size).tolist()), (1.0,) * 16)
-            for sign in (1.0, -1.0)
-        )
+        largest = float(np.abs(change).max())
+        return (Part(1.0, tuple(change.tolist()), (1.0,) * 16, -largest, largest),)
     joint = []
-    for weight, above, below in parts:
-        first = (tuple(np.repeat(side, 4).tolist()) for side in (above, below))
-        second = (tuple(np.tile(side, 4).tolist()) for side in (above, below))
-        joint += [Part(weight, *first), Part(-weight, *second)]
+    for part in parts:
+        for weight, spread in ((part.weight, np.repeat), (-part.weight, np.tile)):
+            above, below = (tuple(spread(side, 4).tolist()) for side in (part.above, part.below))
+            joint.append(part._replace(weight=weight, above=above, below=below))
     return tuple(joint)
 
 
@@ -218,34 +218,47 @@ class _Counts(NamedTuple):
 
 
 class _Compared(NamedTuple):
-    """Two rates of the same clusters, and what limits their difference at any level."""
+    """Two rates of the same clusters, and what their difference is inferred from."""
 
     value_a: float
     value_b: float
-    limits: SumBounds | StudentBounds
-    is_defined: bool
+    inferred: ClusterT | StudentBounds
     n_a: int
     n_b: int
     n_clusters: int
+    not_inferred: str
 
 
 def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) -> _Compared:
-    """Compare two groups in a rate, whose difference is made of these shares of `counts.sums`."""
+    """Compare two groups in a rate, whose difference is made of these means of `counts.sums`."""
     a, b, sums = (part[counts.sums.any(axis=1)] for part in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
         values = [float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b)]
-        without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]
-        sizes = np.sum([(side.sum(axis=1) / side.sum()) ** 2 for side in (a, b)], axis=0)
-    difference, moved = values[0] - values[1], without[0] - without[1]
-    added = share_sums(parts, sums) if parts else None
+    inferred: ClusterT | StudentBounds | None = cluster_t(parts, sums) if parts else None
+    not_inferred = ""
+    if isinstance(inferred, ClusterT):
+        if not inferred.is_inferred:
+            not_inferred = too_few_clusters(float(inferred.n_effective))
+    else:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]
+            sizes = np.sum([(side.sum(axis=1) / side.sum()) ** 2 for side in (a, b)], axis=0)
+        inferred = jackknife(values[0] - values[1], without[0] - without[1], sizes=sizes)
+        fewest = min(int(np.count_nonzero(side.any(axis=1))) for side in (a, b))
+        if fewest < LEAST_CLUSTERS:
+            not_inferred = too_few_clusters(fewest)
+        elif np.isnan(inferred.error):
+            not_inferred = "leaving out a cluster leaves a rate undefined, or changes nothing"
+    if not math.isfinite(values[0] - values[1]):
+        not_inferred = "a group has no pair that the rate is of"
     return _Compared(
         value_a=values[0],
         value_b=values[1],
-        limits=jackknife(difference, moved, sizes=sizes) if added is None else added,
-        is_defined=len(a) > 1 and math.isfinite(difference) and bool(np.isfinite(moved).all()),
+        inferred=inferred,
         n_a=int(a.sum()),
         n_b=int(b.sum()),
         n_clusters=len(a),
+        not_inferred=not_inferred,
     )
 
 
@@ -253,45 +266,46 @@ def _contrasts(
     compared: Sequence[_Compared], margin: float | None, level: float
 ) -> list[ContrastResult]:
     """Infer all differences of one rate at once."""
-    difference = np.asarray([one.value_a - one.value_b for one in compared])
     low, high, p_value, p_equivalent = np.full((4, len(compared)), np.nan)
-    for kind in (SumBounds, StudentBounds):
+    for kind in (ClusterT, StudentBounds):
         places = [
             place
             for place, one in enumerate(compared)
-            if one.is_defined and isinstance(one.limits, kind)
+            if isinstance(one.inferred, kind) and not one.not_inferred
         ]
         if not places:
             continue
-        fields = zip(*(compared[place].limits for place in places), strict=True)
-        limits = kind(*(np.stack(field) for field in fields))
-        low[places], high[places] = limits.bounds(level)
-        p_value[places] = limits.p_value()
+        fields = zip(*(compared[place].inferred for place in places), strict=True)
+        inferred = kind(*(np.stack(field) for field in fields))
+        low[places], high[places] = inferred.bounds(level)
+        p_value[places] = inferred.p_value()
         if margin is not None:
-            tails = [limits.p_value(null) / 2.0 for null in (-margin, margin)]
-            sides = (-difference[places] < margin, difference[places] < margin)
+            tails = [inferred.p_value(null) / 2.0 for null in (-margin, margin)]
+            sides = (-inferred.value < margin, inferred.value < margin)
             tails = [
                 np.where(side, tail, 1.0 - tail) for side, tail in zip(sides, tails, strict=True)
             ]
             p_equivalent[places] = np.max(tails, axis=0)
-    low, high = np.minimum(low, difference), np.maximum(high, difference)
     return [
         ContrastResult(
             value_a=one.value_a,
             value_b=one.value_b,
             difference=one.value_a - one.value_b,
             difference_interval=Interval(
-                low=float(low[place]),
-                high=float(high[place]),
+                low=float(np.fmin(low[place], one.value_a - one.value_b)),
+                high=float(np.fmax(high[place], one.value_a - one.value_b)),
                 confidence_level=level,
-                method="mover" if isinstance(one.limits, SumBounds) else "jackknife",
-            ),
+                method="t" if isinstance(one.inferred, ClusterT) else "jackknife",
+            )
+            if not one.not_inferred
+            else undefined_interval(level, "t"),
             p_value=float(p_value[place]),
             margin=margin,
             p_equivalent=float(p_equivalent[place]),
             n_a=one.n_a,
             n_b=one.n_b,
             n_clusters=one.n_clusters,
+            not_inferred=one.not_inferred,
         )
         for place, one in enumerate(compared)
     ]
@@ -300,7 +314,7 @@ def _contrasts(
 _COLUMNS: Final = (
     *("rate", "a", "b", "value_a", "value_b"),
     *("difference", "difference_low", "difference_high", "p_value", "p_value_holm"),
-    *("margin", "p_equivalent", "n_a", "n_b", "n_clusters", "few_clusters"),
+    *("margin", "p_equivalent", "n_a", "n_b", "n_clusters", "few_clusters", "not_inferred"),
 )
 
 
@@ -336,7 +350,8 @@ def contrasts_by(
             takes each row for a cluster of its own.
         pair_id: Column of pair ids: only pairs with a verdict in both groups count, as for two
             models that should be compared on the same questions, and the interval rests on how
-            each pair changes from one to the other. None takes all pairs of each.
+            each pair changes from one to the other. None takes all pairs of each,
+            and counts rows that repeat others in a `RepeatedRowsWarning`, as `paired_by` does.
         pairs: With `pair_id`, "pairwise" takes the pairs that the two groups at hand share, so that
             a third model which answered few leaves them as they are; "common" those that all groups
             share, so that the rows of a table stand on the same pairs.
@@ -349,10 +364,11 @@ def contrasts_by(
         One row for each rate, group of `within` and two groups: the columns of `within`, rate, a,
         b, value_a, value_b, difference (value_a - value_b), difference_low and difference_high,
         p_value, p_value_holm (Holm's over all rows of the rate), margin, p_equivalent, n_a, n_b,
-        n_clusters and few_clusters (whether they are fewer than 20). Groups are sorted by label, as
-        those of `paired_by`; two groups without a common pair, where `pair_id` asks for some, have
-        none. Neither other groups nor their order change a row, but for Holm's correction and the
-        pairs that "common" leaves.
+        n_clusters, few_clusters (whether they are fewer than 20) and not_inferred (why interval and
+        p-values are NaN). Groups are sorted by label, as those of `paired_by`; two groups without a
+        common pair, where `pair_id` asks for some, have no row, and an `UndefinedMetricWarning`
+        counts them. Neither other groups nor their order change a row, but for Holm's correction
+        and the pairs that "common" leaves.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -362,8 +378,8 @@ def contrasts_by(
             in a group or belongs to two clusters, or an option is out of range.
 
     Notes:
-        See `contrast`. What is undefined is NaN without a warning: in a table of many groups some
-        stand in a single cluster.
+        See `contrast`. What is undefined is NaN without a warning, but for its reason in
+        `not_inferred`: in a table of many groups some stand in few clusters.
 
     References:
         S. Holm, Scandinavian Journal of Statistics 6, 1979; see `contrast` for the others.
@@ -390,22 +406,34 @@ def contrasts_by(
     )
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
     clusters = cluster_codes(frame, cluster)
+    if pair_id is None:
+        warn_repeated_rows(frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2)
     ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
     difference_of = _apart if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
     couples: list[dict[str, object]] = []
     compared: dict[str, list[_Compared]] = {name: [] for name in rates}
+    n_apart = 0
     for inside, groups in _nested(group_positions(frame, keys)).items():
+        chosen = _couples(groups, reference)
         scored = {name: one[cells[one] != MISSING] for name, one in groups.items()}
-        if ids is not None:
-            scored = _by_pair(scored, ids, is_common=pairs == "common")
-        for a, b in _couples(groups, reference):
-            counts = _aligned((scored[a], scored[b]), cells, clusters, ids)
+        if ids is None:
+            counted = _by_cluster(scored, chosen, cells, clusters)
+        else:
+            counted = _by_pair(scored, chosen, cells, clusters, ids, is_common=pairs == "common")
+        for (a, b), counts in zip(chosen, counted, strict=True):
             if ids is not None and not len(counts.a):
+                n_apart += 1
                 continue
             couples.append(dict(zip(keys, inside, strict=False)) | {"a": a, "b": b})
             for name, statistic in rates.items():
                 compared[name].append(_compared(counts, parts[name], statistic))
+    if n_apart:
+        warn_undefined(
+            f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
+            f"the ids of column {pair_id!r} must name the same pair in each group; without pair_id "
+            "each group stands on its own pairs"
+        )
     rows = [
         labels | {"rate": name} | _cells(result)
         for name, of_rate in compared.items()
@@ -446,48 +474,59 @@ def _couples(groups: Mapping[object, object], reference: object) -> list[tuple[o
     return [(group, reference) for group in groups if group != reference]
 
 
-def _by_pair(
-    groups: Mapping[object, npt.NDArray[np.intp]], ids: Integers, *, is_common: bool
-) -> dict[object, npt.NDArray[np.intp]]:
-    """Order the rows of each group by pair, and keep the pairs of all groups where asked."""
-    ordered = {}
+_Rows: TypeAlias = Mapping[object, npt.NDArray[np.intp]]
+_Couples: TypeAlias = Sequence[tuple[object, object]]
+
+
+def _by_cluster(
+    groups: _Rows, couples: _Couples, cells: Codes, clusters: Integers
+) -> Iterator[_Counts]:
+    """Count the cells of the groups over the same clusters, and yield those of each couple."""
+    distinct = np.unique(np.concatenate([clusters[rows] for rows in groups.values()]))
+    counts = {}
     for name, rows in groups.items():
-        if np.unique(ids[rows]).size < rows.size:
+        codes = 4 * np.searchsorted(distinct, clusters[rows]) + cells[rows]
+        counted = np.bincount(codes, minlength=4 * distinct.size)
+        counts[name] = counted.reshape(-1, 4).astype(np.float64)
+    for a, b in couples:
+        yield _Counts(counts[a], counts[b], np.concatenate([counts[a], counts[b]], axis=1))
+
+
+def _by_pair(
+    groups: _Rows,
+    couples: _Couples,
+    cells: Codes,
+    clusters: Integers,
+    ids: Integers,
+    *,
+    is_common: bool,
+) -> Iterator[_Counts]:
+    """Yield the counts of the pairs that a couple shares, by their cells in both groups."""
+    pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))
+    cell_of, cluster_of = {}, np.full(pairs.size, -1, dtype=np.int64)
+    for name, rows in groups.items():
+        places = np.searchsorted(pairs, ids[rows])
+        if np.unique(places).size < places.size:
             raise ValueError(f"a pair stands more than once in group {name!r}: drop the duplicates")
-        ordered[name] = rows[np.argsort(ids[rows], kind="stable")]
-    if is_common:
-        held = functools.reduce(np.intersect1d, (ids[rows] for rows in ordered.values()))
-        ordered = {name: rows[np.isin(ids[rows], held)] for name, rows in ordered.items()}
-    return ordered
-
-
-def _aligned(
-    sides: Sequence[npt.NDArray[np.intp]], cells: Codes, clusters: Integers, ids: Integers | None
-) -> _Counts:
-    """Count the cells of both groups over the clusters of either, or those of the pairs of both."""
-    first, second = sides
-    if ids is not None:
-        both = np.intersect1d(ids[first], ids[second])
-        first, second = (side[np.isin(ids[side], both)] for side in sides)
-        torn = clusters[first] != clusters[second]
+        torn = (cluster_of[places] >= 0) & (cluster_of[places] != clusters[rows])
         if torn.any():
             raise ValueError(
                 f"{int(torn.sum())} pairs belong to another cluster in one group than in the "
                 "other: the groups must agree on the cluster of a pair"
             )
-        distinct, of = np.unique(clusters[first], return_inverse=True)
-        codes = 16 * of + 4 * cells[first].astype(np.int64) + cells[second]
-        sums = np.bincount(codes, minlength=16 * distinct.size).reshape(-1, 16).astype(np.float64)
+        cluster_of[places] = clusters[rows]
+        cell_of[name] = np.full(pairs.size, MISSING, dtype=np.int64)
+        cell_of[name][places] = cells[rows]
+    distinct, cluster_of = np.unique(cluster_of, return_inverse=True)
+    held = np.sum([of_group != MISSING for of_group in cell_of.values()], axis=0)
+    usable = held == len(groups) if is_common else held > 0
+    for a, b in couples:
+        shared = usable & (cell_of[a] != MISSING) & (cell_of[b] != MISSING)
+        codes = 16 * cluster_of[shared] + 4 * cell_of[a][shared] + cell_of[b][shared]
+        counted = np.bincount(codes, minlength=16 * distinct.size).reshape(-1, 16)
+        sums = counted[counted.any(axis=1)].astype(np.float64)
         square = sums.reshape(-1, 4, 4)
-        return _Counts(square.sum(axis=2), square.sum(axis=1), sums)
-    distinct, of = np.unique(clusters[np.concatenate([first, second])], return_inverse=True)
-    a, b = (
-        np.bincount(4 * codes + cells[side], minlength=4 * distinct.size)
-        .astype(np.float64)
-        .reshape(-1, 4)
-        for codes, side in ((of[: len(first)], first), (of[len(first) :], second))
-    )
-    return _Counts(a, b, np.concatenate([a, b], axis=1))
+        yield _Counts(square.sum(axis=2), square.sum(axis=1), sums)
 
 
 def _cells(result: ContrastResult) -> dict[str, object]:

@@ -18,14 +18,6 @@ from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedT
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
 
-__all__ = [
-    "DISCORDANT_ODDS",
-    "DiscordantOddsResult",
-    "cohen_kappa",
-    "discordant_odds_ratio",
-    "kappa_of_counts",
-]
-
 
 def cohen_kappa(table: PairedTable) -> float:
     """Return Cohen's kappa of the verdicts under two conditions.

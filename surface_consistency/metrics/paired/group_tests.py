@@ -1,9 +1,9 @@
-"""Difference of the means of two groups, with a permutation test."""
+"""Difference of the means of two groups, with the t of its interval or a permutation test."""
 
 import itertools
 import math
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -23,10 +23,13 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import group_values
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-__all__ = ["Alternative", "GroupDifferenceResult", "group_difference", "mean_difference"]
+from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Interval,
+    Intervals,
+    too_few_clusters,
+)
 
 # Bounds a chunk of shuffled values to some tens of MB.
 _CHUNK_ROWS = 2**21
@@ -195,6 +198,9 @@ def _drawn(block: _ClusterBlock, n_permutations: int, rng: np.random.Generator) 
     return totals
 
 
+GroupTest: TypeAlias = Literal["t", "permutation"]
+"""The t of the interval, over clusters; or how often shuffled members differ as much."""
+
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 """Which difference speaks against the groups' being alike."""
 
@@ -208,16 +214,18 @@ class GroupDifferenceResult:
     other_mean: float
     """Mean of the other rows."""
     difference: float
-    """`group_mean` less `other_mean`; positive: the group has the larger values."""
+    """`group_mean` less `other_mean`, or for t under strata the mean of the differences within
+    them; positive: the group has the larger values."""
     relative_difference: float
     """`difference` over the magnitude of `other_mean`; NaN where that is 0."""
     difference_interval: Interval
-    """Interval of `difference` that takes clusters whole; NaN bounds for a single one."""
+    """Interval of `difference` that takes clusters whole; NaN bounds for a group worth fewer than
+    four, and beside the permutation test, which is of no interval."""
     p_value: float
-    """p-value of the permutation test, in (0, 1]; with clusters, whole clusters exchange their
-    shares of the group, and turn the sign of what lies inside them."""
+    """p-value of the test, in [0, 1]; NaN where the clusters are too few for t."""
     is_exact: bool
-    """Whether all arrangements were listed, rather than some drawn."""
+    """Whether all arrangements were listed by the permutation test, rather than some drawn; False
+    for t."""
     n_group: int
     """Rows in the group."""
     n_other: int
@@ -231,38 +239,50 @@ def group_difference(
     strata: Iterable[Hashable] | None = None,
     clusters: Iterable[Hashable] | None = None,
     alternative: Alternative = "two-sided",
+    test: GroupTest = "t",
     n_permutations: int = 10_000,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> GroupDifferenceResult:
     """Compare the mean of a group with the mean of the other rows.
 
-    The test asks how often a difference as large comes about when group membership is shuffled.
+    The difference has a t interval over clusters, of which p is; "permutation" asks how often a
+    difference as large comes about when group membership is shuffled within strata.
 
     Args:
         values: One number a row, such as the mechanistic similarity of a fact, shape `(n_rows,)`.
         in_group: Whether the row belongs to the group: True or False, 1 or 0.
-        strata: Within which rows membership is shuffled, such as the model; None for all rows.
+        strata: Within which rows are compared, such as the model, whose level then makes no
+            difference; None for all rows.
         clusters: What is taken as a whole, such as the topic: left out one at a time for the
-            interval, moved across strata together for p, which turns the sign of what lies inside a
-            mixed one; None takes rows for independent of each other.
+            interval, moved across strata together by a permutation, which turns the sign of what
+            lies inside a mixed one; None takes rows for independent of each other.
         alternative: "two-sided", "greater" (the group has the larger mean) or "less".
+        test: "t", which takes clusters for a sample, or "permutation", which takes memberships for
+            exchangeable between clusters and has no interval.
         n_permutations: Arrangements that are drawn; where there are no more, all are listed.
-        intervals: How the interval is made; its seed is that of the arrangements too.
+        intervals: Level of the interval, and seed of the arrangements; its method is "auto".
 
     Returns:
         Both means, their difference with interval, and the p-value.
 
     Raises:
         TypeError: When a value is no number, or a count is no integer.
-        ValueError: When lengths differ, a value is missing or infinite, membership is not binary or
+        ValueError: When strata are given without "permutation", lengths differ, a value is missing
+            or infinite, membership is not binary or
             missing, a group is empty, a label is missing, strata and clusters leave nothing to
             shuffle, or an option is out of range.
 
     Notes:
-        With clusters, rows that belong together are no independent evidence, and p respects that,
-        across strata too: the facts of a topic recur in every model, so a topic moves as one. The
-        sum over the group parts into what lies between clusters, share of the group times sum of
-        the values, and what lies inside them, the values of the group less their cluster's mean
+        For t under strata the difference is the mean of those within the strata that hold both
+        kinds of rows, each weighted by n_group n_other / n of its stratum: the coefficient of the
+        group in a least-squares regression with an intercept a stratum. Its interval takes these
+        weights as they are. "permutation" orders arrangements by the difference of all rows.
+
+        With clusters, rows that belong together are no independent evidence, and a permutation
+        respects that, across strata too: the facts of a topic recur in every model, so a topic
+        moves as one. The sum over the group parts into what lies between clusters, share of the
+        group times sum of the values, and what lies inside them, the values of the group less their
+        cluster's mean
         (both by stratum). Clusters with rows in the same strata exchange their shares, for all
         strata together, and each cluster turns the sign of what lies inside it; so a cluster that
         is in the group as a whole has nothing to turn, and one with both kinds of rows among many
@@ -270,9 +290,10 @@ def group_difference(
         clusters have few arrangements, which bound p from below.
 
         p counts the observed arrangement in, (1 + k) / (1 + n_permutations), so it is never 0; the
-        two-sided p is twice the smaller tail. Values that are all equal give p 1. A single cluster
-        gives NaN bounds, and an `other_mean` of 0 a NaN `relative_difference`, with an
-        `UndefinedMetricWarning`. The order of the rows does not matter, but for the random draws.
+        two-sided p is twice the smaller tail. Values that are all equal give p 1. A group that is
+        worth fewer than four clusters gives NaN bounds, and an `other_mean` of 0 a NaN
+        `relative_difference`, with an `UndefinedMetricWarning`. The order of the rows does not
+        matter, but for the random draws.
         Swapping the groups changes the sign of the difference. The paper gives p < 0.001 and no
         name of a test.
 
@@ -282,38 +303,39 @@ def group_difference(
         Genetics and Molecular Biology 9, 2010 (why p is never 0).
 
     Examples:
-        >>> result = group_difference([0.9, 0.8, 0.7, 0.3, 0.2, 0.1], [1, 1, 1, 0, 0, 0])
-        >>> round(result.difference, 2), result.p_value, result.is_exact
-        (0.6, 0.1, True)
+        >>> result = group_difference([0.9, 0.8, 0.7, 0.6, 0.3, 0.2, 0.1, 0.0], [1] * 4 + [0] * 4)
+        >>> round(result.difference, 2), round(result.p_value, 4)
+        (0.6, 0.0005)
     """
     check_choice(alternative, ("two-sided", "greater", "less"), "alternative")
+    check_choice(test, ("t", "permutation"), "test")
+    check_choice(intervals.method, ("auto",), "intervals.method")
     n_permutations = check_n_resamples(n_permutations, "n_permutations")
     check_same_index(values=values, in_group=in_group, strata=strata, clusters=clusters)
     numbers, members = _checked(values, in_group)
-    of_stratum = _stratum_codes(strata, numbers.size)
     of_cluster = label_codes(clusters, numbers.size, "clusters")
-    generator = intervals.generator()
     n_group, n_other = int(members.sum()), int((~members).sum())
     group_sum = float(numbers[members].sum())
     total = group_sum + float(numbers[~members].sum())
     group_mean, other_mean = group_sum / n_group, (total - group_sum) / n_other
-    sums, sizes, is_exact = _shuffled(
-        numbers, members, of_stratum, of_cluster, n_permutations, generator
-    )
-    shuffled = sums / sizes - (total - sums) / (numbers.size - sizes)
+    of_stratum = _stratum_codes(strata, numbers.size)
     difference = group_mean - other_mean
-    bounds = group_values(
-        _cluster_sums(numbers, members, of_cluster),
-        {"difference": mean_difference},
-        replace(intervals, rng=generator),
-    )["difference"].interval
-    reasons = []
-    if math.isnan(bounds.low):
-        reasons.append(
-            "the interval, since there is a single cluster"
-            if int(of_cluster.max()) == 0
-            else "the interval, since no row differs, or a group stands in one cluster alone"
+    reasons, is_exact = [], False
+    low = high = math.nan
+    if test == "permutation":
+        sums, sizes, is_exact = _shuffled(
+            numbers, members, of_stratum, of_cluster, n_permutations, intervals.generator()
         )
+        shuffled = sums / sizes - (total - sums) / (numbers.size - sizes)
+        margin = 1e-12 * float(np.abs(numbers).max())
+        p_value = _p_value(difference, shuffled, alternative, is_exact, margin)
+    else:
+        inferred = mean_difference(_cluster_sums(numbers, members, of_cluster, of_stratum))
+        difference = float(inferred.value)
+        low, high = map(float, inferred.bounds(intervals.level))
+        p_value = _t_p_value(inferred, alternative)
+        if not inferred.is_inferred:
+            reasons.append(f"interval and p, {too_few_clusters(float(inferred.n_effective))}")
     reasons += ["the relative difference, since the other mean is 0"] if (other_mean == 0.0) else []
     if reasons:
         warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=2)
@@ -322,10 +344,10 @@ def group_difference(
         other_mean=other_mean,
         difference=difference,
         relative_difference=difference / abs(other_mean) if other_mean else math.nan,
-        difference_interval=bounds,
-        p_value=_p_value(
-            difference, shuffled, alternative, is_exact, (1e-12 * float(np.abs(numbers).max()))
+        difference_interval=Interval(
+            low=low, high=high, confidence_level=intervals.level, method="t"
         ),
+        p_value=p_value,
         is_exact=is_exact,
         n_group=n_group,
         n_other=n_other,
@@ -383,15 +405,46 @@ def _check_strata(members: Flags, strata: Integers) -> None:
         raise ValueError("strata must leave something to shuffle: none holds both kinds of rows")
 
 
-def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers) -> Floats:
-    """Return sum and size of the group, and of the other rows, in each cluster."""
-    columns = (members * numbers, members, ~members * numbers, ~members)
+def _cluster_sums(numbers: Floats, members: Flags, clusters: Integers, strata: Integers) -> Floats:
+    """Return sum and size of the group, and of the other rows, in each cluster, by stratum.
+
+    The four columns of a stratum stand together; strata with one kind of rows are left out.
+    """
+    columns = []
+    for stratum in range(int(strata.max()) + 1):
+        group, other = (strata == stratum) & members, (strata == stratum) & ~members
+        if group.any() and other.any():
+            columns += [group * numbers, group, other * numbers, other]
+    if not columns:
+        raise ValueError("strata must leave something to compare: none holds both kinds of rows")
     return np.column_stack([np.bincount(clusters, weights=column) for column in columns])
 
 
-def mean_difference(sums: Floats) -> Floats:
-    """Return the mean of the group less that of the other rows."""
-    return np.asarray(sums[..., 0] / sums[..., 1] - sums[..., 2] / sums[..., 3])
+def mean_difference(sums: Floats) -> ClusterT:
+    """Return the inference of the mean of the group less that of the other rows, within strata."""
+    n_strata = sums.shape[-1] // 4
+    # All data sets, where they are several, have the weights of their sizes together.
+    n_group, n_other = sums.reshape(-1, n_strata, 4).sum(axis=0)[:, [1, 3]].T
+    weights = n_group * n_other / (n_group + n_other)
+    columns = np.eye(4 * n_strata)
+    parts = [
+        Part(sign * weight, tuple(columns[place]), tuple(columns[place + 1]), -math.inf, math.inf)
+        for stratum, weight in enumerate(weights / weights.sum())
+        for sign, place in ((1.0, 4 * stratum), (-1.0, 4 * stratum + 2))
+    ]
+    inferred = cluster_t(parts, sums)
+    if inferred is None:
+        raise ValueError("values must be finite")
+    return inferred
+
+
+def _t_p_value(inferred: ClusterT, alternative: Alternative) -> float:
+    """Return the p-value of t on the side or sides that are asked for."""
+    p_value = float(inferred.p_value())
+    if alternative == "two-sided":
+        return p_value
+    is_ahead = float(inferred.t()) > 0.0 if alternative == "greater" else float(inferred.t()) < 0.0
+    return p_value / 2.0 if is_ahead else 1.0 - p_value / 2.0
 
 
 def _p_value(

@@ -1,4 +1,4 @@
-"""McNemar's test, for independent and for clustered pairs: do two conditions differ in accuracy?"""
+"""Tests of equal accuracy of two conditions: the t of clusters, and McNemar's in their forms."""
 
 import math
 from dataclasses import dataclass
@@ -8,25 +8,14 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import Floats, check_choice, warn_undefined
 from surface_consistency.metrics.paired.paired_tables import (
+    PAIRED_RATES,
     PairedTable,
     check_table,
     pair_counts,
     table_of,
 )
-
-__all__ = [
-    "MCNEMAR_EXACT_MAX_DISCORDANT",
-    "TEST_COLUMNS",
-    "ClusteredMcNemarMethod",
-    "ClusteredMcNemarResult",
-    "McNemarMethod",
-    "McNemarResult",
-    "PairedTest",
-    "check_test",
-    "clustered_mcnemar",
-    "mcnemar",
-    "run_test",
-]
+from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
+from surface_consistency.metrics.uncertainty.intervals import Intervals
 
 McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
 """Form of the test; "auto" chooses between "exact" and "corrected"."""
@@ -58,7 +47,7 @@ class McNemarResult:
 
 
 def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarResult:
-    """Test whether the two conditions of a paired table have equal accuracy.
+    """Test, taking pairs for independent, whether two conditions have equal accuracy.
 
     With b pairs right at first only and c at second only, "corrected" is
     (|b - c| - 1)^2 / (b + c), "uncorrected" (b - c)^2 / (b + c), both against chi-square with one
@@ -80,8 +69,8 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
     Notes:
         With no discordant pair the statistic is 0 and p is 1. With b = c > 0 the corrected
         statistic is 0, as in R (statsmodels gives 1 / (b + c)). Swapping the conditions changes
-        nothing. The test takes pairs for independent: where many pairs share a fact, p is too
-        small, and a cluster-bootstrap interval of `accuracy_difference` is the safer answer.
+        nothing. Where many pairs share a fact, p is too small: `paired_by` and `clustered_mcnemar`
+        take facts whole.
 
     References:
         McNemar, Psychometrika 12, 1947; Edwards, Psychometrika 13, 1948 (correction); Fagerland,
@@ -139,10 +128,9 @@ _CLUSTERED_METHODS: tuple[ClusteredMcNemarMethod, ...] = ("obuchowski", "durkals
 """Names of the forms."""
 
 PairedTest: TypeAlias = McNemarMethod | Literal["independent", "obuchowski", "durkalski"]
-"""Form of the test of a group: one of `mcnemar`, or one of `clustered_mcnemar`.
-
-"auto" is "obuchowski" where a cluster of the group holds several pairs, and otherwise
-"independent": the "auto" of `mcnemar`, which takes pairs for independent.
+"""Form of the test of a group: "auto", the t of the interval of the accuracy difference, which
+takes clusters whole; one of `clustered_mcnemar`; or, taking pairs for independent, one of
+`mcnemar`, whose own "auto" is called "independent" here.
 """
 
 _TESTS: tuple[PairedTest, ...] = (
@@ -154,26 +142,57 @@ _TESTS: tuple[PairedTest, ...] = (
 TEST_COLUMNS = ("mcnemar_statistic", "mcnemar_p_value", "mcnemar_method")
 """Columns of what `run_test` returns, in tables of groups."""
 
+_DIFFERENCE = PAIRED_RATES["accuracy_difference"]
+
 
 def check_test(test: str) -> None:
     """Refuse the name of no test."""
     check_choice(test, _TESTS, "test")
 
 
-def run_test(counts: Floats, test: PairedTest) -> tuple[float, float, str]:
-    """Return statistic, p-value and form of the test; no pair is no test, and NaN.
+def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str, object]:
+    """Return statistic, p-value and form of the test by column, NaN without a pair.
 
-    Each row of `counts` is a cluster with a pair.
+    Each row of `counts` is a cluster with a pair. Under a test by name the bounds of the accuracy
+    difference are here too: those that the test does not reject, or NaN where none are made. The t
+    of clusters is of the interval by "auto", and NaN beside one by resamples.
     """
     cells = [int(count) for count in counts.sum(axis=0)]
+    if test == "auto":
+        statistic = p_value = math.nan
+        inferred = cluster_t(parts_of(_DIFFERENCE), counts) if sum(cells) else None
+        if inferred is not None and intervals.method == "auto":
+            statistic, p_value = float(inferred.t()), float(inferred.p_value())
+        return dict(zip(TEST_COLUMNS, (statistic, p_value, "t"), strict=True))
+    low = high = math.nan
     if sum(cells) == 0:
-        return math.nan, math.nan, "exact" if test in ("auto", "independent") else test
-    if test == "auto" and sum(cells) > len(counts):
-        test = "obuchowski"
-    if test == "obuchowski" or test == "durkalski":
-        return *_clustered_statistic(counts, test), test
-    result = mcnemar(table_of(cells), method="auto" if test == "independent" else test)
-    return result.statistic, result.p_value, result.method
+        row = (math.nan, math.nan, "exact" if test == "independent" else test)
+    elif test == "obuchowski" or test == "durkalski":
+        row = (*_clustered_statistic(counts, test), test)
+    else:
+        result = mcnemar(table_of(cells), method="auto" if test == "independent" else test)
+        row = (result.statistic, result.p_value, result.method)
+        if result.method == "exact":
+            low, high = _conditional_bounds(cells[1], cells[2], sum(cells), intervals.level)
+    bounds = {"accuracy_difference_low": low, "accuracy_difference_high": high}
+    return {**dict(zip(TEST_COLUMNS, row, strict=True)), **bounds}
+
+
+def tested_columns(test: PairedTest, intervals: Intervals) -> dict[str, str]:
+    """Return the column of the p-value, and its name in a warning, where there should be one."""
+    if test == "auto" and intervals.method != "auto":
+        return {}
+    return {"mcnemar_p_value": f"{test} test"}
+
+
+def _conditional_bounds(b: int, c: int, n: int, level: float) -> tuple[float, float]:
+    """Return Clopper and Pearson's limits of c / (b + c), as differences of this many flips."""
+    from scipy.special import betaincinv
+
+    tail, flips = (1.0 - level) / 2.0, b + c
+    low = float(betaincinv(c, b + 1, tail)) if c else 0.0
+    high = 1.0 - float(betaincinv(b, c + 1, tail)) if b else 1.0
+    return (2.0 * low - 1.0) * flips / n, (2.0 * high - 1.0) * flips / n
 
 
 def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> tuple[float, float]:
@@ -215,7 +234,7 @@ class ClusteredMcNemarResult:
 def clustered_mcnemar(
     counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
 ) -> ClusteredMcNemarResult:
-    """Test whether two conditions have equal accuracy when pairs share a fact or subject.
+    """Test, with many clusters such as facts, whether two conditions have equal accuracy.
 
     Let cluster k of K hold n_k pairs, b_k right at first only and c_k at second only, and let
     d_k = b_k - c_k. "obuchowski" is (K - 1) / K (sum d_k)^2 / sum d_k^2, and "durkalski"

@@ -11,8 +11,6 @@ from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._groups import group_positions, has_list_cells
 from surface_consistency.metrics._inputs import check_choice
 
-__all__ = ["AdjustMethod", "adjust_p_values", "with_adjusted_p_values"]
-
 AdjustMethod = Literal["holm", "benjamini-hochberg", "benjamini-yekutieli"]
 """Which error is bounded: that of any group (Holm), or the share of false findings."""
 

@@ -15,6 +15,7 @@ from surface_consistency.metrics._groups import (
     group_frame,
     group_positions,
     grouping_columns,
+    warn_repeated_rows,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -28,16 +29,15 @@ from surface_consistency.metrics.paired.mcnemar_tests import (
     PairedTest,
     check_test,
     run_test,
+    tested_columns,
 )
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.paired.power import design_effect_of
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-__all__ = ["PairedTest", "paired_by"]
-
 _CELLS = ("both", "first_only", "second_only", "neither")
-_COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "n_missing", "n_undefined")
+_COUNTS = (*_CELLS, "n", "n_clusters", "few_clusters", "not_inferred", "n_missing", "n_undefined")
 _LEAN = CountRatio(numerator=(0, -1, 1, 0), denominator=(1, 1, 1, 1))
 """The accuracy difference, of which a design effect is told."""
 
@@ -65,14 +65,16 @@ def paired_by(
         second: Column of verdicts under the second condition.
         cluster: Column of what belongs together, the fact or the subject; None takes each row for a
             cluster of its own.
-        pair_id: Column of pair ids, to make sure that no pair stands twice in one group; None
-            skips the check.
+        pair_id: Column of pair ids, to make sure that no pair stands twice in one group; without
+            one, rows that repeat others are counted in a `RepeatedRowsWarning` where the columns
+            beside verdicts, groups and clusters name the rows.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.
-        test: Form of the test. "auto" is Obuchowski's of `clustered_mcnemar` where a cluster of the
-            group holds several pairs, and "independent" elsewhere: exact up to 25 discordant pairs
-            and corrected above. Others are those of `mcnemar`, which takes pairs for independent,
-            and "durkalski" of `clustered_mcnemar`. `mcnemar_method` says which was used.
+        test: Form of the test of equal accuracies. "auto" is the t of `accuracy_difference`, over
+            clusters: p is below 1 less the level exactly where its interval leaves out 0. By name
+            there are "exact", "independent" and the others of `mcnemar`, which take pairs for
+            independent, and those of `clustered_mcnemar`; the interval of the accuracy difference
+            is then the exact test's own, and NaN for the others. `mcnemar_method` says which.
         intervals: How intervals are made; resamples of a group are shared by its rates, and each
             group derives its own seed.
         missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
@@ -81,8 +83,9 @@ def paired_by(
     Returns:
         One row a group, sorted by label, with the columns `by`; both, first_only, second_only,
         neither; n (their sum), n_clusters, few_clusters (whether they are fewer than 20),
-        n_missing, n_undefined (the most resamples that left any one rate undefined); `<rate>`,
-        `<rate>_low`, `<rate>_high` for each name in `rates`;
+        not_inferred (why intervals and test are NaN; empty where none is), n_missing, n_undefined
+        (the most resamples that left any one rate undefined); `<rate>`, `<rate>_low`, `<rate>_high`
+        for each name in `rates`;
         mcnemar_statistic, mcnemar_p_value, mcnemar_method; design_effect, that of the accuracy
         difference (see `design_effect`; NaN where undefined). Rates are fractions, not percent.
 
@@ -97,9 +100,10 @@ def paired_by(
     Notes:
         An empty list or missing value in a `by` column puts the pair in the group "none", so that
         no pair is lost. Labels repeated within a pair count once; list labels of two `by` columns
-        are crossed. Undefined rates and the bounds of a group with a single cluster are NaN; one
-        `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its row,
-        and its test is NaN too.
+        are crossed. Undefined rates are NaN, and so are the bounds and the test of a group whose
+        clusters are fewer than four, or worth no more by Kish's number since one holds most pairs;
+        one `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its
+        row. The test of resampled intervals is NaN unless one is named.
         Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
         there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order
@@ -134,12 +138,14 @@ def paired_by(
     groups = group_positions(frame, keys)
     if pair_id is not None:
         check_pair_ids(frame[pair_id], pair_id, keys, groups)
+    else:
+        warn_repeated_rows(frame, [first, second], [*keys, *filter(None, (cluster,))], stacklevel=2)
     warn_unscored(int(np.count_nonzero(cells == MISSING)), cells.size, stacklevel=2)
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
         """Return the counts, the test and the sums of the clusters of a group."""
         row, counts = counted_cells(cells[positions], clusters[positions], _CELLS)
-        row |= dict(zip(TEST_COLUMNS, run_test(counts, test), strict=True))
+        row |= run_test(counts, test, intervals)
         return row | {"design_effect": design_effect_of(counts, _LEAN)}, counts
 
     return group_frame(
@@ -149,5 +155,5 @@ def paired_by(
         summed,
         columns=columns,
         intervals=intervals,
-        others={"mcnemar_p_value": f"{test} test"},
+        others=tested_columns(test, intervals),
     )

@@ -20,18 +20,6 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import Link, Part
 
-__all__ = [
-    "PAIRED_RATES",
-    "CountRatio",
-    "PairedTable",
-    "check_table",
-    "cluster_counts",
-    "count_matrix",
-    "pair_counts",
-    "paired_table",
-    "table_of",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRatio:
@@ -82,18 +70,15 @@ class CountRatio:
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The shares that the rate is the sum of, or that it is the odds of."""
+        """The mean that the rate is, or the share that it is the odds of."""
+        above, below = self.numerator, self.denominator
         if self.is_odds:
-            both = tuple(a + b for a, b in zip(self.numerator, self.denominator, strict=True))
-            return (Part(1.0, self.numerator, both),)
-        added = tuple(max(weight, 0) for weight in self.numerator)
-        taken = tuple(max(-weight, 0) for weight in self.numerator)
-        parts = (Part(1.0, added, self.denominator), Part(-1.0, taken, self.denominator))
-        return parts if any(taken) else parts[:1]
+            below = tuple(a + b for a, b in zip(above, below, strict=True))
+        return (Part(1.0, above, below, min(0, *above), max(0, *above)),)
 
     @property
     def link(self) -> Link | None:
-        """What makes the rate of the sum of its shares; None where it is that sum."""
+        """What makes the rate of its share; None where it is that share."""
         return (lambda share, _: share / (1.0 - share)) if self.is_odds else None
 
 

@@ -9,13 +9,6 @@ import numpy.typing as npt
 from surface_consistency.metrics._inputs import Floats, check_count, warn_undefined
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio, pair_counts
 
-__all__ = [
-    "design_effect",
-    "design_effect_of",
-    "minimum_detectable_difference",
-    "required_pairs",
-]
-
 
 def required_pairs(
     difference: float,

@@ -17,16 +17,6 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
 
-__all__ = [
-    "ExtractionResult",
-    "extraction_accuracy",
-    "extraction_log_likelihood",
-    "membership_loss",
-    "min_k_plus_plus",
-    "min_k_probability",
-    "neighbourhood_score",
-]
-
 
 def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[Floats]:
     """Return one array a text; only its first token may lack a value, which is then NaN."""

@@ -12,14 +12,13 @@ from surface_consistency.metrics._inputs import (
     Floats,
     MissingPolicy,
     check_choice,
-    check_missing,
     check_same_index,
+    complete_rows,
+    numeric_vector,
     warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
-
-__all__ = ["PopularityShiftResult", "popularity_shift", "relative_change"]
 
 _Alternative = Literal["two-sided", "less", "greater"]
 
@@ -126,25 +125,15 @@ def popularity_shift(
         (1.0, 0.125, -0.867)
     """
     check_choice(alternative, ("two-sided", "less", "greater"), "alternative")
-    check_missing(missing)
     check_same_index(original=original, perturbed=perturbed)
-    first = np.asarray(original, dtype=np.float64)
-    second = np.asarray(perturbed, dtype=np.float64)
-    if first.ndim != 1 or first.shape != second.shape:
-        raise ValueError(
-            "original and perturbed must be one-dimensional and equally long; got shapes "
-            f"{first.shape} and {second.shape}"
-        )
-    if np.isinf(first).any() or np.isinf(second).any():
-        raise ValueError("original and perturbed must not be infinite")
-    there = ~(np.isnan(first) | np.isnan(second))
-    if missing == "raise" and not there.all():
-        raise ValueError(
-            f"instance {int(np.argmin(there))} lacks a score: fill it in, or pass missing='drop'"
-        )
-    if not there.any():
+    columns = {
+        "original": numeric_vector(original, "original"),
+        "perturbed": numeric_vector(perturbed, "perturbed"),
+    }
+    complete, n_missing = complete_rows(columns, missing=missing)
+    first, second = complete.values()
+    if first.size == 0:
         raise ValueError("no instance has both scores")
-    first, second, n_missing = first[there], second[there], int(np.count_nonzero(~there))
     warn_unscored(n_missing, n_missing + first.size, what="instances", lack="a score", stacklevel=2)
     change = second - first
     changed = change[change != 0.0]

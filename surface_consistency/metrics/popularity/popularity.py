@@ -8,8 +8,6 @@ import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import Floats, check_count, warn_undefined
 
-__all__ = ["PopularityScale", "fit_popularity_scale", "instance_popularity", "relative_difference"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PopularityScale:

@@ -13,9 +13,10 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_missing,
+    check_equal_lengths,
     check_same_index,
     label_codes,
+    refuse_missing,
     verdict_codes,
     warn_undefined,
     warn_unscored,
@@ -24,8 +25,6 @@ from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-__all__ = ["SplitAccuracyResult", "median_split", "split_accuracy", "split_difference"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +49,12 @@ class SplitAccuracyResult:
     """Instances with low scores."""
     n_high: int
     """Instances with high scores."""
+    n_tied: int
+    """Instances among the low whose score is the threshold itself."""
     n_missing: int
     """Instances without a score or a verdict; they are left out."""
     n_clusters: int
-    """Clusters that were resampled."""
+    """Clusters that intervals take whole."""
 
 
 def median_split(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -118,7 +119,7 @@ def split_accuracy(
     Notes:
         The threshold is kept as it is in every resample. A side without instances is NaN, and so is
         the difference, with an `UndefinedMetricWarning`; so are the bounds with a single cluster.
-        Instances whose score equals the threshold are low.
+        Instances whose score equals the threshold are low, and counted in `n_tied`.
 
     References:
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, figure 1 and table 4.
@@ -132,7 +133,8 @@ def split_accuracy(
     values, codes, complete = _complete(scores, correct, missing)
     labels = label_codes(clusters, values.size, "clusters", row="instance")[complete]
     values, codes = values[complete], codes[complete]
-    is_high = median_split(values) if threshold is None else values > threshold
+    cut = float(np.median(values) if threshold is None else threshold)
+    is_high = values > cut
     rates = group_values(
         _sums(is_high, codes, labels),
         {"low": _LOW, "high": _HIGH, "difference": split_difference},
@@ -155,9 +157,10 @@ def split_accuracy(
         low_accuracy_interval=rates["low"].interval,
         high_accuracy_interval=rates["high"].interval,
         difference_interval=rates["difference"].interval,
-        threshold=float(np.median(values)) if threshold is None else float(threshold),
+        threshold=cut,
         n_low=int((~is_high).sum()),
         n_high=int(is_high.sum()),
+        n_tied=int((values == cut).sum()),
         n_missing=n_missing,
         n_clusters=np.unique(labels).size,
     )
@@ -167,20 +170,14 @@ def _complete(
     scores: npt.ArrayLike, correct: npt.ArrayLike, missing: MissingPolicy
 ) -> tuple[Floats, Codes, Flags]:
     """Return scores, verdict codes, and where both are there."""
-    check_missing(missing)
     values = np.asarray(scores, dtype=np.float64)
     codes = verdict_codes(correct, "correct")
-    if values.shape != codes.shape:
-        raise ValueError(
-            "scores and correct must be one-dimensional and equally long; got shapes "
-            f"{values.shape} and {codes.shape}"
-        )
+    if values.ndim != 1:
+        raise ValueError(f"scores must be one-dimensional; got shape {values.shape}")
+    check_equal_lengths(scores=values.size, correct=codes.size)
+    refuse_missing(np.isnan(values), "scores", missing, rows="instances")
+    refuse_missing(codes == MISSING, "correct", missing, rows="instances", is_verdict=True)
     complete = (codes != MISSING) & ~np.isnan(values)
-    if missing == "raise" and not complete.all():
-        raise ValueError(
-            f"instance {int(np.argmin(complete))} lacks a score or verdict: fill it in, or pass "
-            "missing='drop' to leave such instances out"
-        )
     if not complete.any():
         raise ValueError("no instance has both a score and a verdict")
     return values, codes, complete

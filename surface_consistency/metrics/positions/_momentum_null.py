@@ -6,17 +6,6 @@ import numpy as np
 
 from surface_consistency.metrics._inputs import Codes, Floats, Integers
 
-__all__ = [
-    "MAX_PATTERN_SLOTS",
-    "STREAKS",
-    "all_patterns",
-    "null_by_moving",
-    "null_by_pattern",
-    "pattern_numbers",
-    "slopes",
-    "streak_counts",
-]
-
 STREAKS = (1, 0)
 """Verdicts that make a run, in the order of the second axis of `streak_counts`."""
 

@@ -21,16 +21,6 @@ from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedT
 from surface_consistency.metrics.uncertainty.bootstrap import group_values, values_and_intervals
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
 
-__all__ = [
-    "SCORES",
-    "AlignmentResult",
-    "TopicAlignmentResult",
-    "alignment_scores",
-    "response_codes",
-    "topic_alignment",
-    "topic_cells",
-]
-
 _TWO_AXES = "(n_topics, n_slots)"
 _THREE_AXES = "(n_topics, n_permutations, n_slots)"
 
@@ -47,16 +37,14 @@ def _codes(
     """Map verdicts to codes, naming topic and slot of what is no verdict, or is not there."""
     check_missing(missing)
     array = _array(values, name, shapes)
-    kind = array.dtype.kind
-    if kind == "b" or (kind in "iuf" and bool(((array == 0) | (array == 1)).all())):
-        return array.astype(np.int8)
-    if kind == "f" and bool(((array == 0) | (array == 1) | (array != array)).all()):
-        codes = np.where(array != array, MISSING, array == 1).astype(np.int8)
-    else:
-        codes = np.empty(array.shape, dtype=np.int8)
-        for place in np.ndindex(array.shape[:-1]):
-            label = ", ".join(map(str, place))
-            codes[place] = verdict_codes(array[place], f"{name}[{label}]")
+    rows = array.reshape(-1, array.shape[-1])
+    places = (", ".join(map(str, place)) for place in np.ndindex(array.shape[:-1]))
+    codes = np.array(
+        [verdict_codes(row, f"{name}[{place}]") for row, place in zip(rows, places, strict=True)]
+        if array.dtype.kind == "O" or ((array != 0) & (array != 1) & (array == array)).any()
+        else np.where(array != array, MISSING, array == 1),
+        dtype=np.int8,
+    ).reshape(array.shape)
     absent = codes == MISSING
     if missing == "raise" and absent.any():
         label = ", ".join(str(int(index)) for index in np.argwhere(absent)[0])
@@ -229,6 +217,10 @@ class AlignmentResult:
     """Interval of `long_accuracy`."""
     accuracy_difference_interval: Interval
     """Interval of `accuracy_difference`."""
+    accuracy_difference_p_value: float
+    """Two-sided p-value of no difference, of the same statistic: below 1 less the level where the
+    interval leaves out 0, and only there. NaN for a single topic, and where topics are resampled.
+    """
     alignment_interval: Interval
     """Interval of `alignment`."""
     signed_alignment_interval: Interval
@@ -239,8 +231,8 @@ class AlignmentResult:
     """Topics with a scored pair; the means are over them."""
     n_missing: int
     """Pairs that lacked a verdict and were left out."""
-    n_resamples: int
-    """Number of resamples of topics."""
+    n_resamples: int | None
+    """Number of resamples of topics; None where none were drawn."""
 
 
 def alignment_scores(
@@ -268,9 +260,10 @@ def alignment_scores(
 
     Notes:
         Intervals take topics whole, since the facts of a topic, and the permutations of one query,
-        are not independent. One topic gives NaN bounds with an `UndefinedMetricWarning`. Topics
-        without a scored pair are left out of the means and of `n_topics`. Equal numbers of pairs
-        in all topics make each score the rate of `table` under the same name.
+        are not independent. Fewer than four topics give NaN bounds (a single one, of resamples),
+        with an `UndefinedMetricWarning`. Topics without a scored pair are left out of the means and
+        of `n_topics`. Equal numbers of pairs in all topics make each score the rate of `table`
+        under the same name.
 
     References:
         SLAQ, arXiv 2510.11218, eqs. 2 to 4 and figure 2 ("average over topics").
@@ -284,23 +277,22 @@ def alignment_scores(
     """
     topics = topic_alignment(short, long, missing=missing)
     cells = topic_cells(topics)
-    if len(cells) == 1:
-        warn_undefined(
-            "the intervals are undefined (NaN): one topic says nothing of the spread between topics"
-        )
-    values = group_values(cells, SCORES, intervals)
-    scored = topics.n_pairs > 0
-    means = {
-        "short_accuracy": float(topics.short_accuracy[scored].mean()),
-        "long_accuracy": float(topics.long_accuracy[scored].mean()),
-        "accuracy_difference": float((topics.long_accuracy - topics.short_accuracy)[scored].mean()),
-        "alignment": float(topics.alignment[scored].mean()),
-        "signed_alignment": float(topics.signed_alignment[scored].mean()),
-    }
+    means = cells @ np.array([score.numerator for score in SCORES.values()]).T
+    scores = group_values(cells, SCORES, intervals)
+    if reason := scores["accuracy_difference"].not_inferred:
+        warn_undefined(f"the intervals are undefined (NaN): {reason}")
+    fields = values_and_intervals(scores)
+    fields |= dict(zip(SCORES, means.mean(axis=0).tolist(), strict=True))
     return AlignmentResult(
-        **(values_and_intervals(values) | means),
+        **fields,
+        accuracy_difference_p_value=scores["accuracy_difference"].p_value,
         table=topics.table,
         n_topics=len(cells),
         n_missing=topics.n_missing,
-        n_resamples=intervals.n_resamples,
+        n_resamples=n_drawn(intervals),
     )
+
+
+def n_drawn(intervals: Intervals) -> int | None:
+    """Return the number of resamples that intervals take; None for none."""
+    return None if intervals.method == "auto" else intervals.n_resamples

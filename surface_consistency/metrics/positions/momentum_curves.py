@@ -35,24 +35,14 @@ from surface_consistency.metrics.positions._momentum_null import (
     slopes,
     streak_counts,
 )
-from surface_consistency.metrics.positions.alignment import response_codes
+from surface_consistency.metrics.positions.alignment import n_drawn, response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic, group_values
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
     Intervals,
-    percentile_interval,
 )
-
-__all__ = [
-    "MomentumCurve",
-    "MomentumNull",
-    "MomentumPoint",
-    "MomentumResult",
-    "momentum",
-    "run_statistics",
-]
 
 MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
@@ -95,10 +85,18 @@ class MomentumCurve:
     null_slope: float
     """Mean slope without momentum: what topic difficulty alone brings about."""
     null_slope_interval: Interval
-    """Central part of the slope without momentum."""
+    """The slopes without momentum that do not leave `slope` significant: it lies outside where
+    `p_value` is below 1 less the level, and only there. [-1, 1] below about 2 / (1 - level) draws.
+    """
+    excess_slope: float
+    """`slope` less `null_slope`: what topic difficulty does not bring about. Positive after right
+    slots, and negative after wrong ones, is momentum."""
+    excess_slope_interval: Interval
+    """Interval of `excess_slope`, from the slopes without momentum: it leaves out 0 where `p_value`
+    is below 1 less the level, and only there."""
     p_value: float
-    """Two-sided p-value of `slope` among the slopes without momentum, in (0, 1]; NaN where the
-    slope is undefined."""
+    """Two-sided p-value of `excess_slope`, that is of `slope` among the slopes without momentum, in
+    (0, 1]; NaN where the slope is undefined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,29 +119,22 @@ class MomentumResult:
     """p-value of the point that lies furthest out among the draws without momentum, over both
     curves, in (0, 1]; at 1 less the level of the intervals or below where a point leaves the band.
     NaN where no run has a length that the draws have too."""
-    n_resamples: int
-    """Number of resamples of topics."""
+    n_resamples: int | None
+    """Number of resamples of topics; None where none were drawn."""
     n_null: int
     """Number of draws of the null band."""
 
     def to_frame(self) -> pd.DataFrame:
         """Return the points of both curves, one a row; needs pandas."""
-        rows = [
-            {
-                "streak": curve.streak,
-                "length": point.length,
-                "n": point.n,
-                "n_correct": point.n_correct,
-                "probability": point.probability,
-                "probability_low": point.probability_interval.low,
-                "probability_high": point.probability_interval.high,
-                "null_probability": point.null_probability,
-                "null_probability_low": point.null_probability_interval.low,
-                "null_probability_high": point.null_probability_interval.high,
-            }
-            for curve in (self.correct, self.incorrect)
-            for point in curve.points
-        ]
+        rows: list[dict[str, object]] = []
+        for curve in (self.correct, self.incorrect):
+            for point in curve.points:
+                rows.append({"streak": curve.streak, "length": point.length})
+                rows[-1] |= {"n": point.n, "n_correct": point.n_correct}
+                for name in ("probability", "null_probability"):
+                    bounds: Interval = getattr(point, f"{name}_interval")
+                    rows[-1] |= {name: getattr(point, name)}
+                    rows[-1] |= {f"{name}_low": bounds.low, f"{name}_high": bounds.high}
         return pd.DataFrame(rows)
 
 
@@ -210,13 +201,20 @@ def _curve_of(
         for length in range(len(counts))
     )
     slope, null_slopes = float(slopes(observed)), slopes(without)
+    null_slope, (low, high) = _mean(null_slopes), _accepted(null_slopes, level)
     return MomentumCurve(
         streak=streak,
         points=points,
         slope=slope,
         slope_interval=bounds[1],
-        null_slope=_mean(null_slopes),
-        null_slope_interval=percentile_interval(null_slopes, confidence_level=level),
+        null_slope=null_slope,
+        null_slope_interval=Interval(
+            low=low, high=high, confidence_level=level, method="permutation"
+        ),
+        excess_slope=slope - null_slope,
+        excess_slope_interval=Interval(
+            low=slope - high, high=slope - low, confidence_level=level, method="permutation"
+        ),
         p_value=_p_value(slope, null_slopes),
     )
 
@@ -250,6 +248,16 @@ def _p_value(slope: float, null_slopes: Floats) -> float:
     above = int(np.count_nonzero(defined >= slope - margin))
     below = int(np.count_nonzero(defined <= slope + margin))
     return min(1.0, 2 * (1 + min(above, below)) / (1 + defined.size))
+
+
+def _accepted(null_slopes: Floats, level: float) -> tuple[float, float]:
+    """Return the least and the largest slope that `_p_value` puts at 1 - level or above."""
+    ordered = np.sort(null_slopes[~np.isnan(null_slopes)])
+    if not ordered.size:
+        return math.nan, math.nan
+    # So many draws beyond a slope, or as far out, are still too few for a higher p-value.
+    most = math.ceil((1.0 - level) * (1 + ordered.size) / 2.0 - 1.0 - 1e-9) - 1
+    return (-1.0, 1.0) if most < 0 else (float(ordered[most]), float(ordered[-1 - most]))
 
 
 # Of five random orders of five sub-questions two are the same in one topic of twelve.
@@ -343,8 +351,6 @@ def momentum(
             "permutations, which share sub-questions: pass orders, of the shape of slots "
             "(`topic_arrays` gives both), or one response a topic"
         )
-    if places is not None and null == "topic-and-slot":
-        _warn_repeated(places)
     complete = (codes != MISSING).all(axis=2)
     verdicts = codes[complete]
     n_complete = len(verdicts)
@@ -391,7 +397,7 @@ def momentum(
         n_missing=complete.size - len(verdicts),
         null=null,
         band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
-        n_resamples=intervals.n_resamples,
+        n_resamples=n_drawn(intervals),
         n_null=n_null,
     )
 
@@ -409,39 +415,24 @@ def _band_p_value(observed: Floats, without: Floats, depths: Floats) -> float:
 
 
 def _chosen_null(null: MomentumNull | None, orders: Integers | None, n_slots: int) -> MomentumNull:
-    """Choose the null, and refuse one that is unknown or not made for such responses."""
+    """Choose the null, refuse one that is unknown or not made for such responses, and warn."""
     if n_slots < 2:
         raise ValueError("slots must hold two slots a response or more, so that one can follow")
-    if null is None:
-        is_repeated = orders is not None and _n_repeated(orders) >= _MANY_REPEATED * (
-            orders.shape[0] * orders.shape[1]
-        )
-        return "topic" if is_repeated or n_slots > MAX_PATTERN_SLOTS else "topic-and-slot"
-    check_choice(null, ("topic", "topic-and-slot"), "null")
+    check_choice(null or "topic", ("topic", "topic-and-slot"), "null")
     if null == "topic-and-slot" and n_slots > MAX_PATTERN_SLOTS:
         raise ValueError(
             f"null='topic-and-slot' takes at most {MAX_PATTERN_SLOTS} slots, got {n_slots}: "
             "use null='topic'"
         )
-    return null
-
-
-def _n_repeated(orders: Integers) -> int:
-    """Count the responses that share their order with another of their topic."""
-    n_topics, n_permutations, n_slots = orders.shape
-    ordered = np.unique(
-        np.column_stack(
-            [np.repeat(np.arange(n_topics), n_permutations), orders.reshape(-1, n_slots)]
-        ),
-        axis=0,
+    n_responses = 1 if orders is None else orders.shape[0] * orders.shape[1]
+    # Responses that share their order with another of their topic are alike.
+    n_repeated = (
+        0 if orders is None else n_responses - sum(len(np.unique(o, axis=0)) for o in orders)
     )
-    return int(n_topics * n_permutations - len(ordered))
-
-
-def _warn_repeated(orders: Integers) -> None:
-    """Say where responses share their order with another of their topic, so that they are alike."""
-    n_repeated, n_responses = _n_repeated(orders), orders.shape[0] * orders.shape[1]
-    if n_repeated >= _MANY_REPEATED * n_responses:
+    is_repeated = n_repeated >= _MANY_REPEATED * n_responses
+    if null is None:
+        return "topic" if is_repeated or n_slots > MAX_PATTERN_SLOTS else "topic-and-slot"
+    if null == "topic-and-slot" and is_repeated:
         warnings.warn(
             f"{n_repeated} of {n_responses} responses repeat an order of their topic, "
             "but null='topic-and-slot' takes responses for independent, so that its band is too "
@@ -449,6 +440,7 @@ def _warn_repeated(orders: Integers) -> None:
             SurfaceConsistencyWarning,
             stacklevel=3,
         )
+    return null
 
 
 def run_statistics(n_lengths: int) -> dict[str, Statistic]:

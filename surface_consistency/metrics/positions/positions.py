@@ -6,6 +6,7 @@ slot cannot be told from the difficulty of the sub-questions that stand there.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +20,11 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.positions.alignment import response_codes
+from surface_consistency.metrics.positions.alignment import n_drawn, response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders, slot_counts
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, ShareStatistic, of_shares
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-__all__ = ["PositionPoint", "PositionResult", "position_curve", "slot_statistics"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +52,22 @@ class PositionResult:
     slope: float
     """Change of accuracy from one slot to the next, by least squares; negative: later is worse."""
     slope_interval: Interval
-    """Interval of `slope` that takes topics whole; NaN bounds for a single topic."""
+    """Interval of `slope` that takes topics whole; NaN bounds for fewer than four topics."""
+    slope_p_value: float
+    """Two-sided p-value of no slope, of the same statistic: below 1 less the level where the
+    interval leaves out 0, and only there. NaN where that is, and where topics are resampled."""
+    last_difference: float
+    """Accuracy in the last slot less that in the first, in [-1, 1]; negative: the last is worse."""
+    last_difference_interval: Interval
+    """Interval of `last_difference`, as that of the slope."""
+    last_difference_p_value: float
+    """Two-sided p-value of no such difference, as that of the slope."""
     n_topics: int
     """Topics of which a sub-question was scored."""
     n_missing: int
     """Sub-questions, over topics, left out because one of their answers lacks a verdict."""
-    n_resamples: int
-    """Number of resamples of topics."""
+    n_resamples: int | None
+    """Number of resamples of topics; None where none were drawn."""
 
 
 def position_curve(
@@ -82,7 +90,8 @@ def position_curve(
         intervals: How intervals are made; topics are resampled.
 
     Returns:
-        The accuracy in each slot and its slope over slots, with intervals.
+        The accuracy in each slot, its slope over slots and the difference of the last and the
+        first slot, with intervals; slope and difference with p-values.
 
     Raises:
         ValueError: When the orders are not counter-balanced (the message names a topic, the
@@ -91,9 +100,12 @@ def position_curve(
         TypeError: When `orders` are no integers.
 
     Notes:
-        Balance makes every slot hold the same facts, so that slots differ by position alone. A
-        single topic gives NaN bounds, a single slot a NaN slope, with an `UndefinedMetricWarning`.
-        The order of topics and permutations does not matter.
+        Balance makes every slot hold the same facts, so that slots differ by position alone. Slope
+        and difference have one t over topics behind interval and p-value: that
+        accuracy falls from slot to slot is shown where the slope's interval lies below 0, that it
+        falls from the first to the last where the difference's does. Fewer than four topics
+        give NaN bounds (a single one, of resamples), a single slot a NaN slope, with an
+        `UndefinedMetricWarning`. The order of topics and permutations does not matter.
 
     References:
         SLAQ, arXiv 2510.11218, section 4.1: five random orders a topic, which need not be balanced;
@@ -105,16 +117,25 @@ def position_curve(
         >>> result = position_curve(slots, orders)
         >>> [point.accuracy for point in result.points], result.slope
         ([0.75, 0.25], -0.5)
+        >>> result.last_difference_interval.high < 0, result.last_difference_p_value < 0.05
+        (True, True)
     """
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
     totals = np.column_stack((right, n_answers)).astype(np.float64)
-    accuracies, slope = slot_statistics(right.shape[1])
-    _warn_undefined(*right.shape)
+    n_slots = right.shape[1]
+    accuracies, slope = slot_statistics(n_slots)
+    last = np.eye(n_slots)[-1] - np.eye(n_slots)[0]
+    contrasts = {"slope": slope, "last_difference": slot_contrast(last)}
     rates = group_values(
         totals,
-        {**{str(slot): rate for slot, rate in enumerate(accuracies)}, "slope": slope},
+        {**{str(slot): rate for slot, rate in enumerate(accuracies)}, **contrasts},
         intervals,
     )
+    _warn_undefined(rates["0"].not_inferred, n_slots)
+    fields: dict[str, Any] = {}
+    for name in contrasts:
+        fields[name], fields[f"{name}_interval"] = rates[name].value, rates[name].interval
+        fields[f"{name}_p_value"] = rates[name].p_value
     return PositionResult(
         points=tuple(
             PositionPoint(
@@ -124,13 +145,12 @@ def position_curve(
                 accuracy=rates[str(slot)].value,
                 accuracy_interval=rates[str(slot)].interval,
             )
-            for slot in range(right.shape[1])
+            for slot in range(n_slots)
         ),
-        slope=rates["slope"].value,
-        slope_interval=rates["slope"].interval,
+        **fields,
         n_topics=len(right),
         n_missing=n_missing,
-        n_resamples=intervals.n_resamples,
+        n_resamples=n_drawn(intervals),
     )
 
 
@@ -147,18 +167,19 @@ def slot_statistics(n_slots: int) -> tuple[list[CountRatio], ShareStatistic]:
         for slot in range(n_slots)
     ]
     centred = np.arange(n_slots) - (n_slots - 1) / 2.0
-    weights = centred / (float(centred @ centred) or math.nan)
+    return accuracies, slot_contrast(np.asarray(centred / (float(centred @ centred) or math.nan)))
 
-    def slope(sums: Floats) -> Floats:
-        """Weigh the accuracies by the distance of their slots from the middle."""
+
+def slot_contrast(weights: Floats) -> ShareStatistic:
+    """Return the weighted sum of the accuracies in the slots, of the same sums."""
+    ends = (float(weights[weights < 0.0].sum()), float(weights[weights > 0.0].sum()))
+
+    def contrast(sums: Floats) -> Floats:
+        """Weigh the accuracies."""
         return np.asarray(sums[..., :-1] / sums[..., -1:] @ weights)
 
-    return accuracies, of_shares(
-        *(
-            Part(float(weight), accuracy.numerator, below)
-            for weight, accuracy in zip(weights, accuracies, strict=True)
-        )
-    )(slope)
+    part = Part(1.0, (*weights.tolist(), 0.0), (*[0.0] * len(weights), 1.0), *ends)
+    return of_shares(part)(contrast)
 
 
 def _by_topic(
@@ -201,10 +222,8 @@ def _by_topic(
     return right[some], n_answers[some].astype(np.int64), n_missing
 
 
-def _warn_undefined(n_topics: int, n_slots: int) -> None:
-    reasons = []
-    if n_topics == 1:
-        reasons.append("the intervals, since one topic says nothing of the spread between topics")
+def _warn_undefined(not_inferred: str, n_slots: int) -> None:
+    reasons = [f"the intervals, {not_inferred}"] if not_inferred else []
     if n_slots == 1:
         reasons.append("the slope, since there is one slot")
     if reasons:

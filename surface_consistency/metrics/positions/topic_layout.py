@@ -19,16 +19,6 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
 )
 
-__all__ = [
-    "TopicArraysResult",
-    "checked_orders",
-    "is_balanced",
-    "reorder_to_questions",
-    "reorder_to_slots",
-    "slot_counts",
-    "topic_arrays",
-]
-
 
 def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
     """Lay verdicts out by slot, given them by sub-question.

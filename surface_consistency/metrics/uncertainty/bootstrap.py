@@ -16,26 +16,22 @@ from surface_consistency.metrics._inputs import (
     check_n_resamples,
     warn_undefined,
 )
-from surface_consistency.metrics.uncertainty.cluster_bounds import limits_of_sums, statistic_bounds
+from surface_consistency.metrics.uncertainty.cluster_bounds import (
+    ClusterT,
+    cluster_ts,
+    jackknife,
+    statistic_bounds,
+)
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
+    LEAST_CLUSTERS,
     Interval,
     Intervals,
     percentile_interval,
     quantiles,
+    too_few_clusters,
     undefined_interval,
 )
-
-__all__ = [
-    "BootstrapResult",
-    "GroupValue",
-    "Statistic",
-    "cluster_bootstrap",
-    "cluster_sums",
-    "group_values",
-    "resample_counts",
-    "values_and_intervals",
-]
 
 
 def _acceleration(
@@ -79,6 +75,8 @@ Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 _CHUNK_CELLS = 2**20
 # A binomial draw of the multinomial costs about as much as drawing and counting ten clusters.
 _CLUSTERS_PER_PATTERN = 10
+# Codes a row from which on clusters are numbered anew before sums are made.
+_MOST_EMPTY = 4
 # Draws that are kept for the next call take 32 MiB at most.
 _KEPT_CELLS = 2**23
 
@@ -92,11 +90,12 @@ class BootstrapResult:
     estimate_interval: Interval
     """Confidence interval of the statistic; NaN bounds where undefined."""
     standard_error: float
-    """Standard deviation over the resamples in which the statistic is finite; NaN below two."""
+    """By the jackknife over clusters, or the standard deviation over the resamples in which the
+    statistic is finite where some were drawn; NaN below two."""
     n_clusters: int
     """Number of clusters."""
-    n_resamples: int
-    """Number of resamples."""
+    n_resamples: int | None
+    """Number of resamples; None where none were drawn."""
     n_undefined: int
     """Resamples in which the statistic was NaN; they are left out."""
 
@@ -145,9 +144,10 @@ def cluster_bootstrap(
     *,
     intervals: Intervals = DEFAULT_INTERVALS,
 ) -> BootstrapResult:
-    """Bootstrap a statistic of summed counts by resampling whole clusters.
+    """Return a statistic of summed counts with an interval that takes clusters whole.
 
-    Pairs that share a fact are not independent, so facts, not pairs, are drawn.
+    Pairs that share a fact are not independent, so facts, not pairs, are left out one at a time,
+    or under "percentile" and "bca" drawn.
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`, as from
@@ -165,19 +165,21 @@ def cluster_bootstrap(
         TypeError: When `counts` holds no numbers.
 
     Notes:
-        The bounds are NaN, with an `UndefinedMetricWarning`, for a single cluster, for an undefined
-        estimate, when no resample defines the statistic, for a statistic of one's own when leaving
-        out one cluster makes it undefined or changes nothing, and under "bca" also when no resample
-        lies on one side of the estimate. Resamples that leave it undefined are left out otherwise
-        and counted in `n_undefined`. Under "percentile" and "bca" a statistic that never varies has
-        an interval of no width, and both cover too seldom near 0 and 1 and below about 50 clusters.
+        The bounds are NaN, with an `UndefinedMetricWarning` that says why, for fewer than four
+        clusters and for clusters so unequal that they are worth no more by Kish's number, as where
+        one holds half of the pairs; for an undefined estimate; when no resample defines the
+        statistic; for a statistic of one's own when leaving out one cluster makes it undefined or
+        changes nothing; and under "bca" also when no resample lies on one side of the estimate.
+        Resamples that leave it undefined are left out otherwise and counted in `n_undefined`.
+        Under "percentile" and "bca" a statistic that never varies has an interval of no width, and
+        both cover too seldom near 0 and 1 and below about 50 clusters.
         The order of the clusters does not matter. A statistic of one's own is known to be a share
         or a difference of shares where it is a `CountRatio`.
 
     References:
-        E. B. Wilson, Journal of the American Statistical Association 22, 1927; E. L. Korn and B. I.
-        Graubard, Survey Methodology 24, 1998 (the number of independent trials of clusters); G. Y.
-        Zou and A. Donner, Statistics in Medicine 27, 2008 (MOVER); Efron and Tibshirani, An
+        B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3;
+        E. B. Wilson, Journal of the American Statistical Association 22, 1927 (variance at the
+        hypothesised value); L. Kish, Survey Sampling, Wiley 1965; Efron and Tibshirani, An
         Introduction to the Bootstrap, 1993, chapter 11 and sections 13.3 and 14.3; Field and Welsh,
         Journal of the Royal Statistical Society B 69, 2007 (clusters).
 
@@ -189,36 +191,29 @@ def cluster_bootstrap(
         >>> result.estimate, round(bounds.low, 2), round(bounds.high, 2)
         (0.6, 0.54, 0.66)
     """
-    patterns, frequencies = _patterns(_matrix(counts))
-    n_resamples, n_clusters = intervals.n_resamples, int(frequencies.sum())
-    values = _evaluate(statistic, _resample(patterns, frequencies, n_resamples, intervals.rng))
-    estimate = float(_evaluate(statistic, frequencies @ patterns))
-    finite = values[np.isfinite(values)]
-    method = intervals.method
-    bounds = undefined_interval(intervals.level, "jackknife" if method == "auto" else method)
-    if n_clusters > 1 and not math.isnan(estimate):
-        sums = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
-        bounds = _interval(statistic, sums, values, estimate, intervals)
-    if math.isnan(bounds.low):
-        if n_clusters == 1:
-            reason = "one cluster says nothing of the spread between clusters"
-        elif math.isnan(estimate):
-            reason = "the statistic of all clusters is itself undefined"
-        elif method == "bca":
-            reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
-        elif method == "auto":
-            reason = (
-                "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
-                "tells nothing of its spread"
-            )
-        else:
-            reason = "no resample defines the statistic"
+    sums = _matrix(counts)
+    # Ordered, so that sums round alike in whichever order the clusters come.
+    sums = sums[np.lexsort(sums.T)]
+    totals = sums.sum(axis=0)
+    estimate = float(_evaluate(statistic, totals))
+    if intervals.method == "auto":
+        n_resamples, values = None, np.empty(0)
+        error = float(jackknife(estimate, _evaluate(statistic, totals - sums)).error)
+    else:
+        n_resamples = intervals.n_resamples
+        values = _evaluate(
+            statistic, resample_counts(sums, n_resamples=n_resamples, rng=intervals.rng)
+        )
+        finite = values[np.isfinite(values)]
+        error = float(finite.std(ddof=1)) if finite.size > 1 else math.nan
+    bounds, reason = _interval(statistic, sums, values, estimate, intervals)
+    if reason:
         warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
     return BootstrapResult(
         estimate=estimate,
         estimate_interval=bounds,
-        standard_error=float(finite.std(ddof=1)) if finite.size > 1 else math.nan,
-        n_clusters=n_clusters,
+        standard_error=error,
+        n_clusters=len(sums),
         n_resamples=n_resamples,
         n_undefined=int(np.count_nonzero(np.isnan(values))),
     )
@@ -323,12 +318,27 @@ class GroupValue(NamedTuple):
     n_undefined: int
     """Resamples in which it was NaN; 0 where the interval needs none."""
 
+    not_inferred: str
+    """Why it has no interval; empty where it has one."""
+
+    inferred: ClusterT | None
+    """The inference of the sum of means that it is, if it is one; None beside resamples."""
+
+    @property
+    def p_value(self) -> float:
+        """Two-sided p-value of 0, of the t of the interval; NaN where there is none."""
+        return math.nan if self.inferred is None else float(self.inferred.p_value())
+
 
 def cluster_sums(counts: npt.NDArray[np.number], clusters: Integers) -> Floats:
     """Sum the rows of each cluster, shape `(n_clusters, n_columns)`, in order of cluster code."""
-    distinct, codes = np.unique(clusters, return_inverse=True)
-    columns = [np.bincount(codes, weights=column, minlength=distinct.size) for column in counts.T]
-    return np.stack(columns, axis=1)
+    n_codes = int(clusters.max(initial=-1)) + 1
+    if n_codes > _MOST_EMPTY * clusters.size:
+        clusters = np.unique(clusters, return_inverse=True)[1]
+        n_codes = int(clusters.max(initial=-1)) + 1
+    columns = [np.bincount(clusters, weights=column, minlength=n_codes) for column in counts.T]
+    is_held = np.bincount(clusters, minlength=n_codes) > 0
+    return np.asarray(np.stack(columns, axis=1)[is_held], dtype=np.float64)
 
 
 def group_values(
@@ -336,9 +346,9 @@ def group_values(
 ) -> dict[str, GroupValue]:
     """Return each statistic of the summed rows of `sums`; what is resampled is so together."""
     totals = sums.sum(axis=0)
-    drawn, limits = np.empty((0, sums.shape[1])), dict[str, tuple[Floats, Floats]]()
-    if len(sums) > 1 and intervals.method == "auto":
-        limits = limits_of_sums(statistics, sums, intervals.level)
+    drawn, inferred = np.empty((0, sums.shape[1])), dict[str, ClusterT]()
+    if len(sums) and intervals.method == "auto":
+        inferred = cluster_ts(statistics, sums)
     elif len(sums) > 1:
         drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
     group = {}
@@ -347,8 +357,9 @@ def group_values(
             values = np.asarray(statistic(drawn), dtype=np.float64)
             value = float(np.asarray(statistic(totals)))
         n_undefined = int(np.count_nonzero(np.isnan(values)))
-        bounds = _interval(statistic, sums, values, value, intervals, limits.get(name))
-        group[name] = GroupValue(value, bounds, n_undefined)
+        t = inferred.get(name)
+        bounds, reason = _interval(statistic, sums, values, value, intervals, t)
+        group[name] = GroupValue(value, bounds, n_undefined, reason, t)
     return group
 
 
@@ -364,17 +375,32 @@ def _interval(
     drawn: Floats,
     estimate: float,
     intervals: Intervals,
-    limits: tuple[Floats, Floats] | None = None,
-) -> Interval:
-    """Return the interval of one statistic of clusters; NaN for one cluster."""
+    inferred: ClusterT | None = None,
+) -> tuple[Interval, str]:
+    """Return the interval of one statistic of clusters, and why it is NaN where it is."""
     level, method = intervals.level, intervals.method
-    if len(sums) < 2:
-        return undefined_interval(level, "jackknife" if method == "auto" else method)
+    least = LEAST_CLUSTERS if method == "auto" else 2
+    if math.isnan(estimate) or len(sums) < least:
+        reason = "the statistic of all clusters is itself undefined"
+        if not math.isnan(estimate):
+            reason = too_few_clusters(len(sums), least)
+        return undefined_interval(level, "jackknife" if method == "auto" else method), reason
     if method == "auto":
-        low, high, made = statistic_bounds(statistic, sums, level, limits)
-        return Interval(low=float(low), high=float(high), confidence_level=level, method=made)
-    if method == "percentile":
-        return percentile_interval(drawn, confidence_level=level)
-    skewness = _acceleration(statistic, sums, np.ones(len(sums)))
-    lower, upper = _bca_bounds(drawn, estimate, skewness, level)
-    return Interval(low=lower, high=upper, confidence_level=level, method=method)
+        low, high, made = statistic_bounds(statistic, sums, level, inferred)
+        reason = (
+            "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
+            "tells nothing of its spread"
+        )
+        if inferred is not None:
+            reason = too_few_clusters(float(inferred.n_effective), least)
+    elif method == "percentile":
+        bounds = percentile_interval(drawn, confidence_level=level)
+        low, high = np.asarray(bounds.low), np.asarray(bounds.high)
+        made, reason = method, "no resample defines the statistic"
+    else:
+        skewness = _acceleration(statistic, sums, np.ones(len(sums)))
+        low, high = map(np.asarray, _bca_bounds(drawn, estimate, skewness, level))
+        made = method
+        reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
+    interval = Interval(low=float(low), high=float(high), confidence_level=level, method=made)
+    return interval, reason if math.isnan(interval.low) else ""

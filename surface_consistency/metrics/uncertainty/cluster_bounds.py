@@ -1,16 +1,22 @@
-"""Limits of statistics of clusters that hold near 0 and 1 and with few clusters.
+"""One inference for statistics of clusters: a t interval, and the p-value of the same t.
 
-Every statistic here is a share of what clusters hold, a weighted sum of such shares, a function of
-one of them while other sums are held as they are, or none of these. The first have Wilson's
-interval with the number of independent trials that the clusters are worth, and where events are few
-the exact one-sided limit, since Wilson's interval of a single event holds in 0.84 of data sets at
-the worst rate, however many trials there are; sums of them the MOVER interval from Wilson's limits;
-functions of one the image of its limits; the rest a jackknife t interval. Arrays may hold many data
-sets: clusters are the last axis of shares, and the last but one of sums.
+Every statistic here is a mean of what clusters hold, such as a share, a weighted sum of such means,
+a function of one of them while other sums are held as they are, or none of these, which the
+jackknife serves. The variance of a sum of means at a hypothesised value is that of the jackknife
+over clusters, and on top of it what so few events as were seen cannot show: of the variance that a
+mean of that value must have at least if rows of a cluster were copies of each other, the part
+1 / (1 + e), where e is the number of clusters that the jackknife variance rests on,
+(sum of squared influences)^2 / sum of their fourth powers. A statistic without any event, e = 0,
+has Wilson's interval with a cluster for a trial; with many events the addition is nothing. The
+interval holds the values that t does not reject, so that p is below 1 less the level exactly where
+the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one. Arrays
+may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
 
 References:
-    L. D. Brown, T. T. Cai and A. DasGupta, Statistical Science 16, 2001, section 4.1.1 (limits of
-    few events).
+    B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
+    Wilson, Journal of the American Statistical Association 22, 1927 (variance at the hypothesised
+    value); L. Kish, Survey Sampling, Wiley 1965, section 5.4; F. E. Satterthwaite, Biometrics
+    Bulletin 2, 1946 (what a variance rests on).
 """
 
 import functools
@@ -20,40 +26,36 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import Flags, Floats, Integers
-from surface_consistency.metrics.uncertainty.intervals import t_p_value, t_quantile
-
-__all__ = [
-    "Link",
-    "Part",
-    "Scale",
-    "ShareStatistic",
-    "StudentBounds",
-    "SumBounds",
-    "jackknife",
-    "limits_of_sums",
-    "of_shares",
-    "share_sums",
-    "statistic_bounds",
-]
+from surface_consistency.metrics._inputs import Flags, Floats
+from surface_consistency.metrics.uncertainty.intervals import (
+    LEAST_CLUSTERS,
+    are_enough,
+    t_p_value,
+    t_quantile,
+    worth_of_clusters,
+)
 
 Link: TypeAlias = Callable[[Floats, Floats], Floats]
 """Maps shares, of shape `(...)`, and sums over clusters, `(..., k)`, to values of a statistic."""
 
 
 class Part(NamedTuple):
-    """A share of summed counts, and its weight in a sum of such shares."""
+    """A mean of summed counts, and its weight in a sum of such means."""
 
     weight: float
     """What it is multiplied by."""
     above: tuple[float, ...]
     """Weight of each count above the line."""
     below: tuple[float, ...]
-    """Weight of each count below the line; never less than what stands above."""
+    """Weight of each count below the line."""
+    least: float = 0.0
+    """The least that the mean can be, at most 0."""
+    most: float = 1.0
+    """The most that it can be, at least 0; infinite ends are those of means without bounds."""
 
 
 class ShareStatistic:
-    """A statistic of summed counts that says of which shares it is made; see `of_shares`."""
+    """A statistic of summed counts that says of which means it is made; see `of_shares`."""
 
     parts: tuple[Part, ...]
     link: Link | None
@@ -72,192 +74,186 @@ class ShareStatistic:
 def of_shares(
     *parts: Part, link: Link | None = None
 ) -> Callable[[Callable[[Any], Floats]], ShareStatistic]:
-    """Mark a statistic as a weighted sum of shares, or as a function of such a sum."""
+    """Mark a statistic as a weighted sum of means, or as a function of such a sum."""
     return lambda function: ShareStatistic(function, parts, link)
 
 
-# Weight, in clusters, of the belief that rows of a cluster are copies of each other, against what
-# the clusters with and without the event say of that; all that is left where one of them is empty.
-_PRIOR_CLUSTERS = 0.5
-# What rounding may make of a share of 0 or 1.
-_ROUNDING = 1e-9
+class ClusterT(NamedTuple):
+    """A weighted sum of means of clusters, of one or many data sets, with its t inference."""
 
-
-class _Spread(NamedTuple):
-    """What the interval of a share takes, at any level."""
-
-    share: Floats
-    """The share, shape `(...)`."""
-    n: Floats
-    """Number of independent trials that the clusters are worth."""
+    value: Floats
+    """The sum, shape `(...)`, as are all fields."""
+    variance: Floats
+    """Its jackknife variance over clusters, pooled over its means where one has few events."""
+    doubt: Floats
+    """What few events cannot show of the variance at values beyond the one of the data, over the
+    least variance that such a value must have."""
+    doubt_within: Floats
+    """The same of values nearer to 0, for a sum that may have either sign; almost none but where
+    all clusters are alike, which a variance of 0 would make proof of anything."""
     df: Floats
-    """Degrees of freedom of the variance between clusters, at least 1."""
-    influence: Floats
-    """What each cluster adds to the share, shape `(..., n_clusters)`."""
-
-
-def _kish(sizes: Floats) -> Floats:
-    """Return the number of equal parts that unequal ones are worth, (sum)^2 / sum of squares."""
-    squares = (sizes**2).sum(axis=-1)
-    return np.asarray(sizes.sum(axis=-1) ** 2 / np.where(squares > 0.0, squares, 1.0))
-
-
-def _spread(above: Floats, below: Floats) -> _Spread:
-    """Return a share of clusters, and how much they vary in it.
-
-    The variance is that of the jackknife over clusters. Its ratio to the binomial one, the design
-    effect, is no less than 1 where whole things are counted, and is drawn to that of clusters of
-    copies, n / Kish's number of clusters, with the weight of half a cluster.
-    """
-    total, n_clusters = below.sum(axis=-1), np.count_nonzero(below > 0.0, axis=-1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = above.sum(axis=-1) / total
-        weight = below / total[..., None]
-        influence = (above - share[..., None] * below) / total[..., None] / (1.0 - weight)
-        # A single cluster tells nothing but its own share, which counts as one trial.
-        influence = np.where(weight < 1.0, influence, 0.0)
-        variance = (n_clusters - 1.0) / n_clusters * (influence**2).sum(axis=-1)
-        is_whole = ((above == np.floor(above)) & (below == np.floor(below))).all(axis=-1)
-        variation = share * (1.0 - share)
-        effect = np.where(variation > 0.0, variance * total / variation, 0.0)
-    effect = np.where(is_whole, np.maximum(effect, 1.0), effect)
-    # Single trials have the binomial variance, which nothing need be estimated for.
-    effect = np.where(is_whole & (below <= 1.0).all(axis=-1), 1.0, effect)
-    events = np.minimum(_kish(above), _kish(below - above)) * (n_clusters > 1)
-    clusters = _kish(below)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        effect = (events * effect + _PRIOR_CLUSTERS * total / clusters) / (events + _PRIOR_CLUSTERS)
-        n = total / effect
-    return _Spread(share, n, np.maximum(clusters - 1.0, 1.0), influence)
-
-
-def _wilson_bounds(
-    share: Floats, n: Floats, df: Floats, level: npt.ArrayLike
-) -> tuple[Floats, Floats]:
-    """Return Wilson's limits, with a quantile of t for one of the normal distribution."""
-    square = t_quantile(df, level) ** 2
-    shrink = 1.0 + square / n
-    centre = share + square / (2.0 * n)
-    half = np.sqrt(square * (share * (1.0 - share) / n + square / (4.0 * n**2)))
-    low = np.where(share <= _ROUNDING, 0.0, np.clip((centre - half) / shrink, 0.0, share))
-    high = np.where(share >= 1.0 - _ROUNDING, 1.0, np.clip((centre + half) / shrink, share, 1.0))
-    unknown = np.isnan(half)
-    return np.where(unknown, np.nan, low), np.where(unknown, np.nan, high)
-
-
-def _exact_limit(events: Floats, n: Floats, level: npt.ArrayLike) -> Floats:
-    """Return the rate at which so many events or more have the chance 1 - level."""
-    from scipy.special import betaincinv
-
-    few = (events > 0.0) & (2.0 * events <= n)
-    usable = np.where(few, events, 1.0)
-    limits = betaincinv(usable, np.where(few, n, 1.0) - usable + 1.0, 1.0 - np.asarray(level))
-    return np.where(few, limits, 1.0)
-
-
-class SumBounds(NamedTuple):
-    """A weighted sum of shares of clusters, of one or many data sets, with its limits."""
-
-    weights: Floats
-    """Weight of each share, shape `(..., n_shares)`."""
-    share: Floats
-    """The shares, in [0, 1], shape `(..., n_shares)`."""
-    n: Floats
-    """Number of independent trials that the clusters are worth to each share."""
-    df: Floats
-    """Degrees of freedom of the variance of each share between clusters, at least 1."""
-    correlations: Floats
-    """Correlations of the shares between clusters, shape `(..., n_shares, n_shares)`."""
-    n_clusters: Integers
-    """Number of clusters, shape `(...)`."""
+    """Degrees of freedom of the variance."""
+    n_effective: Floats
+    """The fewest clusters, by Kish's number, that one of the means rests on."""
+    least: Floats
+    """The least that the sum can be."""
+    most: Floats
+    """The most that it can be."""
 
     @property
-    def value(self) -> Floats:
-        """The sum, shape `(...)`."""
-        return np.asarray((self.weights * self.share).sum(axis=-1))
+    def is_inferred(self) -> Flags:
+        """Whether the clusters are enough to infer anything."""
+        return are_enough(self.n_effective)
 
-    def bounds(self, level: npt.ArrayLike) -> tuple[Floats, Floats]:
-        """Return the MOVER limits at a level, or at one for each data set, shape `(...)`.
+    def variance_at(self, null: float) -> Floats:
+        """Return the variance under a hypothesised value."""
+        size, reach = self._sizes()
+        is_within = (self.least < 0.0) & (abs(null) < size)
+        doubt = np.where(is_within, self.doubt_within, self.doubt)
+        larger = np.where(is_within, size, abs(null))
+        return np.asarray(self.variance + doubt * (larger * reach - null**2))
 
-        Those of one share of weight 1 are its own: Wilson's, or those of Clopper and Pearson on one
-        side where these are wider.
-        """
-        share, n, weights, levels = self.share, self.n, self.weights, np.asarray(level)[..., None]
-        low, high = _wilson_bounds(share, n, self.df, levels)
-        if weights.shape[-1] == 1 and (weights == 1.0).all():
-            low = np.minimum(low, _exact_limit(share * n, n, levels))
-            high = np.maximum(high, 1.0 - _exact_limit(n - share * n, n, levels))
-            return low[..., 0], high[..., 0]
-        below, above = weights * (share - low), weights * (high - share)
-        down, up = np.where(weights > 0.0, (below, above), (above, below))
-        least, most = (limit(weights, 0.0).sum(axis=-1) for limit in (np.minimum, np.maximum))
-        low = np.maximum(self.value - self._length(down), least)
-        return low, np.minimum(self.value + self._length(up), most)
-
-    def _length(self, steps: Floats) -> Floats:
-        """Return the root of the steps' squares and, as far as they go together, products."""
-        products = steps[..., :, None] * self.correlations * steps[..., None, :]
-        # Shares that go together in all clusters at hand need not in others.
-        damping = 1.0 - _PRIOR_CLUSTERS / self.n_clusters[..., None, None]
-        products = np.where(products < 0.0, damping * products, products)
-        return np.asarray(np.sqrt(np.maximum(products.sum(axis=(-2, -1)), 0.0)))
+    def t(self, null: float = 0.0) -> Floats:
+        """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
+        distance = self.value - null
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = distance / np.sqrt(self.variance_at(null))
+        return np.where(self.is_inferred, np.where(distance == 0.0, 0.0, statistic), np.nan)
 
     def p_value(self, null: float = 0.0) -> Floats:
-        """Return 1 less the level at which the interval of each data set first reaches `null`."""
-        value = self.value - null
-        is_unknown = np.isnan(value) | np.isnan(self.bounds(0.5)[0])
+        """Return the two-sided p-value of a hypothesised value; NaN where nothing is inferred."""
+        return t_p_value(self.t(null), self.df)
 
-        def left(root: Floats) -> Floats:
-            """Return what parts the bound from `null`, whose steps in `root` are nearly equal."""
-            low, high = self.bounds(-np.expm1(-(root**2)))
-            return np.where(value < 0.0, null - high, low - null)
+    def bounds(self, level: float) -> tuple[Floats, Floats]:
+        """Return the limits at a level: where t, with the variance there, is at its quantile."""
+        size, reach = self._sizes()
+        square = t_quantile(self.df, level) ** 2
+        lift, within, error = (
+            square * part for part in (self.doubt, self.doubt_within, self.variance)
+        )
+        middle, rest = size + lift * reach / 2.0, size**2 - error
+        # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
+        # between it and its opposite, and beyond that.
+        with np.errstate(invalid="ignore"):
+            outer = _root(1.0 + lift, middle, rest, 1.0)
+            inner = _root(1.0 + within, size, rest - within * size * reach, -1.0)
+            opposite = -_root(1.0 + lift, middle - 2.0 * size, rest, 1.0)
+            inner = np.where(inner > -size, inner, opposite)
+            inner = np.where(self.least < 0.0, inner, _root(1.0 + lift, middle, rest, -1.0))
+        inner = np.minimum(inner, size)
+        outer, is_negative = np.maximum(outer, size), self.value < 0.0
+        low = np.maximum(np.where(is_negative, -outer, inner), self.least)
+        high = np.minimum(np.where(is_negative, -inner, outer), self.most)
+        known = self.is_inferred
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
-        # Beyond e^-36 the level rounds to 1, whose quantile is infinite.
-        ends = np.zeros(value.shape), np.full(value.shape, 6.0)
-        heights, side = (np.abs(value), left(ends[1])), np.zeros(value.shape)
-        root = np.where(value == 0.0, *ends)
-        is_open = ~is_unknown & (value != 0.0) & (heights[1] <= 0.0)
-        # Regula falsi, by the rule of Illinois: an end that stays again has half its height.
-        for _ in range(60):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                step = heights[0] * (ends[1] - ends[0]) / (heights[1] - heights[0])
-            root = np.where(is_open, ends[0] - step, root)
-            height = left(root)
-            is_open &= (np.abs(height) > 1e-13) & (ends[1] - ends[0] > 1e-12)
-            if not is_open.any():
-                break
-            moves = np.where(height < 0.0, 1.0, -1.0)
-            halved = [np.where(moves * side > 0.0, old / 2.0, old) for old in heights]
-            is_upper = moves > 0.0
-            heights = np.where(is_upper, halved[0], height), np.where(is_upper, height, halved[1])
-            ends = np.where(is_upper, ends[0], root), np.where(is_upper, root, ends[1])
-            side = moves
-        return np.where(is_unknown & (value != 0.0), np.nan, np.exp(-(root**2)))
-
-
-def share_sums(parts: Sequence[Part], sums: Floats) -> SumBounds | None:
-    """Return the weighted sum of shares of clusters; None where a part is no share of them."""
-    return _share_sums(_weights(parts), sums)
+    def _sizes(self) -> tuple[Floats, Floats]:
+        """Return how far the value is from 0, and how far it could be, if that is bounded."""
+        reach = np.maximum(-self.least, self.most)
+        return np.abs(self.value), np.where(np.isfinite(reach), reach, 0.0)
 
 
-def _weights(parts: Sequence[Part]) -> list[Floats]:
-    """Return the weights of parts, and those of the counts above and below the line of each."""
+def _root(a: Floats, half_b: Floats, c: Floats, side: float) -> Floats:
+    """Return the larger or smaller root of a x^2 - 2 half_b x + c."""
+    return np.asarray((half_b + side * np.sqrt(np.maximum(half_b**2 - a * c, 0.0))) / a)
+
+
+def _distinct(sums: Floats) -> tuple[Floats, Floats]:
+    """Return the distinct sums of clusters of one data set, and how many clusters hold each.
+
+    Sums that are no counts, or of several data sets, come back as they are, each held once.
+    """
+    base = sums.max(initial=0.0) + 1.0
+    n_keys = base ** sums.shape[-1]
+    is_counted = sums.ndim == 2 and n_keys < 2**53 and sums.min(initial=0.0) == 0.0
+    if not (is_counted and (sums == np.floor(sums)).all()):
+        return sums, np.ones(sums.shape[-2])
+    # Counts are the digits of a number, which is quick to sort.
+    places = base ** np.arange(sums.shape[-1])
+    keys, times = np.unique((sums @ places).astype(np.int64), return_counts=True)
+    return np.floor(keys[:, None] / places) % base, times.astype(np.float64)
+
+
+def _rests_on(influences: Floats, times: Floats) -> Floats:
+    """Return how many clusters, the last axis, a sum of squares rests on; 0 where it is none."""
+    # Scaled, so that fourth powers of small influences do not vanish.
+    largest = np.abs(influences).max(axis=-1, initial=0.0, keepdims=True)
+    squares = influences / np.where(largest > 0.0, largest, 1.0)
+    squares *= squares
+    total = squares @ times
+    return np.asarray(total**2 / np.where(total > 0.0, squares**2 @ times, 1.0))
+
+
+def cluster_t(parts: Sequence[Part], sums: Floats) -> ClusterT | None:
+    """Return the inference of a weighted sum of means; None where a part is no mean of them.
+
+    The sums of clusters have shape `(..., n_clusters, k)`.
+    """
+    return _cluster_t(_fields(parts), *_distinct(sums))
+
+
+def _fields(parts: Sequence[Part]) -> list[Floats]:
+    """Return each field of parts as an array."""
     return [np.asarray(field, dtype=np.float64) for field in zip(*parts, strict=True)]
 
 
-def _share_sums(fields: Sequence[Floats], sums: Floats) -> SumBounds | None:
-    """Return the sums of one statistic, or of several of one number of parts, the first axis."""
-    weights, *sides = fields
+# What rounding may add to a mean of what clusters hold.
+_ROUNDING = 1e-9
+
+
+def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> ClusterT | None:
+    """Return the inference of one statistic, or of several of one number of parts, first axis.
+
+    As many clusters as `times` says hold each of the sums.
+    """
+    weights, *sides, least, most = fields
     above, below = (side @ np.swapaxes(sums, -1, -2) for side in sides)
-    slack = _ROUNDING * np.maximum(below, 0.0)
-    if (above < -slack).any() or (above > below + slack).any():
-        return None
-    share, n, df, influences = _spread(np.clip(above, 0.0, below), below)
-    lengths = np.sqrt((influences**2).sum(axis=-1))[..., None]
-    directions = np.divide(influences, lengths, out=np.zeros_like(influences), where=lengths > 0.0)
-    correlations = directions @ np.swapaxes(directions, -1, -2)
-    correlations = np.where(np.eye(weights.shape[-1], dtype=np.bool_), 1.0, correlations)
-    return SumBounds(weights, share, n, df, correlations, np.asarray(sums.shape[-2]))
+    if np.isfinite(least).all():
+        slack = _ROUNDING * np.maximum(below, 0.0)
+        floor, ceiling = (end[..., None] * below for end in (least, most))
+        if (above < floor - slack).any() or (above > ceiling + slack).any():
+            return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = below @ times
+        share = below / total[..., None]
+        means = above @ times / total
+        # What leaving out a cluster takes from each mean; one that holds all takes it whole.
+        left = np.where(share < 1.0, total[..., None] - below, 1.0)
+        moved = weights[..., None] * (above - means[..., None] * below) / left
+        variances = _jackknife_variance(moved, below, times)
+        rests_on = rests_on_sum = _rests_on(moved, times)
+        variance = variances.sum(axis=-1)
+        if weights.shape[-1] > 1:
+            moved_sum = moved.sum(axis=-2)
+            variance = _jackknife_variance(moved_sum, below.sum(axis=-2), times)
+            rests_on_sum = _rests_on(moved_sum, times)[..., None]
+        crowding = share**2 @ times
+        scale = weights**2 * crowding
+        unseen = (scale / scale.sum(axis=-1, keepdims=True) / (1.0 + rests_on)).sum(axis=-1)
+        unseen_sum = 1.0 / (1.0 + rests_on_sum[..., 0])
+        unseen = np.maximum(unseen, unseen_sum)
+        # A mean without events borrows the variance of the others, as Student's test does.
+        pooled = (variances / (scale * crowding)).sum(axis=-1) / (1.0 / crowding).sum(axis=-1)
+        borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
+        degrees = worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
+        ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
+        largest = np.where(np.isfinite(ends).all(axis=0), scale.max(axis=-1), 0.0)
+    return ClusterT(
+        value=np.asarray((weights * means).sum(axis=-1)),
+        variance=np.asarray(variance + unseen * np.maximum(borrowed, 0.0)),
+        doubt=np.asarray(largest * unseen),
+        doubt_within=np.asarray(largest * unseen_sum**2),
+        df=degrees,
+        n_effective=np.asarray((1.0 / crowding).min(axis=-1)),
+        least=ends[0],
+        most=ends[1],
+    )
+
+
+def _jackknife_variance(moved: Floats, sizes: Floats, times: Floats) -> Floats:
+    """Return the jackknife variance of what leaving out each cluster of a size above 0 takes."""
+    n_clusters = (sizes > 0.0) @ times
+    return np.asarray((n_clusters - 1.0) / n_clusters * (moved**2 @ times))
 
 
 Scale: TypeAlias = Literal["plain", "fisher-z"]
@@ -312,58 +308,62 @@ def jackknife(
         # The left-out values of equal clusters may differ in the last bits.
         tiny = np.abs(around).max(axis=-1) <= 1e-13 * (1.0 + np.abs(value))
         variance = (n_clusters - 1.0) / n_clusters * (around**2).sum(axis=-1)
-    df = np.maximum((n_clusters if sizes is None else _kish(sizes)) - 1.0, 1.0)
+    df = np.maximum((n_clusters if sizes is None else worth_of_clusters(sizes)) - 1.0, 1.0)
     error = np.where(np.isfinite(variance) & ~tiny, np.sqrt(variance), np.nan)
     return StudentBounds(value, error, np.asarray(df), np.asarray(scale == "fisher-z"))
 
 
-_Limits: TypeAlias = tuple[Floats, Floats]
+def cluster_ts(
+    statistics: Mapping[str, Callable[[Floats], npt.ArrayLike]], sums: Floats
+) -> dict[str, ClusterT]:
+    """Return the inference of the sums of means behind statistics of the same clusters, by name.
 
-
-def limits_of_sums(
-    statistics: Mapping[str, Callable[[Floats], npt.ArrayLike]], sums: Floats, level: float
-) -> dict[str, _Limits]:
-    """Return the limits of the sums of shares behind statistics of the same clusters, by name.
-
-    Those of one number of shares are computed together; statistics of none are left out.
+    Those of one number of means are computed together; statistics of none are left out.
     """
-    alike: dict[tuple[int, bool], dict[str, list[Floats]]] = {}
+    alike: dict[int, dict[str, list[Floats]]] = {}
     for name, statistic in statistics.items():
-        parts: tuple[Part, ...] = getattr(statistic, "parts", ())
+        parts = parts_of(statistic)
         if parts:
-            alike.setdefault((len(parts), parts[0].weight == 1.0), {})[name] = _weights(parts)
-    limits: dict[str, _Limits] = {}
-    for weights in alike.values():
-        added = _share_sums(
-            [np.stack(field) for field in zip(*weights.values(), strict=True)], sums
-        )
-        if added is not None:
-            limits |= zip(weights, zip(*added.bounds(level), strict=True), strict=True)
-    return limits
+            alike.setdefault(len(parts), {})[name] = _fields(parts)
+    inferred: dict[str, ClusterT] = {}
+    distinct, times = _distinct(sums)
+    for fields in alike.values():
+        stacked = [np.stack(field) for field in zip(*fields.values(), strict=True)]
+        together = _cluster_t(stacked, distinct, times)
+        if together is not None:
+            inferred |= zip(fields, map(ClusterT._make, zip(*together, strict=True)), strict=True)
+    return inferred
+
+
+def parts_of(statistic: Callable[[Floats], npt.ArrayLike]) -> tuple[Part, ...]:
+    """Return the means that a statistic is the sum of, or a function of; none for others."""
+    parts: tuple[Part, ...] = getattr(statistic, "parts", ())
+    return parts
 
 
 def statistic_bounds(
     statistic: Callable[[Floats], npt.ArrayLike],
     sums: Floats,
     level: float,
-    limits: _Limits | None = None,
+    inferred: ClusterT | None = None,
 ) -> tuple[Floats, Floats, str]:
     """Return the limits of a statistic of clusters, `(..., n_clusters, k)`, and their method.
 
-    Those of its sum of shares are computed where `limits` does not give them.
+    The inference of its sum of means is made where it is not given.
     """
     totals = sums.sum(axis=-2)
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = np.asarray(statistic(totals), dtype=np.float64)
-    parts: tuple[Part, ...] = getattr(statistic, "parts", ())
-    if limits is None and parts:
-        added = share_sums(parts, sums)
-        limits = None if added is None else added.bounds(level)
-    if limits is None:
+    parts = parts_of(statistic)
+    if inferred is None and parts:
+        inferred = cluster_t(parts, sums)
+    if inferred is None:
         with np.errstate(divide="ignore", invalid="ignore"):
             left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
-        return *jackknife(estimate, left_out).bounds(level), "jackknife"
-    low, high = limits
+        low, high = jackknife(estimate, left_out).bounds(level)
+        too_few = sums.shape[-2] < LEAST_CLUSTERS
+        return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high), "jackknife"
+    low, high = inferred.bounds(level)
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -373,4 +373,4 @@ def statistic_bounds(
     unknown = np.isnan(estimate) | np.isnan(low) | np.isnan(high)
     low = np.where(unknown, np.nan, np.fmin(low, estimate))
     high = np.where(unknown, np.nan, np.fmax(high, estimate))
-    return low, high, "wilson" if len(parts) == 1 else "mover"
+    return low, high, "t"

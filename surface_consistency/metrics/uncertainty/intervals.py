@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import (
+    Flags,
     Floats,
     check_choice,
     check_confidence_level,
@@ -18,23 +19,32 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
 )
 
-__all__ = [
-    "DEFAULT_INTERVALS",
-    "FEW_CLUSTERS",
-    "Interval",
-    "IntervalMethod",
-    "Intervals",
-    "check_seed",
-    "percentile_interval",
-    "quantiles",
-    "t_p_value",
-    "t_quantile",
-    "undefined_interval",
-    "wilson_interval",
-]
-
 FEW_CLUSTERS = 20
 """Groups with fewer clusters are marked: their intervals hold, but are wide and rest on little."""
+
+LEAST_CLUSTERS = 4
+"""Clusters of equal size, or unequal ones worth as many, below which nothing is inferred: three
+facts, or one that holds half of all pairs, tell too little of the spread between facts."""
+
+
+def worth_of_clusters(sizes: Floats, times: Floats | float = 1.0) -> Floats:
+    """Return how many clusters of equal size those on the last axis, held so often, are worth.
+
+    By Kish, (sum)^2 / sum of squares; 0 for none.
+    """
+    total, squares = (sizes * times).sum(axis=-1), (sizes**2 * times).sum(axis=-1)
+    return np.asarray(total**2 / np.where(squares > 0.0, squares, 1.0))
+
+
+def are_enough(worth: npt.ArrayLike) -> Flags:
+    """Tell whether something can be inferred from clusters that are worth so many."""
+    # Rounding must not cost the last of four equal clusters.
+    return np.asarray(np.asarray(worth) > LEAST_CLUSTERS * (1.0 - 1e-9))
+
+
+def too_few_clusters(worth: float, least: int = LEAST_CLUSTERS) -> str:
+    """Say that clusters, or what unequal ones are worth, are too few to infer anything from."""
+    return f"worth {worth:.3g} {'cluster' if worth == 1 else 'clusters'}, under {least}"
 
 
 def quantiles(values: Floats, levels: tuple[float, ...]) -> tuple[float, ...]:
@@ -68,10 +78,11 @@ class Interval:
         low: Lower bound; NaN where the interval is undefined.
         high: Upper bound; NaN where the interval is undefined.
         confidence_level: Nominal coverage, in (0, 1).
-        method: How it was made: "wilson" (a share, or a function of one), "mover" (a difference or
-            other sum of shares), "jackknife" (anything else), "percentile" or "bca" (resampling),
-            "exact" (an odds ratio), "fisher-z" or "bonett-wright" (a correlation), "zou" (the
-            difference of two correlations), "logit-t" (an area under a curve), "rank-envelope" (a
+        method: How it was made: "t" (a share, a difference or other sum of shares, or a function of
+            one), "jackknife" (anything else), "percentile" or "bca" (resampling), "wilson"
+            (independent trials), "exact" (an odds ratio), "fisher-z" or "bonett-wright" (a
+            correlation), "zou" (the difference of two correlations), "logit-t" (an area under a
+            curve), "rank-envelope" (a
             band), or a name of one's own.
 
     Raises:
@@ -129,11 +140,11 @@ class Intervals:
 
     Args:
         level: Nominal coverage, in (0, 1).
-        method: "auto" takes what holds near 0 and 1 and with few clusters: Wilson's interval of a
-            share, the MOVER interval of a difference of shares, the image of Wilson's for kappa and
-            odds, a jackknife t interval of any other function. "percentile" and "bca"
-            (bias-corrected and accelerated) read it from resamples; functions that have no "bca"
-            say so.
+        method: "auto" takes no draws: a t interval over clusters of a share, a difference of
+            shares or another sum of them, with the variance that few events cannot show; its image
+            for kappa and odds; a jackknife t interval of any other function. It is of the same t as
+            the p-value beside it. "percentile" and "bca" (bias-corrected and accelerated) read it
+            from resamples; functions that have no "bca" say so.
         n_resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
         rng: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
             draw from; or None for fresh entropy.

@@ -14,8 +14,6 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
 )
 
-__all__ = ["PooledRatesResult", "pooled_rates"]
-
 _LEAST_CONCENTRATION = 1e-2
 _MOST_CONCENTRATION = 1e6
 

@@ -17,8 +17,6 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models.server._replies import first_choice
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["PromptScores", "read_prompt_scores", "scoring_body"]
-
 PromptScores = Literal["echo", "prompt_logprobs"]
 """How a server is asked for the log-probabilities of a prompt."""
 

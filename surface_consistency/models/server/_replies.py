@@ -6,8 +6,6 @@ from typing import Any, Final, Literal
 from surface_consistency.schemas.generations import FinishReason, Generation
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["first_choice", "is_filtered", "read_reply", "served_model"]
-
 _FINISH: Final[Mapping[object, Literal["stop", "length"]]] = {
     "length": "length",
     "max_tokens": "length",

@@ -24,8 +24,6 @@ from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
-__all__ = ["OpenAICompatibleRunner"]
-
 _BATCHES_IN_FLIGHT: Final = 16
 _COMPLETIONS: Final = "/completions"
 _CHAT: Final = "/chat/completions"

@@ -71,10 +71,12 @@ for (const box of all("[data-copies]")) {
 for (const table of all("table.data")) {
   const body = table.tBodies[0], top = table.tHead.rows[table.tHead.rows.length - 1];
   [...body.rows].forEach((row, place) => { row.place = place; });
+  const numeric = right(table);
   const value = (row, column) => {
-    const cell = row.cells[column];
-    if (cell.dataset.v === undefined) return clean(cell).toLowerCase();
-    return cell.dataset.v === "" ? null : Number(cell.dataset.v);
+    const cell = row.cells[column], text = cell.dataset.v ?? clean(cell);
+    if (text === "" || text === "–") return null;
+    if (cell.dataset.v === undefined && !numeric[column]) return text.toLowerCase();
+    return text.startsWith("<") ? 0 : parseFloat(text.replace("−", "-").replace("∞", "Infinity").replaceAll(",", ""));
   };
   [...top.cells].forEach((head, column) => {
     const label = head.querySelector(".t"), button = make("button", {type: "button", textContent: label.textContent});
@@ -111,14 +113,18 @@ for (const box of all(".browser")) {
   const whole = count.textContent, save = box.querySelector("[data-save]");
   const names = all("select[name=model] option[data-i]", controls).map(option => option.textContent);
   let page = 1;
+  rows.forEach(row => {
+    row.cell = row.querySelector(".sw use").getAttribute("href").slice(3);
+    row.querySelector(".meta a").href = "#" + row.id;
+  });
   controls.hidden = pager.hidden = false;
   const matching = () => {
     const wanted = Object.fromEntries(fields.map(field => [field.name, field]));
     const words = wanted.q.value.toLowerCase().split(/\s+/);
     const picks = fields.filter(field => field.dataset.at && field.value).map(field => [field.dataset.at, field.selectedOptions[0].dataset.i]);
     return rows.filter(row => {
-      if (wanted.cell.value && row.dataset.c !== wanted.cell.value) return false;
-      if (!picks.every(([at, i]) => at === "m" ? row.dataset.m === i : (row.dataset.l || "").includes(" " + i + " "))) return false;
+      if (wanted.cell.value && row.cell !== wanted.cell.value) return false;
+      if (!picks.every(([at, i]) => at === "m" ? row.dataset.m === i : (" " + row.dataset.l + " ").includes(" " + i + " "))) return false;
       return words.every(word => (row.words ??= row.textContent.toLowerCase()).includes(word));
     });
   };

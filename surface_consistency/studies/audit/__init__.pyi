@@ -11,7 +11,6 @@ from .conditions import (
 )
 from .databases import (
     build_audit_databases as build_audit_databases,
-    compare_databases as compare_databases,
 )
 from .fact_tables import (
     Aliases as Aliases,

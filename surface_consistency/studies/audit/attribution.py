@@ -1,8 +1,7 @@
 """Where a right answer after deletion came from, read off the traces of its lookups.
 
-The published audit counts a right answer as an artifact when no retained candidate is equivalent to
-the deleted fact. The deletion removes exactly these, so that rate equals the exact match under
-DEL-ON by construction. Attribution can differ: it looks at what the model was given.
+What is right with retrieval off too is the parameters'; `AuditStudy.outcomes`, which sees both
+answers, says so. Of the rest this module says what the model was given.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,18 +9,12 @@ from dataclasses import dataclass
 from typing import Final, get_args
 
 from surface_consistency.schemas.memory import AuditPrompt, Candidate, RetrievalTrace, Triplet
-from surface_consistency.studies.audit.matching.judgement import EQUIVALENCES, Equivalence
+from surface_consistency.studies.audit.matching.judgement import (
+    EQUIVALENCES,
+    Equivalence,
+    rule_named,
+)
 from surface_consistency.studies.audit.records import Attribution
-
-__all__ = [
-    "KINDS",
-    "KIND_MEANINGS",
-    "KIND_TITLES",
-    "AttributionResult",
-    "CandidatesShown",
-    "accepted_candidates",
-    "attribute",
-]
 
 CandidatesShown = Callable[[RetrievalTrace], Sequence[Candidate]]
 """Tells which candidates of a lookup the model was given."""
@@ -30,6 +23,7 @@ KINDS: Final[tuple[Attribution, ...]] = get_args(Attribution)
 """Where a right answer after deletion may come from, in order."""
 
 KIND_TITLES: Final[Mapping[Attribution, str]] = {
+    "parameters": "known without retrieval",
     "surviving_equivalent": "entry that survived",
     "same_object": "same object elsewhere",
     "echo": "echo of the prompt",
@@ -40,13 +34,14 @@ KIND_TITLES: Final[Mapping[Attribution, str]] = {
 """The same in few words."""
 
 KIND_MEANINGS: Final[Mapping[Attribution, str]] = {
+    "parameters": "the model is right with retrieval off too, whatever it was given",
     "surviving_equivalent": "an entry that still states the deleted fact was given to the model",
     "same_object": "an entry with the right object under another subject or relation was given",
     "echo": "the answer stands in the prompt, and no entry given holds it",
-    "same_subject": "an entry about the subject with another object was given, so the model "
-    "answered against it",
-    "unrelated": "an entry that shares neither was given, so the parameters are what is left",
-    "no_candidate": "no entry was given at all, so the parameters are what is left",
+    "same_subject": "an entry about the subject with another object was given, which does not "
+    "explain the answer",
+    "unrelated": "an entry that shares neither was given, which does not explain the answer",
+    "no_candidate": "no entry was given at all",
 }
 """The same in a sentence."""
 
@@ -77,7 +72,7 @@ def attribute(
     did not hand over could not have answered. The first of these that holds is the result: an entry
     that states the deleted fact; an entry with its object under another subject or relation; the
     answer standing in the prompt as whole words; an entry about the subject with another object; an
-    entry that shares neither; none at all.
+    entry that shares neither; none at all. It is never "parameters", which no trace can tell.
 
     Args:
         prompt: The fact and its prompt.
@@ -96,7 +91,7 @@ def attribute(
         >>> attribute(fact, "Tokyo", []).kind, attribute(fact, "Tôkyô", []).kind
         ('echo', 'no_candidate')
     """
-    rule = EQUIVALENCES[equivalence] if isinstance(equivalence, str) else equivalence
+    rule = rule_named("equivalence", equivalence, EQUIVALENCES)
     golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
     of_trace = shown or _selected
     stated = {tuple(entry) for entry in surviving}

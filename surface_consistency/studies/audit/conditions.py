@@ -8,7 +8,7 @@ in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON; i
 import hashlib
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
@@ -24,8 +24,6 @@ from surface_consistency.studies.audit.retrieval.verification import (
 )
 from surface_consistency.studies.audit.styles import AUDIT_STYLES
 from surface_consistency.studies.audit.topologies import TOPOLOGIES
-
-__all__ = ["AuditCondition", "AuditData", "ConditionLabel", "condition_label", "find_conditions"]
 
 _PREFIX: Final = "prompts_"
 _SUFFIX: Final = "_database"
@@ -250,19 +248,10 @@ def _prompt_files(database: Path) -> list[Path]:
 
 def _place(label: ConditionLabel) -> tuple[str, int, str, int, str]:
     """Order conditions: domains by name, topologies and styles as the audit lists them."""
-    return (
-        label.domain,
-        _index(TOPOLOGIES, label.topology),
-        label.topology,
-        _index(AUDIT_STYLES, label.style),
-        label.style,
-    )
-
-
-def _index(names: Iterable[str], name: str) -> int:
-    """Find the place of a name; unknown names come last."""
-    order = list(names)
-    return order.index(name) if name in order else len(order)
+    topology, style = label.topology, label.style
+    # Names that are not listed come last.
+    places = [*TOPOLOGIES, topology].index(topology), [*AUDIT_STYLES, style].index(style)
+    return label.domain, places[0], topology, places[1], style
 
 
 def _read(

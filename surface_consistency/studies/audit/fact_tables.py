@@ -21,16 +21,6 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Triplet
 from surface_consistency.text import folded
 
-__all__ = [
-    "DOMAINS",
-    "TABLES_PATH",
-    "Aliases",
-    "FactTable",
-    "RelatedFact",
-    "load_fact_table",
-    "read_fact_table",
-]
-
 TABLES_PATH: Final = Path(__file__).with_name("domains")
 """Folder of the tables that come with the package."""
 

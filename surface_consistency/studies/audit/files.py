@@ -28,18 +28,6 @@ from surface_consistency.schemas import (
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
 
-__all__ = [
-    "AuditPromptRow",
-    "AuditResult",
-    "make_database",
-    "prompt_file_name",
-    "read_audit_prompts",
-    "read_audit_results",
-    "read_database",
-    "write_audit_prompts",
-    "write_database",
-]
-
 _LISTS: Final = ("entities", "relationships", "return_values")
 _KEYS: Final = (*_LISTS, "triplets")
 _LONGEST: Final = 10_000

@@ -15,12 +15,14 @@ from surface_consistency.studies.audit.attribution import (
     attribute,
 )
 from surface_consistency.studies.audit.matching.cleaners import CLEANERS
-from surface_consistency.studies.audit.matching.judgement import EQUIVALENCES, judge_answer
+from surface_consistency.studies.audit.matching.judgement import (
+    EQUIVALENCES,
+    judge_answer,
+    rule_named,
+)
 from surface_consistency.studies.audit.matching.markup import parse_lookups
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.records import Attribution
-
-__all__ = ["AuditJudge", "AuditVerdict", "score_generation"]
 
 
 class AuditVerdict(Verdict):
@@ -58,10 +60,11 @@ class AuditVerdict(Verdict):
     answer."""
 
     has_gold: bool | None
-    """Whether a retained candidate states the fact; None without traces."""
+    """Whether a retained candidate states the fact, by the rule `support`; None without traces."""
 
     attribution: Attribution | None
-    """Where a right answer after deletion came from; None for any other."""
+    """Where a right answer after deletion came from by its traces alone, so never "parameters";
+    None for any other."""
 
     attributed_to: str | None
     """The entry behind it, as "subject | relation | object"; None without one."""
@@ -76,6 +79,8 @@ class AuditJudge:
     Args:
         cleaner: Name of a cleaner, one of `studies.audit.matching.CLEANERS`.
         equivalence: Name of an equivalence, one of `studies.audit.matching.EQUIVALENCES`.
+        support: When a retained entry states the fact: "published" asks the rule that deleted,
+            "audit" the wider one that looks for what the deletion left as well.
         n_facts: Facts that the runner puts before a prompt at most; None where the model looks
             facts up itself, so that it is given what was selected.
         by: A model or people who judge in place of the equivalence; None for the equivalence.
@@ -92,16 +97,14 @@ class AuditJudge:
         *,
         cleaner: str = "audit",
         equivalence: str = "audit",
+        support: str = "audit",
         n_facts: int | None = None,
         by: Judge | None = None,
     ) -> None:
-        for option, rule, rules in (
-            ("cleaner", cleaner, CLEANERS),
-            ("equivalence", equivalence, EQUIVALENCES),
-        ):
-            if rule not in rules:
-                raise ValueError(f"{option} must be one of {', '.join(rules)}; got {rule!r}")
-        self._rules = {"cleaner": cleaner, "equivalence": equivalence}
+        rule_named("cleaner", cleaner, CLEANERS)
+        rule_named("equivalence", equivalence, EQUIVALENCES)
+        rule_named("support", support, {"audit": True, "published": False})
+        self._rules = {"cleaner": cleaner, "equivalence": equivalence, "support": support}
         self._n_facts = n_facts
         self._shown = None if n_facts is None else accepted_candidates(n_facts)
         self._by = by
@@ -185,6 +188,7 @@ def score_generation(
     surviving: Sequence[Sequence[str]] = (),
     cleaner: str = "audit",
     equivalence: str = "audit",
+    support: str = "audit",
     shown: CandidatesShown | None = None,
     verdict: bool | None = None,
 ) -> dict[str, Any]:
@@ -198,14 +202,14 @@ def score_generation(
         surviving: Entries that still state the fact by a wider closure than the deletion's.
         cleaner: Name of a cleaner.
         equivalence: Name of an equivalence.
+        support: As in `AuditJudge`.
         shown: As in `attribute`.
         verdict: Whether the answer is right by another judge; None for the equivalence's word.
 
     Returns:
         Values by field of `AuditVerdict`.
     """
-    rules: dict[str, Any] = {"cleaner": cleaner, "equivalence": equivalence}
-    judged = judge_answer(text, prompt, lookups=lookups, **rules)
+    judged = judge_answer(text, prompt, lookups=lookups, cleaner=cleaner, equivalence=equivalence)
     scored: dict[str, Any] = {
         "prediction": judged.answer,
         **{
@@ -221,6 +225,7 @@ def score_generation(
     # With retrieval off the model may write lookups, but nobody answers them.
     made = () if state == "DEL-OFF" else tuple(lookups)
     traces = [lookup.trace for lookup in made if lookup.trace is not None]
+    left = {tuple(entry) for entry in surviving} if support == "audit" else set()
     scored |= {
         "n_lookups": len(made),
         "n_abstained": sum(lookup.value is None for lookup in made),
@@ -228,6 +233,7 @@ def score_generation(
         "n_blank": sum(map(_is_blank, made)),
         "has_gold": any(
             candidate.supports_target_fact
+            or (candidate.subject, candidate.relation, candidate.object) in left
             for trace in traces
             for candidate in trace.retained_candidates
         ),

@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.engine.paired.tables import COUNTS, detectable_note, with_detectable
+from surface_consistency.engine.paired.contrasts import COUNTS, detectable_note
+from surface_consistency.engine.paired.page import PairedReport, inferred
 from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.metrics import paired_table
 from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import interval_value, sentence_text
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answer,
@@ -31,16 +32,15 @@ from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
-from surface_consistency.studies.audit.baseline_checks import baseline_facts, closure_note
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     STATE_COLUMNS,
     audit_tables,
+    baseline_facts,
+    closure_note,
 )
 from surface_consistency.studies.audit.trace import load_traces, surviving_facts
-
-__all__ = ["AuditReport"]
 
 _STORIES: Final = 6
 _WORDING: Final = Wording("surface_consistency.studies.audit")
@@ -71,7 +71,11 @@ _JUDGES: Final = {
     "judge_agreement": ("The judge against people", "What people said counts as true."),
 }
 _COLOURS: Final = dict(
-    zip(KINDS, ("both", "first_only", "second_only", "neither", "other", "other"), strict=True)
+    zip(
+        KINDS,
+        ("both", "first_only", "second_only", "neither", "other", "other", "other"),
+        strict=True,
+    )
 )
 
 
@@ -106,6 +110,7 @@ _TESTS: Final = (
     Column(key="mcnemar_method", title="McNemar"),
     Column(key="mcnemar_statistic", title="statistic", kind="number"),
     Column(key="mcnemar_p_value", title="p", kind="p_value", unit="published"),
+    interval_column("retrieval_effect", "DEL-ON less DEL-OFF", "difference", "R - I, points"),
     Column(key="clustered_mcnemar_statistic", title="statistic", kind="number", unit="clustered"),
     Column(key="clustered_mcnemar_p_value", title="p", kind="p_value", unit="clustered"),
     Column(key="clustered_mcnemar_p_value_holm", title="p", kind="p_value", unit="and Holm"),
@@ -119,7 +124,6 @@ _ORIGINS: Final = (
     _count("count", "Answers"),
     Column(key="share", title="Share", kind="rate", unit="of right answers, %"),
     interval_column("rate", "Rate", unit="of all prompts, %"),
-    _count("n_also_right_without_retrieval", "Right under DEL-OFF too"),
     _count("n_del_on_correct", "Right under DEL-ON"),
     _count("n", "Prompts"),
     _INCOMPLETE,
@@ -140,6 +144,8 @@ _AGREEMENT: Final = (
 class AuditReport(PairedReport):
     """The tables and the page of audits."""
 
+    wording = _WORDING
+
     def tables(self) -> dict[str, Table]:
         """Compute the tables of `audit_tables` run by run, and what several runs differ in.
 
@@ -148,9 +154,11 @@ class AuditReport(PairedReport):
             by retriever, threshold and topology, and "contrasts" as well; and "same_answer".
         """
         parts = [self._computed(run) for run in self.report.runs]
-        tables = {
-            name: self._table(name, _stacked([part[name] for part in parts])) for name in parts[0]
-        }
+        tables = {}
+        for name in parts[0]:
+            # Empty ones would turn counts into floats.
+            frames = [part[name] for part in parts if len(part[name])] or [parts[0][name]]
+            tables[name] = self._table(name, pd.concat(frames, ignore_index=True))
         if len(parts) > 1:
             tables |= {"settings": self._settings(), "sweep": self._sweep(parts)}
             if (compared := self.compare_models()) is not None:
@@ -163,12 +171,7 @@ class AuditReport(PairedReport):
 
     def _computed(self, run: Run) -> dict[str, pd.DataFrame]:
         """Compute the tables of a run; its numbers are the same beside whichever other runs."""
-        settings = self.report.settings
-        tables = audit_tables(
-            run.outcomes.assign(model=run.manifest.model),
-            n_resamples=settings.resamples,
-            seed=settings.bootstrap_seed,
-        )
+        tables = audit_tables(run.outcomes.assign(model=run.manifest.model))
         return {
             name: table.assign(model=run.label) if len(table) else table
             for name, table in tables.items()
@@ -184,17 +187,15 @@ class AuditReport(PairedReport):
         elif kind in _CAPTIONS:
             shown = list(_ORIGINS if kind == "attribution" else self._scores())
         else:
-            state_sizes = _ASKED if _has_notes(frame) else ()
-            shown = [*_SIZES, *state_sizes, *_RATES]
+            shown = [*_SIZES, *(_ASKED if frame["states_note"].any() else ()), *_RATES]
         caption = "Answers that survived" if kind == "survivors" else self._caption(kind, grouping)
         return self._described(frame, [*labels, *shown], caption)
 
     @property
     def _right(self) -> str:
         """What the share of right answers is called: an exact match only where rules judge."""
-        scorings = [run.scoring for run in self.report.runs if run.scoring is not None]
-        by_rule = all(one.settings.get("judge", "rule") == "rule" for one in scorings)
-        return "Exact match" if by_rule else "Right"
+        judges = {_judging(run, "judge") or "rule" for run in self.report.runs}
+        return "Exact match" if judges == {"rule"} else "Right"
 
     def _scores(self) -> list[Column]:
         """Describe the columns of scores by state."""
@@ -262,50 +263,48 @@ class AuditReport(PairedReport):
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
         """Show states, squares, origins, traces, numbers, tests, answers and checks."""
-        groups = [tables[name] for name in _GROUPS if name in tables]
-        states = [tables[name] for name in tables if name.startswith("states")]
-        made = [
+
+        def of(*names: str) -> list[Table]:
+            """Take those of some tables that there are."""
+            return [tables[name] for name in names if name in tables]
+
+        groups, own = of(*_GROUPS), self._own_tables()
+        numbers = [*of("settings", "sweep", "contrasts"), *self.highlight_blocks(), *groups]
+        scores = [table for name, table in tables.items() if name.startswith("states")]
+        judged = [self._judged(tables[name], *_JUDGES[name]) for name in _JUDGES if name in tables]
+        rest: Sequence[tuple[str, str, Sequence[Block]]] = (
+            ("traces", "Facts that survived", [*self._traces()]),
+            ("numbers", "What survives deletion", [*numbers, *of("same_answer")]),
+            ("tests", "Tests and identity", [self._tested(table) for table in groups]),
+            ("scores", "Scores in the three states", [*self.dots(tables), *scores]),
+            ("answers", "Answers", [self.answers()] if self.report.settings.answers else []),
+            (
+                "check-tables",
+                "Checks in numbers",
+                of(*(name for name in tables if name not in own)),
+            ),
+        )
+        published = [
+            run.label for run in self.report.runs if _judging(run, "support") == "published"
+        ]
+        leads = {"numbers": _WORDING.sentence("numbers", published=published)}
+        return [
             self._states_section(tables),
             self.squares_section(tables),
+            *([Section(anchor="judge", title="The judge", blocks=judged)] if judged else []),
             self._origins_section(tables),
-            Section(anchor="traces", title="Facts that survived", blocks=list(self._traces())),
-            Section(
-                anchor="numbers",
-                title="What survives deletion",
-                lead=_WORDING.sentence("numbers"),
-                blocks=[
-                    *(
-                        tables[name]
-                        for name in ("settings", "sweep", "contrasts")
-                        if name in tables
-                    ),
-                    *self.highlight_blocks(),
-                    *groups,
-                    *(tables[name] for name in ("same_answer",) if name in tables),
-                ],
-            ),
-            Section(
-                anchor="tests",
-                title="Tests and identity",
-                blocks=[self._tested(table) for table in groups],
-                is_folded=True,
-            ),
-            Section(
-                anchor="scores",
-                title="Scores in the three states",
-                blocks=[*self.dots(tables), *states],
+            *(
+                Section(
+                    anchor=anchor,
+                    title=title,
+                    lead=leads.get(anchor, []),
+                    blocks=blocks,
+                    is_folded=anchor in ("tests", "check-tables"),
+                )
+                for anchor, title, blocks in rest
+                if blocks
             ),
         ]
-        if judged := [
-            self._judged(tables[name], *_JUDGES[name]) for name in _JUDGES if name in tables
-        ]:
-            made.insert(2, Section(anchor="judge", title="The judge", blocks=judged))
-        if self.report.settings.answers:
-            made.append(Section(anchor="answers", title="Answers", blocks=[self.answers()]))
-        if checked := [tables[name] for name in tables if name not in self._own_tables()]:
-            title = "Checks in numbers"
-            made.append(Section(anchor="check-tables", title=title, blocks=checked, is_folded=True))
-        return made
 
     def _judged(self, table: Table, caption: str, note: str) -> Table:
         """Show how often a judge agrees with the rule, or with people."""
@@ -325,10 +324,7 @@ class AuditReport(PairedReport):
         labels = [column for column in table.columns if column.kind == "label"]
         caption = table.caption.replace("What survives deletion", "DEL-ON against DEL-OFF")
         described = self._described(frame, [*labels, *_SIZES[:2], *_TESTS], caption)
-        flips = (frame["first_only"] + frame["second_only"]) / frame["n"].clip(lower=1)
-        power = detectable_note(with_detectable(frame.assign(flip_rate=flips, design_effect=1.0)))
-        if power:
-            power = f"For the published test, which takes prompts for independent: {power}"
+        power = detectable_note(frame, "retrieval_effect")
         return replace(described, note=f"{described.note} {power}".strip())
 
     def _own_tables(self) -> set[str]:
@@ -343,7 +339,10 @@ class AuditReport(PairedReport):
         facts = {
             "rows": self._rows(tables),
             "origins": {run.label: _origins(run) for run in self.report.runs},
-            "noise": {} if noise is None else dict(_by_model(noise)),
+            "noise": {
+                label: rows.to_dict("records")
+                for label, rows in (() if noise is None else noise.groupby("model", sort=False))
+            },
         }
         return Finding(
             sentence=_WORDING.sentence("finding", **facts),
@@ -427,16 +426,23 @@ class AuditReport(PairedReport):
             title=f"{label}: all {int(row['n']):,} prompts",
             model=self.index[label],
             **{name: int(row[name]) for name in COUNTS},
-            facts=[
-                ("leakage", interval_value(row, "leakage"), "L"),
-                ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
-                ("interference", interval_value(row, "interference"), "I"),
-                (
-                    "retrieval helps or hides",
-                    Value(value=float(row["clustered_mcnemar_p_value"]), kind="p_value"),
-                    "Obuchowski",
-                ),
-            ],
+            facts=inferred(
+                [
+                    ("leakage", interval_value(row, "leakage"), "L"),
+                    ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
+                    ("interference", interval_value(row, "interference"), "I"),
+                    (
+                        "with retrieval less without",
+                        interval_value(row, "retrieval_effect", kind="difference"),
+                        "R − I",
+                    ),
+                    (
+                        "no difference",
+                        Value(value=float(row["clustered_mcnemar_p_value"]), kind="p_value"),
+                        "t over facts",
+                    ),
+                ]
+            ),
             filters={"model": label},
         )
 
@@ -447,18 +453,17 @@ class AuditReport(PairedReport):
         known = known[known["full_correct"]]
         if known.empty:
             return None
-        first, second = known["first_correct"], known["second_correct"]
-        cells = (first & second, first & ~second, ~first & second, ~first & ~second)
+        table = paired_table(known["first_correct"], known["second_correct"])
         row = next(row for row in self._rows(tables) if row["model"] == run.label)
         names = ("survival", "leakage", "retrieval_mediated", "interference")
         return MosaicPlot(
             title=f"{run.label}: the {len(known):,} answered under FULL",
             model=self.index[run.label],
-            **{name: int(cell.sum()) for name, cell in zip(COUNTS, cells, strict=True)},
-            facts=[
+            **asdict(table),
+            facts=inferred(
                 (name.replace("_", "-"), interval_value(row, f"{name}_given_full"), "given FULL")
                 for name in names
-            ],
+            ),
             filters={"model": run.label},
         )
 
@@ -563,7 +568,9 @@ class AuditReport(PairedReport):
         for run in self.report.runs:
             pair_ids = surviving_facts(run, _STORIES)
             if not pair_ids:
-                yield Prose(parts=[f"{run.label}: no fact was answered after its deletion."])
+                if run.outcomes["first_correct"].notna().any():
+                    text = f"{run.label}: nothing was right with retrieval on after deletion."
+                    yield Prose(parts=[text])
                 continue
             try:
                 yield from (trace.to_block() for trace in load_traces(run, pair_ids))
@@ -608,44 +615,31 @@ class AuditReport(PairedReport):
             return None
         return self.against_noise(scored, noise, rate="first_accuracy")
 
-    def method(self) -> list[str]:
-        """Write the method as prose for an appendix."""
-        return [sentence_text(one) for one in _WORDING.paragraphs("method")]
-
-
-def _by_model(frame: pd.DataFrame) -> Iterator[tuple[str, list[dict[Any, Any]]]]:
-    """Yield the rows of each model."""
-    for label, rows in frame.groupby("model", sort=False):
-        yield str(label), rows.to_dict("records")
-
 
 def _origins(run: Run) -> dict[str, Any]:
     """Count the answers that are right after deletion, their facts and where they came from."""
     right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
     kinds = right["attribution"].value_counts()
+    named = [(KIND_TITLES[kind], int(kinds[kind])) for kind in KINDS if kind in kinds]
+    n_unnamed = len(right) - int(kinds.sum())
     return {
         "n": len(right),
+        "n_off": int(run.outcomes["second_correct"].fillna(False).sum()),
         "n_facts": right["fact_id"].nunique(),
         "n_all": run.outcomes["fact_id"].nunique(),
-        "kinds": [(KIND_TITLES[kind], kinds[kind]) for kind in KINDS if kind in kinds],
+        "kinds": [*named, *([("of unknown origin", n_unnamed)] if named and n_unnamed else [])],
     }
+
+
+def _judging(run: Run, name: str) -> object:
+    """Tell an option of a run's scoring; None where it has none."""
+    return None if run.scoring is None else run.scoring.settings.get(name)
 
 
 def _is_judged_otherwise(run: Run) -> bool:
     """Tell whether a run that was asked as published is not judged so."""
-    judged = run.scoring.settings if run.scoring is not None else {}
-    differs = any(judged.get(name) != value for name, value in PUBLISHED_SCORING.items())
+    differs = any(_judging(run, name) != value for name, value in PUBLISHED_SCORING.items())
     return bool(run.manifest.settings.get("as_published")) and differs
-
-
-def _stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Put the tables of runs one below the other."""
-    return pd.concat([one for one in frames if len(one)] or frames[:1], ignore_index=True)
-
-
-def _has_notes(frame: pd.DataFrame) -> bool:
-    """Tell whether a state was not asked."""
-    return "states_note" in frame and bool(frame["states_note"].astype(bool).any())
 
 
 def _setting(value: object) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.selection import warn_limited
-from surface_consistency.engine.study import Plan, PromptGroup
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
@@ -30,10 +30,10 @@ from surface_consistency.studies.audit.stores import (
     fact_key,
 )
 
-__all__ = ["AuditPlan", "plan_audit", "target_rows", "to_audit_prompt"]
-
 _ALIASES = ("subject_aliases", "relation_aliases", "object_aliases")
 _NAMES = ("subject", "relation", "gold_object")
+_LEFT = ("n_incomplete", "n_absent", "n_shared_surface", "n_shared_by_punctuation")
+_ENTRIES = ("remaining", "shared_surface", "shared_by_punctuation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -256,16 +256,12 @@ def _columns(
         "answers": [prompt.gold_object, *prompt.object_aliases],
         "question": prompt.prompt_text,
         "database": condition.label.database,
-        "domain": condition.label.domain,
-        "topology": condition.label.topology,
-        "style": condition.label.style,
+        **asdict(condition.label),
         "database_file": condition.database_file,
         "prompt_file": condition.prompt_file,
         "prompt_number": prompt.prompt_id,
         "fact_number": prompt.fact_id,
-        "subject": prompt.subject,
-        "relation": prompt.relation,
-        "gold_object": prompt.gold_object,
+        **{name: getattr(prompt, name) for name in _NAMES},
         **{name: list(getattr(prompt, name)) for name in _ALIASES},
         "n_deleted": left.n_deleted,
         "surviving": [list(entries[index]) for index in left.remaining],
@@ -351,10 +347,7 @@ def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, 
             "database": name,
             "n_facts": len(report.facts),
             "closure_is_complete": report.is_complete,
-            "n_incomplete": report.n_incomplete,
-            "n_absent": report.n_absent,
-            "n_shared_surface": report.n_shared_surface,
-            "n_shared_by_punctuation": report.n_shared_by_punctuation,
+            **{name: getattr(report, name) for name in _LEFT},
             "n_other_objects": sum(map(bool, database.others)),
             "n_echoing": report.n_echoing,
             "summary": report.summary(),
@@ -376,15 +369,9 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
                 continue
             yield {
                 "database": name,
-                "fact_id": fact.fact_id,
-                "subject": fact.subject,
-                "relation": fact.relation,
-                "gold_object": fact.gold_object,
-                "n_deleted": fact.n_deleted,
+                **{part: getattr(fact, part) for part in ("fact_id", *_NAMES, "n_deleted")},
                 "is_complete": fact.is_complete,
-                "remaining": shown(fact.remaining),
-                "shared_surface": shown(fact.shared_surface),
-                "shared_by_punctuation": shown(fact.shared_by_punctuation),
+                **{kind: shown(getattr(fact, kind)) for kind in _ENTRIES},
                 "other_objects": shown(others),
                 "echoes": "; ".join(fact.echoes),
             }

@@ -8,6 +8,7 @@ their FULL state, which is near zero or equals DEL-ON in every prompt style.
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import pandas as pd
 from surface_consistency.engine.study import Scored
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import (
+    ForgettingCounts,
     PairedTable,
     contamination_by,
     decomposition_residual,
@@ -30,14 +32,6 @@ from surface_consistency.studies.audit.files import AuditResult, read_audit_resu
 from surface_consistency.studies.audit.matching.judgement import judge_answer
 from surface_consistency.studies.audit.plan import target_rows, to_audit_prompt
 from surface_consistency.studies.audit.settings import STATES
-
-__all__ = [
-    "CROSS_STATE_COLUMNS",
-    "PER_STATE_COLUMNS",
-    "export_published",
-    "published_tables",
-    "score_published_results",
-]
 
 _MEANS: Final = {
     "exact_match": "is_correct",
@@ -65,7 +59,7 @@ CROSS_STATE_COLUMNS: Final = (
 PER_STATE_COLUMNS: Final = (*CROSS_STATE_COLUMNS[:2], "state", *CROSS_STATE_COLUMNS[2:])
 """Columns of `per_state_metrics.csv`; the paired ones are 0 there."""
 
-_CELLS: Final = ("a", "b", "c", "d")
+_CELLS: Final = {"a": "both", "b": "first_only", "c": "second_only", "d": "neither"}
 _COUNTS: Final = (
     "n",
     *_CELLS,
@@ -74,7 +68,21 @@ _COUNTS: Final = (
     "del_off_correct",
     "artifacts",
 )
-_SLICES: Final = {"all": (), "topology": ("topology",), "domain": ("domain",), "style": ("style",)}
+_HEADLINE_RATES: Final = (
+    "full_accuracy",
+    "leakage",
+    "retrieval_mediated",
+    "interference",
+    "del_on_accuracy",
+    "artifact_rate",
+)
+_OF_PROMPT: Final = ("fact_id", "subject", "subject_aliases", "relation", "relation_aliases")
+_SLICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "all": (),
+    "topology": ("topology",),
+    "domain": ("domain",),
+    "style": ("style",),
+}
 
 
 def export_published(scored: Scored) -> None:
@@ -124,23 +132,15 @@ def _write_results(folder: RunFolder, answers: pd.DataFrame) -> None:
 def _result_line(row: Mapping[Any, Any]) -> str:
     """Write an answer as a row of the published results."""
     prompt, state, lookups = to_audit_prompt(row), row["state"], row["lookups"] or ()
-    traces = [lookup.trace for lookup in lookups if lookup.trace is not None]
-    trace = (
-        traces[0]
-        if traces
-        else RetrievalTrace(
-            state=state,
-            retrieval_enabled=state != "DEL-OFF",
-            lookup_query=next((lookup.query for lookup in lookups), None),
-            threshold=None,
-        )
+    trace = next((lookup.trace for lookup in lookups if lookup.trace is not None), None)
+    trace = trace or RetrievalTrace(
+        state=state,
+        retrieval_enabled=state != "DEL-OFF",
+        lookup_query=next((lookup.query for lookup in lookups), None),
+        threshold=None,
     )
     result = {
-        "fact_id": prompt.fact_id,
-        "subject": prompt.subject,
-        "subject_aliases": prompt.subject_aliases,
-        "relation": prompt.relation,
-        "relation_aliases": prompt.relation_aliases,
+        **{name: getattr(prompt, name) for name in _OF_PROMPT},
         "state": state,
         "prompt": prompt.prompt_text,
         "ground_truth": prompt.gold_object,
@@ -334,7 +334,10 @@ def published_tables(
             ("published", cells),
             ("clean", cells[~cells["is_contaminated"]]),
         ):
-            for label, part in _parts(of_subset, columns):
+            names: Any = list(columns) or (lambda _: "all")
+            parts = of_subset.groupby(names, sort=False)
+            for key, part in parts:
+                label = str(key[0] if isinstance(key, tuple) else key)
                 place = {"slice": name, "label": label, "subset": subset}
                 headline.append(place | _headline(part))
                 chosen = states[states["prompt_file"].isin(part["prompt_file"])]
@@ -386,9 +389,7 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
             {
                 "prompt_file": file,
                 "database": label.database,
-                "domain": label.domain,
-                "topology": label.topology,
-                "style": label.style,
+                **asdict(label),
                 "n": n,
                 **dict(zip(_CELLS, table.counts, strict=True)),
                 "full_correct": round(right["FULL"] * n),
@@ -400,63 +401,33 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
     return rows
 
 
-def _parts(cells: pd.DataFrame, columns: tuple[str, ...]) -> list[tuple[str, pd.DataFrame]]:
-    """Part the cells by a column, or take them as one."""
-    if not columns:
-        return [("all", cells)]
-    return [(str(label), part) for label, part in cells.groupby(columns[0], sort=False)]
-
-
 def _headline(cells: pd.DataFrame) -> dict[str, Any]:
     """Add up cells, and derive the rates and the test."""
-    counts = {name: int(cells[name].sum()) for name in _COUNTS}
-    n = counts["n"]
-    test = mcnemar(
-        PairedTable(
-            both=counts["a"],
-            first_only=counts["b"],
-            second_only=counts["c"],
-            neither=counts["d"],
-        )
+    sums = {name: int(cells[name].sum()) for name in _COUNTS}
+    counts = ForgettingCounts(
+        table=PairedTable(**{cell: sums[name] for name, cell in _CELLS.items()}),
+        artifacts=sums["artifacts"],
+        full_correct=sums["full_correct"],
     )
-    rates = {
-        "full_accuracy": counts["full_correct"] / n,
-        "leakage": (counts["a"] + counts["c"]) / n,
-        "retrieval_mediated": counts["b"] / n,
-        "interference": counts["c"] / n,
-        "del_on_accuracy": (counts["a"] + counts["b"]) / n,
-        "artifact_rate": counts["artifacts"] / n,
-    }
+    test = mcnemar(counts.table)
+    rates = {name: getattr(counts, name) for name in _HEADLINE_RATES}
+    parts = {name: rates[name] for name in ("leakage", "retrieval_mediated", "interference")}
     return {
         "n_databases": cells["database"].nunique(),
-        **counts,
+        **sums,
         **rates,
         "leakage_plus_mediated": rates["leakage"] + rates["retrieval_mediated"],
-        "identity_residual": decomposition_residual(
-            del_on=rates["del_on_accuracy"],
-            leakage=rates["leakage"],
-            retrieval_mediated=rates["retrieval_mediated"],
-            interference=rates["interference"],
-        ),
+        "identity_residual": decomposition_residual(del_on=rates["del_on_accuracy"], **parts),
         "mcnemar_statistic": test.statistic,
         "mcnemar_p_value": test.p_value,
         "mcnemar_method": test.method,
     }
 
 
-def _state_rows(cells: pd.DataFrame) -> list[dict[str, Any]]:
+def _state_rows(cells: pd.DataFrame) -> list[dict[Any, Any]]:
     """Average exact match and F1 of cells by state, weighted by their facts."""
-    rows = []
-    for state in STATES:
-        part = cells[cells["state"] == state]
-        n = int(part["count"].sum())
-        if n:
-            rows.append(
-                {
-                    "state": state,
-                    "n": n,
-                    "exact_match": float((part["exact_match"] * part["count"]).sum()) / n,
-                    "f1": float((part["f1"] * part["count"]).sum()) / n,
-                }
-            )
-    return rows
+    means = ["exact_match", "f1"]
+    weighted = cells[means].mul(cells["count"], axis=0).assign(n=cells["count"])
+    sums = weighted.groupby(cells["state"]).sum().reindex(STATES).query("n > 0")
+    sums[means] = sums[means].div(sums["n"], axis=0)
+    return sums.astype({"n": int}).reset_index()[["state", "n", *means]].to_dict("records")

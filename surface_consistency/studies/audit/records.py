@@ -7,9 +7,8 @@ from pydantic import Field
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.outcomes import PairedOutcome
 
-__all__ = ["Attribution", "AuditOutcome"]
-
 Attribution = Literal[
+    "parameters",
     "surviving_equivalent",
     "same_object",
     "echo",
@@ -17,10 +16,11 @@ Attribution = Literal[
     "unrelated",
     "no_candidate",
 ]
-"""Where a right answer after deletion came from: an entry equivalent to the deleted fact that
-survived; the same object under another subject or relation; the prompt itself, which holds the
-answer; the subject with another object; an entry that shares neither subject nor object; or no
-retrieved entry at all. In the last two the model's own parameters are what is left."""
+"""Where a right answer after deletion came from: the model's own parameters, by which it is right
+with retrieval off too; an entry equivalent to the deleted fact that survived; the same object under
+another subject or relation; the prompt itself, which holds the answer; or, with no explanation in
+what was given, the subject with another object, an entry that shares neither subject nor object, or
+no retrieved entry at all."""
 
 
 class AuditOutcome(PairedOutcome):
@@ -89,14 +89,16 @@ class AuditOutcome(PairedOutcome):
 
     has_gold: bool | None
     """Whether an entry that retrieval brought up under DEL-ON still states the fact, by the rule
-    that chose what to delete; None without traces."""
+    `AuditScoring.support`; None without traces."""
 
     echoes_subject: bool
     """Whether an accepted object is or contains a name of the subject, so that repeating the
     question may pass for an answer."""
 
     attribution: Attribution | None
-    """Where the DEL-ON answer came from; None unless it is right."""
+    """Where the DEL-ON answer came from; None unless it is right, and without traces unless it is
+    the parameters'."""
 
     attributed_to: str | None
-    """The entry behind the answer, as "subject | relation | object"; None without one."""
+    """The entry behind the answer, as "subject | relation | object"; None without one, and where
+    the parameters are behind it."""

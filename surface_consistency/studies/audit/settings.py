@@ -12,18 +12,7 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, Role
-from surface_consistency.studies.audit.retrieval.policy import Fallback, check_policy
-
-__all__ = [
-    "PUBLISHED_SCORING",
-    "PUBLISHED_SETTINGS",
-    "STATES",
-    "AuditScoring",
-    "AuditSettings",
-    "AuditSource",
-    "AuditToyModel",
-    "refuse_contradiction",
-]
+from surface_consistency.studies.audit.retrieval.retriever import Fallback, check_policy
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
@@ -52,7 +41,7 @@ PUBLISHED_SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
 """What `AuditSettings.as_published` sets (arXiv 2607.00605, appendix B, table 4)."""
 
 PUBLISHED_SCORING: Final[Mapping[str, Any]] = MappingProxyType(
-    {"judge": "rule", "cleaner": "published", "equivalence": "published"}
+    {"judge": "rule", "cleaner": "published", "equivalence": "published", "support": "published"}
 )
 """How the published audit judges."""
 
@@ -221,6 +210,21 @@ class AuditScoring(JudgeScoring):
     equivalence: Literal["audit", "published"] = "audit"
     """When an answer is the gold object; "published" is the rule of the paper. Any other judge is
     held against it."""
+
+    support: Literal["audit", "published"] = "audit"
+    """When an entry that retrieval brought up states the deleted fact, so that a right answer is no
+    artifact: under the names that the aliases of all facts join; "published" asks the rule that
+    deleted, which no such entry can meet, so that A is p(DEL-ON)."""
+
+    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> "AuditScoring":
+        """Judge as published what was asked as published, unless a finished run is judged anew."""
+        if not settings.get("as_published"):
+            return self
+        chosen = {name: getattr(self, name) for name in self.model_fields_set}
+        settled = AuditScoring(**{**PUBLISHED_SCORING, **chosen})
+        if is_new_run:
+            refuse_contradiction(settled, PUBLISHED_SCORING)
+        return settled
 
 
 class AuditToyModel(Settings):

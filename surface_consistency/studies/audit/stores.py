@@ -36,28 +36,17 @@ from surface_consistency.studies.audit.retrieval.closure import (
     alias_closures,
     similarity_closures,
 )
-from surface_consistency.studies.audit.retrieval.hybrid_retriever import HybridRetriever
 from surface_consistency.studies.audit.retrieval.retriever import Retriever, content_digest
+from surface_consistency.studies.audit.retrieval.retrievers import (
+    BM25Retriever,
+    EmbeddingRetriever,
+    FuzzyRetriever,
+    HybridRetriever,
+)
 from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
 from surface_consistency.studies.audit.retrieval.triplet_store import TripletStore
-from surface_consistency.studies.audit.retrieval.vector_retrievers import EmbeddingRetriever
 from surface_consistency.studies.audit.retrieval.verification import ClosureReport, verify_closures
-from surface_consistency.studies.audit.retrieval.word_retrievers import (
-    BM25Retriever,
-    FuzzyRetriever,
-)
 from surface_consistency.studies.audit.settings import AuditSettings
-
-__all__ = [
-    "RETRIEVERS",
-    "AuditDatabase",
-    "AuditFactStore",
-    "LookupContext",
-    "RetrieverFactory",
-    "build_database",
-    "fact_key",
-    "retrievers_by_name",
-]
 
 RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
 """Names that `retrievers_by_name` knows: all-MiniLM-L6-v2; by words; by letters; the first and the

@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 
 from surface_consistency.engine.design import Design
-from surface_consistency.engine.study import Answerer, Plan, Scored, Study
+from surface_consistency.engine.plan import Plan
+from surface_consistency.engine.study import Scored, Study, ToyModel
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
@@ -32,12 +33,10 @@ from surface_consistency.studies.audit.plan import plan_audit
 from surface_consistency.studies.audit.published import export_published
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.settings import (
-    PUBLISHED_SCORING,
     AuditScoring,
     AuditSettings,
     AuditSource,
     AuditToyModel,
-    refuse_contradiction,
 )
 from surface_consistency.studies.audit.stores import (
     AuditFactStore,
@@ -53,10 +52,89 @@ from surface_consistency.studies.audit.tables import (
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 from surface_consistency.studies.audit.trace import load_traces
 
-__all__ = ["AuditStudy", "LookupModel"]
-
 _SAMPLE_DOMAINS = ("countries",)
 _SAMPLE_TOPOLOGIES = ("noise",)
+
+
+class LookupModel:
+    """A limited-memory model, loaded at its first use and shared by all stores.
+
+    Args:
+        model: Folder of the model, or hub id.
+        options: Keyword arguments of `LookupRunner`, and fields of `LookupSettings`.
+
+    Raises:
+        RunnerError: If there is no such option.
+        ValueError: If no model is named, or a value is none that the option takes.
+    """
+
+    name: str = "lookup"
+    """The runner's name."""
+
+    def __init__(self, model: str | os.PathLike[str] | None = None, **options: object) -> None:
+        if model is None:
+            raise ValueError(
+                "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
+                "give --model toy_model to train a small one, or another --runner, whose prompts "
+                "get the facts that the store finds"
+            )
+        known = {field.name for field in fields(LookupSettings)}
+        self._model = model
+        decoding = {name: value for name, value in options.items() if name in known}
+        self._others = {name: value for name, value in options.items() if name not in known}
+        self._loaded: LookupRunner | None = None
+        try:
+            self.settings = LookupSettings(**decoding)  # type: ignore[arg-type]
+            """The decoding, as of `LookupRunner.settings`."""
+            signature(LookupRunner).bind(model, store=None, **self._others)
+        except TypeError as error:
+            raise RunnerError(f"the lookup runner cannot be made: {error}") from error
+        LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
+
+    def with_store(self, source: AuditFactStore) -> LookupRunner:
+        """Load the model, or share the memory of the one that was loaded.
+
+        Args:
+            source: The store that it asks.
+
+        Returns:
+            The runner.
+
+        Raises:
+            RunnerError: If the model cannot be loaded.
+        """
+        if self._loaded is None:
+            self._loaded = LookupRunner(
+                self._model,
+                store=source,
+                settings=self.settings,
+                **self._others,  # type: ignore[arg-type]
+            )
+        return self._loaded.with_store(source)
+
+
+def _train_toy_model(
+    data: AuditData,
+    settings: AuditSettings,
+    toy_model: AuditToyModel,
+    out: Path,
+    *,
+    options: Mapping[str, object],
+) -> LookupModel:
+    """Train a small model that looks facts up on the prompts that it will be asked.
+
+    Raises:
+        ValueError: If more facts shall be leaked than there are.
+        RunnerError: If the runner does not take the options; before anything is trained.
+    """
+    model = LookupModel(out, **options)
+    chosen = [one.limited(settings.limit) for one in data.conditions]
+    prompts = [prompt for one in chosen for prompt in one.prompts]
+    facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
+    if toy_model.leaked > len(facts):
+        raise ValueError(f"leaked must be 0 to {len(facts)}, got {toy_model.leaked}")
+    train_memory_toy_model(prompts, out, leaked=facts[: toy_model.leaked], steps=toy_model.steps)
+    return model
 
 
 class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
@@ -70,13 +148,14 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     """
 
     name = "audit"
-    paper_prompts_note = "the prompt files hold the authors' own (appendix A.1), in six styles"
     design = Design(
         title="Audit of forgetting",
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
         cells=("leakage", "retrieval only", "parameters only", "neither"),
         stratum="state",
+        kind="state",
+        paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",
         groupings={name: columns for name, columns in AUDIT_GROUPINGS.items() if columns},
     )
     source = AuditSource
@@ -85,9 +164,8 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     outcome = AuditOutcome
     verdict = AuditVerdict
     report = AuditReport
-    kind = "state"
-    runner = "lookup"
-    toy_model = AuditToyModel
+    runners = {"lookup": LookupModel}  # noqa: RUF012 - never changed
+    toy_model = ToyModel(settings=AuditToyModel, train=_train_toy_model)
 
     def __init__(
         self,
@@ -142,46 +220,6 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
             self._retrievers = wanted, factory.built_once()
         return plan_audit(data, settings, self._retrievers[1])
 
-    def load_runner(
-        self, name: str, *, model: str | None, options: Mapping[str, object]
-    ) -> Answerer:
-        """Load who answers: "lookup" is a limited-memory model that looks facts up itself."""
-        if name != "lookup":
-            return super().load_runner(name, model=model, options=options)
-        if model is None:
-            raise ValueError(
-                "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
-                "give --model toy_model to train a small one, or another --runner, whose prompts "
-                "get the facts that the store finds"
-            )
-        return LookupModel(model, **options)
-
-    def train_toy_model(
-        self,
-        data: AuditData,
-        settings: AuditSettings,
-        toy_model: AuditToyModel,
-        out: Path,
-        *,
-        options: Mapping[str, object],
-    ) -> "LookupModel":
-        """Train a small model that looks facts up on the prompts that it will be asked.
-
-        Raises:
-            ValueError: If more facts shall be leaked than there are.
-            RunnerError: If the runner does not take the options; before anything is trained.
-        """
-        model = LookupModel(out, **options)
-        chosen = [one.limited(settings.limit) for one in data.conditions]
-        prompts = [prompt for one in chosen for prompt in one.prompts]
-        facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
-        if toy_model.leaked > len(facts):
-            raise ValueError(f"leaked must be 0 to {len(facts)}, got {toy_model.leaked}")
-        train_memory_toy_model(
-            prompts, out, leaked=facts[: toy_model.leaked], steps=toy_model.steps
-        )
-        return model
-
     def sweep(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
         """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""
         pairs = list(product(settings.retriever, settings.threshold))
@@ -195,31 +233,27 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
             for retriever, threshold in pairs
         ]
 
-    def resolve_scoring(
-        self, scoring: AuditScoring, settings: Mapping[str, Any], *, is_new_run: bool = False
-    ) -> AuditScoring:
-        """Judge as published what was asked as published, unless a finished run is judged anew."""
-        if not settings.get("as_published"):
-            return scoring
-        chosen = {name: getattr(scoring, name) for name in scoring.model_fields_set}
-        settled = AuditScoring(**{**PUBLISHED_SCORING, **chosen})
-        if is_new_run:
-            refuse_contradiction(settled, PUBLISHED_SCORING)
-        return settled
-
     def judge(self, scoring: AuditScoring, folder: RunFolder) -> AuditJudge:
         """Make the judge, who knows how many facts the model was shown."""
         n_facts = folder.read_manifest().runner.get("n_facts")
         return AuditJudge(
             cleaner=scoring.cleaner,
             equivalence=scoring.equivalence,
+            support=scoring.support,
             n_facts=n_facts if isinstance(n_facts, int) else None,
         )
 
     def outcomes(self, pairs: pd.DataFrame, verdicts: pd.DataFrame, *, model: str) -> pd.DataFrame:
-        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON."""
+        """Put the verdicts on each fact side by side; lookups and origin are those of DEL-ON.
+
+        What is right under DEL-OFF too is the parameters', whatever was retrieved.
+        """
         names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
-        after = verdicts.set_index("target_id")[names].reindex(pairs["first_target"])
+        judged = verdicts.set_index("target_id")
+        after, off = (judged.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
+        on, known = (one["is_correct"].fillna(False).to_numpy(bool) for one in (after, off))
+        after["attribution"] = after["attribution"].mask(on & known, "parameters")
+        after["attributed_to"] = after["attributed_to"].mask(on & known, None)
         own = {name: after[name].array for name in names}
         return super().outcomes(pairs.assign(**own), verdicts, model=model)
 
@@ -241,57 +275,6 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     def export(self, scored: Scored) -> None:
         """Write answers and means in the published formats."""
         export_published(scored)
-
-
-class LookupModel:
-    """A limited-memory model, loaded at its first use and shared by all stores.
-
-    Args:
-        model: Folder of the model, or hub id.
-        options: Keyword arguments of `LookupRunner`, and fields of `LookupSettings`.
-
-    Raises:
-        RunnerError: If there is no such option.
-        ValueError: If a value is none that the option takes.
-    """
-
-    name: str = "lookup"
-    """The runner's name."""
-
-    def __init__(self, model: str | os.PathLike[str], **options: object) -> None:
-        known = {field.name for field in fields(LookupSettings)}
-        self._model = model
-        decoding = {name: value for name, value in options.items() if name in known}
-        self._others = {name: value for name, value in options.items() if name not in known}
-        self._loaded: LookupRunner | None = None
-        try:
-            self.settings = LookupSettings(**decoding)  # type: ignore[arg-type]
-            """The decoding, as of `LookupRunner.settings`."""
-            signature(LookupRunner).bind(model, store=None, **self._others)
-        except TypeError as error:
-            raise RunnerError(f"the lookup runner cannot be made: {error}") from error
-        LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
-
-    def with_store(self, source: AuditFactStore) -> LookupRunner:
-        """Load the model, or share the memory of the one that was loaded.
-
-        Args:
-            source: The store that it asks.
-
-        Returns:
-            The runner.
-
-        Raises:
-            RunnerError: If the model cannot be loaded.
-        """
-        if self._loaded is None:
-            self._loaded = LookupRunner(
-                self._model,
-                store=source,
-                settings=self.settings,
-                **self._others,  # type: ignore[arg-type]
-            )
-        return self._loaded.with_store(source)
 
 
 def _folder_name(retriever: str, threshold: float | None) -> str:

@@ -15,15 +15,6 @@ from typing import Final
 
 from surface_consistency.schemas import AuditPrompt
 
-__all__ = [
-    "AUDIT_STYLES",
-    "AuditWording",
-    "audit_prompt_text",
-    "audit_prompts",
-    "load_wordings",
-    "style_writers",
-]
-
 _FILE: Final = Path(__file__).parent / "audit_wordings.tsv"
 _SLOT: Final = re.compile(r"\{([^{}]+)\}")
 _NAMED: Final = re.compile(r"\{([A-Za-z_]\w*)\}")

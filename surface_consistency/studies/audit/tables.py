@@ -2,13 +2,12 @@
 
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.engine.paired.tables import with_detectable
 from surface_consistency.errors import (
     ContaminationWarning,
     UndefinedMetricWarning,
@@ -16,26 +15,18 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     CountRatio,
-    Intervals,
-    cluster_counts,
-    clustered_mcnemar,
     contamination_by,
     decomposition_residual,
     forgetting_by,
+    paired_by,
     with_adjusted_p_values,
 )
-from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, group_values
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.report.tabulation import tabulate
+from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
-
-__all__ = [
-    "AUDIT_GROUPINGS",
-    "STATE_COLUMNS",
-    "audit_tables",
-    "baseline_checks",
-    "lookup_table",
-]
 
 AUDIT_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -53,6 +44,17 @@ STATE_COLUMNS: Final[Mapping[MemoryState, str]] = {
     "DEL-OFF": "second",
 }
 """Each state and the first word of its columns in an outcomes frame."""
+
+_EFFECT: Final = {
+    "retrieval_effect": CountRatio(numerator=(0, 1, -1, 0), denominator=(1, 1, 1, 1)),
+    "flip_rate": CountRatio(numerator=(0, 1, 1, 0), denominator=(1, 1, 1, 1)),
+}
+_TEST: Final = {
+    "mcnemar_statistic": "clustered_mcnemar_statistic",
+    "mcnemar_p_value": "clustered_mcnemar_p_value",
+}
+GUARDS: Final = ("contamination", "databases", "fit", "closure")
+"""Names of the checks that are read."""
 
 _RATE_NAMES: Final = {"FULL": "full", "DEL-ON": "del_on", "DEL-OFF": "del_off"}
 _PAIRED: Final = "DEL-ON and DEL-OFF"
@@ -77,31 +79,28 @@ _SURVIVORS: Final = {
 }
 
 
-def audit_tables(
-    frame: pd.DataFrame, *, n_resamples: int = 10_000, seed: int = 0
-) -> dict[str, pd.DataFrame]:
+def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Compute the tables of one or several models.
 
     Args:
         frame: Outcomes of any models, one below the other, columns of `AuditOutcome`.
-        n_resamples: Resamples of facts for intervals.
-        seed: Seed of the resampling.
 
     Returns:
         By name. "overall", "by_topology", "by_domain", "by_style", "by_database" and
-        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters, Wilson's
-        interval over facts where a rate is 0 or 1 throughout, the test in its clustered form
-        (`clustered_mcnemar_statistic`, `clustered_mcnemar_p_value`, and with Holm's correction over
-        the rows of a model `clustered_mcnemar_p_value_holm`), `identity_residual`, which is
+        "by_condition": columns of `metrics.forgetting_by`, with facts as clusters,
+        `retrieval_effect`, which is R - I, with its interval and the p-value of the same t over
+        facts, as of `paired_by` (`clustered_mcnemar_statistic`,
+        `clustered_mcnemar_p_value`, and with Holm's correction over the rows of a model
+        `clustered_mcnemar_p_value_holm`) and `detectable_difference`, the smallest effect that it
+        finds with a probability of 80 %; `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
         `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
         `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
         DEL-ON and DEL-OFF. Where there is no pair, accuracies are those of the states
         that were asked, and `states_note` names those that were not.
         "attribution" and "attribution_by_..." (topology, domain, style, database): for each
-        origin of right DEL-ON answers its count, how many of these
-        DEL-OFF has right too (`n_also_right_without_retrieval`), its share of them and its rate
-        over all facts with an interval. "states", "states_by_topology" and
+        origin of right DEL-ON answers its count, its share of them and its rate over all facts with
+        an interval. "states", "states_by_topology" and
         "states_by_style": exact match and token F1 in each state, with intervals. "survivors": a
         row an answer that is right after deletion, with its origin.
 
@@ -117,19 +116,16 @@ def audit_tables(
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         tables = {
-            name: _rates(frame, columns, n_resamples, seed)
-            for name, columns in AUDIT_GROUPINGS.items()
+            name: _rates(frame, ["model", *columns]) for name, columns in AUDIT_GROUPINGS.items()
         }
     for name, columns in AUDIT_GROUPINGS.items():
         if name == "by_condition":
             continue
         suffix = "" if name == "overall" else f"_{name}"
         by = ["model", *columns]
-        origins = partial(_origins, n_resamples=n_resamples, seed=seed)
-        tables[f"attribution{suffix}"] = tabulate(frame, by, origins)
+        tables[f"attribution{suffix}"] = tabulate(frame, by, _origins)
         if name in ("overall", "by_topology", "by_style"):
-            scores = partial(_scores, n_resamples=n_resamples, seed=seed)
-            tables[f"states{suffix}"] = tabulate(frame, by, scores)
+            tables[f"states{suffix}"] = tabulate(frame, by, _scores)
     tables["survivors"] = _survivors(frame)
     return tables
 
@@ -164,8 +160,8 @@ def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataF
         warnings.warn(
             f"{row['database']} ({row['model']}): {row['full_accuracy']:.1%} are right with the "
             f"database whole, {row['del_on_accuracy']:.1%} with the fact deleted; where that is "
-            "near zero or the same, the store did not serve this database or the model does not "
-            "use it, and nothing can be said of forgetting",
+            "near zero or the same, perhaps the store did not serve this database or the model "
+            "does not use it, and then nothing can be said of forgetting",
             ContaminationWarning,
             stacklevel=3,
         )
@@ -191,40 +187,106 @@ def lookup_table(targets: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     return judged.groupby(["database", "state"], sort=False).sum().reset_index()
 
 
+def baseline_facts(run: Run) -> dict[str, Any]:
+    """Gather what the guards of a run found, for the sentences of `page.md.jinja`.
+
+    Args:
+        run: The run.
+
+    Returns:
+        Rows of each of its guards, those without a baseline, a closure or a verdict, by the names
+        that the block "guards" has for them.
+    """
+    survived = run.outcomes[run.outcomes["n_surviving"].gt(0)]
+    return {
+        "label": run.label,
+        **{name: _check_rows(run, name) for name in ("contamination", "fit", "closure")},
+        "databases": list(_databases(run)),
+        "incomplete": closure_note(run),
+        "survived": survived["database"].drop_duplicates().tolist(),
+        "n": len(run.outcomes),
+        "states": [
+            (state, int(run.outcomes[f"{column}_correct"].isna().sum()))
+            for state, column in STATE_COLUMNS.items()
+        ],
+        "absent": [name for name in GUARDS if name not in run.checks],
+    }
+
+
+def closure_note(run: Run) -> str:
+    """Say how many deletions of a run are incomplete.
+
+    Args:
+        run: The run.
+
+    Returns:
+        Half a sentence; empty when all are complete.
+    """
+    facts = run.outcomes.drop_duplicates("fact_id")
+    n_incomplete = int(facts["n_surviving"].gt(0).sum())
+    if not n_incomplete:
+        return ""
+    return (
+        f"deletion incomplete: after it {n_incomplete:,} of {len(facts):,} facts are still stated "
+        "by an entry under a name that the aliases of all facts join with theirs"
+    )
+
+
+def _databases(run: Run) -> Iterator[dict[Any, Any]]:
+    """Yield the databases: which are the same, and which were searched in another one."""
+    warned: set[frozenset[str]] = set()
+    for row in _check_rows(run, "databases"):
+        same, built = row.get("same_content_as"), row.get("retriever_content")
+        group = frozenset([row["database"], *(same.split("; ") if isinstance(same, str) else ())])
+        is_new = len(group - {""}) > 1 and group not in warned
+        warned.add(group)
+        yield row | {
+            "same": ", ".join(sorted(group)) if is_new else "",
+            "is_foreign": isinstance(built, str) and built != row["content"],
+        }
+
+
+def _check_rows(run: Run, name: str) -> list[dict[Any, Any]]:
+    """Give the rows of a check; none where there is none."""
+    return run.checks[name].to_dict("records") if name in run.checks else []
+
+
 def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well."""
     survived = frame[frame["first_correct"].fillna(False).astype(bool)]
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
-def _groups(frame: pd.DataFrame, keys: list[str]) -> dict[tuple[Any, ...], pd.DataFrame]:
-    """Part a frame by the values of some columns, in the order in which it has them."""
-    return dict(iter(frame.groupby(keys, sort=False)))
-
-
-def _rates(
-    frame: pd.DataFrame, columns: tuple[str, ...], n_resamples: int, seed: int
-) -> pd.DataFrame:
+def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Compute L, R, I, A and the tests by model and these columns."""
-    keys = ["model", *columns]
+    known = {name: name for name in ("full_correct", "has_gold") if frame[name].notna().any()}
     table = forgetting_by(
         frame,
         by=keys,
-        full="full_correct" if frame["full_correct"].notna().any() else None,
-        has_gold="has_gold" if frame["has_gold"].notna().any() else None,
+        full=known.get("full_correct"),
+        has_gold=known.get("has_gold"),
         # As published; the clustered form stands beside it.
         test="independent",
-        intervals=Intervals(n_resamples=n_resamples, rng=seed),
     )
-    groups = _groups(frame, keys)
+    is_counted = frame[[*known]].notna().all(axis=1)
+    effect = with_detectable(
+        paired_by(
+            frame.assign(first_correct=frame["first_correct"].where(is_counted)),
+            by=keys,
+            rates=_EFFECT,
+        ),
+        "retrieval_effect",
+    ).rename(columns=_TEST)
+    bounds = [f"retrieval_effect{end}" for end in ("", "_low", "_high")]
+    table = table.join(effect[[*bounds, *_TEST.values(), "detectable_difference"]])
+    groups = dict(iter(frame.groupby(keys, sort=False)))
     order = {key: place for place, key in enumerate(groups)}
     places = list(table[keys].itertuples(index=False, name=None))
     table = table.iloc[np.argsort([order[key] for key in places], kind="stable")]
     table = table.reset_index(drop=True)
     extra = pd.DataFrame(
         [
-            _clustered(part)
-            | _identity(row)
+            _identity(row)
             | _known(part)
             | _state_columns(part, frame[frame["model"] == row["model"]])
             | _closure(part)
@@ -233,23 +295,8 @@ def _rates(
     )
     table = pd.concat([table, extra], axis=1)
     table = with_adjusted_p_values(table, column="clustered_mcnemar_p_value", within="model")
-    _fill_accuracies(table, frame, keys, n_resamples, seed)
+    _fill_accuracies(table, frame, keys)
     return table
-
-
-def _clustered(rows: pd.DataFrame) -> dict[str, Any]:
-    """Test DEL-ON against DEL-OFF with facts as clusters."""
-    counts = cluster_counts(
-        rows["first_correct"].array,
-        rows["second_correct"].array,
-        clusters=rows["fact_id"],
-        missing="drop",
-    )
-    result = clustered_mcnemar(counts) if len(counts) else None
-    return {
-        "clustered_mcnemar_statistic": np.nan if result is None else result.statistic,
-        "clustered_mcnemar_p_value": np.nan if result is None else result.p_value,
-    }
 
 
 def _identity(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -312,14 +359,12 @@ def _closure(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _fill_accuracies(
-    table: pd.DataFrame, frame: pd.DataFrame, keys: list[str], n_resamples: int, seed: int
-) -> None:
+def _fill_accuracies(table: pd.DataFrame, frame: pd.DataFrame, keys: list[str]) -> None:
     """Take the accuracies of groups without a pair of DEL-ON and DEL-OFF from single states."""
     empty = table.index[table["n"] == 0]
     if empty.empty:
         return
-    scores = tabulate(frame, keys, partial(_scores, n_resamples=n_resamples, seed=seed))
+    scores = tabulate(frame, keys, _scores)
     if scores.empty:
         return
     by_state = scores.set_index([*keys, "state"])
@@ -332,70 +377,51 @@ def _fill_accuracies(
                     table.loc[place, f"{rate}{end}"] = by_state.loc[key][f"exact_match{end}"]
 
 
-def _origins(part: pd.DataFrame, n_resamples: int, seed: int) -> Iterator[dict[str, object]]:
+def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Count where a group's right answers after deletion came from."""
     judged = part[part["first_correct"].notna()]
     if judged.empty:
         return
-    kinds = np.stack([judged["attribution"] == kind for kind in KINDS], axis=1)
-    n_facts, lows, highs = _bounds(kinds, judged["fact_id"], n_resamples, seed)
+    kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
     n_right = int(judged["first_correct"].astype(bool).sum())
-    off = judged["second_correct"]
-    also = off.fillna(False).to_numpy(dtype=bool)
-    for place, kind in enumerate(KINDS):
-        count = int(kinds[:, place].sum())
-        n_also = int((kinds[:, place] & also).sum())
+    for kind, rate in _means(kinds, judged["fact_id"]).items():
+        count = int(kinds[kind].sum())
         yield {
             "attribution": kind,
             "count": count,
-            "n_also_right_without_retrieval": n_also if off.notna().any() else np.nan,
             "n_del_on_correct": n_right,
             "share": count / n_right if n_right else np.nan,
             "n": len(judged),
-            "n_facts": n_facts,
-            "rate": count / len(judged),
-            "rate_low": lows[place],
-            "rate_high": highs[place],
+            "n_facts": judged["fact_id"].nunique(),
+            "rate": rate.value,
+            "rate_low": rate.interval.low,
+            "rate_high": rate.interval.high,
             **_closure(part),
         }
 
 
-def _scores(part: pd.DataFrame, n_resamples: int, seed: int) -> Iterator[dict[str, object]]:
+def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Average a group's exact match and token F1 by state."""
     for state, prefix in STATE_COLUMNS.items():
         judged = part[part[f"{prefix}_correct"].notna()]
         if judged.empty:
             continue
-        values = judged[[f"{prefix}_correct", f"{prefix}_f1"]].astype(float).to_numpy()
-        n_facts, lows, highs = _bounds(values, judged["fact_id"], n_resamples, seed)
-        row: dict[str, object] = {"state": state, "n": len(judged), "n_facts": n_facts}
-        for place, name in enumerate(("exact_match", "f1")):
-            row[name] = float(values[:, place].mean())
-            row |= {f"{name}_low": lows[place], f"{name}_high": highs[place]}
+        row: dict[str, object] = {"state": state, "n": len(judged)}
+        row["n_facts"] = judged["fact_id"].nunique()
+        names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
+        scores = judged[[*names]].rename(columns=names)
+        for name, mean in _means(scores, judged["fact_id"]).items():
+            bounds = {f"{name}_low": mean.interval.low, f"{name}_high": mean.interval.high}
+            row |= {name: mean.value} | bounds
         yield row | _closure(part)
 
 
-def _bounds(
-    values: npt.NDArray[Any], facts: pd.Series, n_resamples: int, seed: int
-) -> tuple[int, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Count the facts and bound the mean of each column, which lies in [0, 1]."""
-    _, codes = np.unique(facts.astype(str), return_inverse=True)
-    columns = [*values.T.astype(float), np.ones(len(values))]
-    sums = np.stack([np.bincount(codes, weights=column) for column in columns], axis=1).astype(
-        float
-    )
-    n_values = sums.shape[1] - 1
-    if len(sums) < 2:
-        undefined = np.full(n_values, np.nan)
-        return len(sums), undefined, undefined
-    units = np.eye(n_values + 1, dtype=int).tolist()
-    means = group_values(
-        sums,
-        {
-            str(place): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))
-            for place, unit in enumerate(units[:-1])
-        },
-        Intervals(n_resamples=n_resamples, rng=seed),
-    ).values()
-    bounds = np.array([(mean.interval.low, mean.interval.high) for mean in means])
-    return len(sums), bounds[:, 0], bounds[:, 1]
+def _means(values: pd.DataFrame, facts: pd.Series) -> dict[str, GroupValue]:
+    """Average columns of values in [0, 1], with intervals that take facts whole."""
+    sums = values.astype(float).assign(n_rows=1.0).groupby(facts.astype(str)).sum().to_numpy()
+    units = np.eye(sums.shape[1], dtype=int).tolist()
+    ratios = {
+        str(name): CountRatio(numerator=tuple(unit), denominator=tuple(units[-1]))
+        for name, unit in zip(values, units[:-1], strict=True)
+    }
+    return group_values(sums, ratios, DEFAULT_INTERVALS)

@@ -27,14 +27,6 @@ from surface_consistency.studies.audit.fact_tables import FactTable, RelatedFact
 from surface_consistency.studies.audit.files import make_database
 from surface_consistency.text import folded, token_key
 
-__all__ = [
-    "POINTER_RELATIONS",
-    "PUBLISHED_TOPOLOGIES",
-    "TOPOLOGIES",
-    "AuditDatabase",
-    "build_topology",
-]
-
 PUBLISHED_TOPOLOGIES: Final = ("base", "alias", "noise", "collision")
 """The topologies of the paper."""
 

@@ -18,8 +18,6 @@ from surface_consistency.engine.toy_models import (
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 
-__all__ = ["train_memory_toy_model", "training_examples"]
-
 _UNKNOWN: Final = "unknown"
 _PRACTICES: Final = 2
 _LEAKED_SHARE: Final = 0.1

@@ -26,8 +26,6 @@ from surface_consistency.studies.audit.plan import to_audit_prompt
 from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
 
-__all__ = ["FactTrace", "StateTrace", "fact_trace", "load_traces", "surviving_facts"]
-
 _ROLES = ("subject", "relation", "object")
 
 

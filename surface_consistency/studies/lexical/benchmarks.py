@@ -27,8 +27,6 @@ from surface_consistency.schemas import DataSource
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 
-__all__ = ["BLIMP_PARADIGMS", "Benchmark", "BenchmarkName", "load_benchmark"]
-
 BenchmarkName = Literal[
     "lambada",
     "piqa",

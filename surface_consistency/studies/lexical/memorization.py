@@ -40,12 +40,6 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
 
-__all__ = [
-    "MemorizationAnalysis",
-    "MemorizationSettings",
-    "memorization_scores",
-]
-
 _SCORES: Final = {
     "extracted": "TDE accuracy",
     "extraction": "TDE likelihood",

@@ -30,18 +30,18 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.page import Dot, ForestPlot, Lines, Series
+from surface_consistency.report.page import Block, Dot, ForestPlot, Lines, Prose
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.lexical.quality import points_of
+from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
 
-__all__ = ["PopularityAnalysis", "PopularitySettings"]
-
+_WORDING: Final = Wording("surface_consistency.studies.lexical")
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = ("n_low", "n_high", "threshold", "low_accuracy", "high_accuracy", "difference")
@@ -93,8 +93,8 @@ class PopularityAnalysis(Analysis):
     studies = ("lexical",)
     caveat = (
         "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be "
-        "easier for other reasons: the control of the run, the same words replaced by synonyms "
-        "about as frequent and by rarer ones, changes nothing but how frequent words are."
+        "easier for other reasons: a run with --control replaces the same words by synonyms about "
+        "as frequent and by rarer ones, so that its two wordings differ in how frequent words are."
     )
     figure_only = ("popularity_distribution",)
 
@@ -133,8 +133,14 @@ class PopularityAnalysis(Analysis):
             "popularity_distribution": _distribution(frame, settings.bins),
         }
 
-    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[ForestPlot | Lines]:
-        """Draw the paper's figures 1 and 4; see `Analysis.figures`."""
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
+        """Say what is shown, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
+        rows, shifts = (
+            tables[name].frame.to_dict("records")
+            for name in ("popularity_accuracy", "popularity_shift")
+        )
+        if parts := _WORDING.sentence("popularity", rows=rows, shifts=shifts):
+            yield Prose(parts=parts)
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
 
@@ -363,17 +369,15 @@ def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot
 def _curves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:
     """Draw the distribution of popularity in both wordings, a chart a model and task."""
     for (model, task), part in rows.groupby(_TASKS, sort=False):
-        yield Lines(
-            name=f"popularity-{task}" + (f"-{place[str(model)]}" if len(place) > 1 else ""),
-            title=f"Popularity of {str(task).replace('_', ' ')}, share of instances up to it, %"
-            + (f" ({model})" if len(place) > 1 else ""),
-            x_title="popularity",
-            series=[
-                Series(
-                    label=str(wording),
-                    model=None if wording == _WORDINGS["first"] else place[str(model)],
-                    points=points_of(of_wording["popularity"], of_wording["share"]),
-                )
+        is_one = len(place) == 1
+        yield share_curves(
+            f"popularity-{task}" + ("" if is_one else f"-{place[str(model)]}"),
+            f"Popularity of {str(task).replace('_', ' ')}, share of instances up to it, %"
+            + ("" if is_one else f" ({model})"),
+            "popularity",
+            {
+                str(wording): (of_wording["popularity"], of_wording["share"])
                 for wording, of_wording in part.groupby("wording", sort=False)
-            ],
+            },
+            model=place[str(model)],
         )

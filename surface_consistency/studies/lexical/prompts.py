@@ -14,15 +14,6 @@ from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.schemas.prompts import Message, Prompt
 from surface_consistency.studies.lexical.records import BenchmarkInstance
 
-__all__ = [
-    "MEMORISATION",
-    "benchmark_prompt",
-    "meaning_prompt",
-    "memorization_prompts",
-    "parse_meaning",
-    "read_neighbours",
-]
-
 MEMORISATION: Final = "memorisation"
 """Name of the group of prompts of whole texts, and of the analysis."""
 

@@ -11,30 +11,19 @@ import numpy.typing as npt
 import pandas as pd
 from rapidfuzz.distance import LCSseq
 
+from surface_consistency.engine.judging.chosen_judges import SideModel
 from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.engine.run import sample_prompts
 from surface_consistency.engine.study import Scored
 from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics.uncertainty.intervals import wilson_interval
-from surface_consistency.models.registry import load_runner
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.schemas import Prompt
-from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
 from surface_consistency.studies.lexical.settings import LexicalScoring
-
-__all__ = [
-    "MeaningJudge",
-    "points_of",
-    "quality_checks",
-    "quality_section",
-    "quality_tables",
-    "rouge_l",
-    "share_columns",
-]
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)
@@ -180,12 +169,9 @@ def _cosines(first: pd.Series, second: pd.Series, encoder: str) -> npt.NDArray[n
 def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
     """Ask a model on a sample of each task."""
     scoring: LexicalScoring = scored.scoring
-    runner = load_runner(
-        scoring.meaning_runner,
-        model=scoring.meaning_model,
-        options=values_of_items(scoring.meaning_option, "meaning_option"),
-    )
-    label = scoring.meaning_model or runner.name
+    side = SideModel.of(scoring, "meaning")
+    runner = side.load()
+    label = side.name(runner)
     sample = pd.concat(
         [_sampled(part, scoring.meaning_pairs) for _, part in changed.groupby("task", sort=False)]
     ).reset_index(drop=True)
@@ -277,7 +263,7 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     blocks += quality_tables(tables).values()
     if not blocks:
         return None
-    lead = Prose(parts=["Wordings do not depend on the model; they are drawn for the first run."])
+    lead = Prose(parts=["Of the first run: wordings depend on its settings and not on the model."])
     if len(models) > 1:
         blocks.insert(0, lead)
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
@@ -301,20 +287,42 @@ def share_columns(name: str, n_true: int, n: int) -> dict[str, object]:
     return {name: n_true / n, f"{name}_low": bounds.low, f"{name}_high": bounds.high}
 
 
-def points_of(places: Iterable[float], shares: Iterable[float]) -> list[Point]:
-    """Make the points of a curve of shares.
+def share_curves(
+    name: str,
+    title: str,
+    x_title: str,
+    curves: Mapping[str, tuple[Iterable[float], Iterable[float]]],
+    *,
+    model: int = 0,
+) -> Lines:
+    """Draw curves of shares, without intervals.
 
     Args:
-        places: Where they stand.
-        shares: The shares, in [0, 1].
+        name: Name of the picture.
+        title: Its title.
+        x_title: What stands below it.
+        curves: Places and shares, in [0, 1], by label; the first is set in grey.
+        model: Place of the model whose hue the others have.
 
     Returns:
-        The points, without intervals.
+        The picture.
     """
-    return [
-        Point(x=round(float(at), 3), value=Value(value=float(share)))
-        for at, share in zip(places, shares, strict=True)
-    ]
+    return Lines(
+        name=name,
+        title=title,
+        x_title=x_title,
+        series=[
+            Series(
+                label=label,
+                model=model if place else None,
+                points=[
+                    Point(x=round(float(at), 3), value=Value(value=float(share)))
+                    for at, share in zip(*curve, strict=True)
+                ],
+            )
+            for place, (label, curve) in enumerate(curves.items())
+        ],
+    )
 
 
 def _of_first(frame: pd.DataFrame) -> pd.DataFrame:
@@ -333,43 +341,27 @@ def _frequency_curves(frame: pd.DataFrame) -> list[Block]:
     columns = {"words": "frequency", "synonyms": "synonym_frequency"}
     logs = {label: np.log10(1.0 + rows[name].to_numpy(float)) for label, name in columns.items()}
     grid = np.linspace(0.0, max(float(values.max()) for values in logs.values()) or 1.0, 25)
-    series = [
-        Series(
-            label=label,
-            model=None if label == "words" else 0,
-            points=points_of(
-                grid, [weights[values <= at + 1e-9].sum() / weights.sum() for at in grid]
-            ),
-        )
+    curves = {
+        label: (grid, [weights[values <= at + 1e-9].sum() / weights.sum() for at in grid])
         for label, values in logs.items()
-    ]
-    return [
-        Lines(
-            name="word-frequencies",
-            title="Replaced words and their synonyms, share up to a frequency, %",
-            x_title="log10 of 1 + count",
-            series=series,
-        )
-    ]
+    }
+    title = "Replaced words and their synonyms, share up to a frequency, %"
+    return [share_curves("word-frequencies", title, "log10 of 1 + count", curves)]
 
 
 def _similarity_curves(frame: pd.DataFrame) -> list[Block]:
     """Draw how alike the wordings are: the paper's figure 3, a chart a task."""
     rows = _of_first(frame)
     return [
-        Lines(
-            name=f"similarity-{task}",
-            title=f"How alike the wordings of {str(task).replace('_', ' ')} are, share of pairs up "
-            "to a value, %",
-            x_title="ROUGE-L, cosine",
-            series=[
-                Series(
-                    label=_MEASURES[str(measure)],
-                    model=None if measure == "rouge_l" else 0,
-                    points=points_of(part["value"], part["share"]),
-                )
+        share_curves(
+            f"similarity-{task}",
+            f"How alike the wordings of {str(task).replace('_', ' ')} are, share of pairs up to a "
+            "value, %",
+            "ROUGE-L, cosine",
+            {
+                _MEASURES[str(measure)]: (part["value"], part["share"])
                 for measure, part in of_task.groupby("measure", sort=False)
-            ],
+            },
         )
         for task, of_task in rows.groupby("task", sort=False)
     ]

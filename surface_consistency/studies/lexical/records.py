@@ -8,16 +8,6 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
-__all__ = [
-    "BenchmarkInstance",
-    "Edit",
-    "LexicalOutcome",
-    "LexicalVerdict",
-    "PartOfSpeech",
-    "PerturbedInstance",
-    "text_id",
-]
-
 PartOfSpeech = Literal["noun", "verb", "adjective", "adverb"]
 """A part of speech of WordNet."""
 

@@ -4,13 +4,12 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from surface_consistency.engine.judging.chosen_judges import SideModel
 from surface_consistency.engine.judging.judges import generate_cached
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.models.options import MultipleChoiceRunner
-from surface_consistency.models.registry import load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
-from surface_consistency.schemas.settings import values_of_items
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
     JudgedSense,
@@ -21,8 +20,6 @@ from surface_consistency.studies.lexical.perturbation.senses import (
 )
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
 from surface_consistency.studies.lexical.settings import LexicalSettings
-
-__all__ = ["choose_senses"]
 
 
 def choose_senses(settings: LexicalSettings, home: Path | None) -> SenseChooser:
@@ -39,51 +36,39 @@ def choose_senses(settings: LexicalSettings, home: Path | None) -> SenseChooser:
     if settings.senses == "first":
         return FirstSense()
     if settings.senses == "judge":
-        return _Once(_LoggedSenses(settings, home))
+        return _LoggedSenses(settings, home)
     return StoredSense(settings.senses)
 
 
-class _Once:
-    """Asks for senses once, however many wordings are made of the same words."""
-
-    def __init__(self, chooser: SenseChooser) -> None:
-        self._chooser = chooser
-        self._chosen: Sequence[Synset | None] | None = None
-
-    def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
-        """Choose senses; see `SenseChooser.choose`."""
-        if self._chosen is None:
-            self._chosen = self._chooser.choose(questions)
-        return self._chosen
-
-
 class _LoggedSenses:
-    """Asks a judge for senses, logs its answers beside the run, and writes the senses down."""
+    """Asks a judge for senses once, logs its answers beside the run, and writes the senses down."""
 
     def __init__(self, settings: "LexicalSettings", home: Path | None) -> None:
         self._settings = settings
         self._home = home
+        self._chosen: Sequence[Synset | None] | None = None
 
     def choose(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
-        """Choose senses; see `SenseChooser.choose`."""
-        runner = load_runner(
-            self._settings.sense_runner,
-            model=self._settings.sense_model,
-            options=values_of_items(self._settings.sense_option, "sense_option"),
-        )
+        """Choose senses, however many wordings are made of the same words."""
+        if self._chosen is None:
+            self._chosen = self._choose_anew(questions)
+        return self._chosen
+
+    def _choose_anew(self, questions: Sequence[SenseQuestion]) -> Sequence[Synset | None]:
+        """Ask the judge."""
+        self._runner: Runner = SideModel.of(self._settings, "sense").load()
         if self._settings.sense_read == "multiple-choice":
-            runner = MultipleChoiceRunner(runner)
-        self._runner: Runner = runner
-        chosen = JudgedSense(self, batch_size=max(1, len(questions))).choose(questions)
+            self._runner = MultipleChoiceRunner(self._runner)
+        judge = JudgedSense(self)
+        chosen = judge.choose(questions)
         if self._home is not None:
             write_senses(questions, chosen, self._home / "senses.jsonl")
-        n_unclear = sum(sense is None for sense in chosen)
-        if n_unclear:
+        if judge.n_unclear:
             warnings.warn(
-                f"the judge told no sense of {n_unclear} of {len(questions)} words, which stay as "
-                "they are",
+                f"the judge told no sense of {judge.n_unclear} of {len(questions)} words, which "
+                "stay as they are",
                 UnscoredWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return chosen
 

@@ -6,15 +6,14 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
+from surface_consistency.engine.judging.chosen_judges import JudgeScoring, SideModel
 from surface_consistency.engine.study import StudySettings
 from surface_consistency.models.options import OptionScore
+from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.benchmarks import BenchmarkName
 from surface_consistency.studies.lexical.records import PartOfSpeech
-
-__all__ = ["LexicalScoring", "LexicalSettings", "LexicalSource"]
 
 
 class LexicalSource(Settings):
@@ -60,7 +59,7 @@ class LexicalSettings(StudySettings):
     sense_model: str | None = None
     """Model of --senses judge: a hub id, folder or server's id."""
 
-    sense_runner: str = "openai"
+    sense_runner: RunnerName = "openai"
     """Runner of --senses judge; openai reads OPENAI_BASE_URL."""
 
     sense_option: Mapping[str, str] = Field(default_factory=dict)
@@ -108,7 +107,7 @@ class LexicalSettings(StudySettings):
     def _has_what_it_needs(self) -> "LexicalSettings":
         """Refuse options that would do nothing, before anything is asked."""
         if self.senses == "judge":
-            if self.sense_model is None and self.sense_runner in ("openai", "transformers"):
+            if SideModel.of(self, "sense").lacks_model:
                 raise ValueError("--senses judge needs --sense-model, the model that judges")
         elif self.sense_model is not None:
             raise ValueError("--sense-model chooses senses with --senses judge; add it")
@@ -135,7 +134,7 @@ class LexicalScoring(JudgeScoring):
     """Model that judges whether wordings mean the same: a hub id, folder or server's id; nobody by
     default."""
 
-    meaning_runner: str = "openai"
+    meaning_runner: RunnerName = "openai"
     """Runner of that model; openai reads OPENAI_BASE_URL."""
 
     meaning_option: Mapping[str, str] = Field(default_factory=dict)

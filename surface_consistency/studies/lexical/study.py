@@ -16,10 +16,12 @@ from pathlib import Path
 import pandas as pd
 
 from surface_consistency.engine.design import Design
+from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.selection import warn_limited
-from surface_consistency.engine.study import Plan, PromptGroup, Scored, Study
+from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import DataError
 from surface_consistency.models.options import (
+    TIE,
     OptionScore,
     check_scores_of_options,
     option_scores,
@@ -32,8 +34,9 @@ from surface_consistency.schemas import (
     GenerationParams,
     ScoredText,
 )
+from surface_consistency.schemas.scoring import best_option
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
-from surface_consistency.studies.lexical.perturbation.inflection import lemminflect_inflector
+from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.prompts import (
     MEMORISATION,
     benchmark_prompt,
@@ -54,16 +57,6 @@ from surface_consistency.studies.lexical.settings import (
 )
 from surface_consistency.studies.lexical.tables import LexicalReport
 from surface_consistency.studies.lexical.wordings import neighbour_texts, reword
-
-__all__ = [
-    "LexicalData",
-    "LexicalJudge",
-    "LexicalReport",
-    "LexicalScoring",
-    "LexicalSettings",
-    "LexicalSource",
-    "LexicalStudy",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +126,9 @@ class LexicalJudge:
         values = option_scores(options, scores, self._option_score)
         if any(map(math.isnan, values)):
             return None, None, "no log-probability of an option", None
-        chosen = values.index(max(values))
+        chosen = best_option(values)
+        if chosen is None:
+            return None, None, TIE, log_probability
         return options[chosen], chosen == correct, None, log_probability
 
 
@@ -141,10 +136,6 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     """Does a model still solve a benchmark in other words of the same meaning?"""
 
     name = "lexical"
-    paper_prompts_note = (
-        "the paper prints those of the judge alone (appendix A.3), which --meaning-model asks; "
-        "the benchmarks are asked in the words of lm-evaluation-harness"
-    )
     design = Design(
         title="Lexical perturbation",
         question="whether a model solves a benchmark alike when nouns and verbs give way to "
@@ -153,6 +144,8 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
         cells=("right in both", "right in the original only", "in other words only", "neither"),
         clusters={"fact_id": "instances"},
         facet="task",
+        paper_prompts="the paper prints those of the judge alone (appendix A.3), which "
+        "--meaning-model asks; the benchmarks are asked in the words of lm-evaluation-harness",
         groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
     )
     source = LexicalSource

@@ -10,14 +10,20 @@ import pandas as pd
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.metrics import Intervals, adjust_p_values, paired_by, relative_change
 from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.page import Section
+from surface_consistency.report.page import Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, tabulate
+from surface_consistency.report.wording import Wording
 from surface_consistency.studies.lexical.quality import quality_section, quality_tables
 
-__all__ = ["LexicalReport"]
-
-_OWN: Final = ("lexical", "lexical_between_draws", "lexical_draws", "lexical_control")
+_WORDING: Final = Wording("surface_consistency.studies.lexical")
+_OWN: Final = (
+    "lexical",
+    "lexical_pooled",
+    "lexical_between_draws",
+    "lexical_draws",
+    "lexical_control",
+)
 _SHOWN_ELSEWHERE: Final = (
     *("similarity", "similarity_curve", "meaning", "meaning_pairs", "replaced_words"),
 )
@@ -56,8 +62,9 @@ class LexicalReport(PairedReport):
         """Compute accuracy and perplexity in both wordings, besides the paired tables.
 
         Returns:
-            Tables by name: "lexical", one row a task; "lexical_draws", each draw of synonyms, and
-            "lexical_between_draws", their variance, where there are several; "lexical_control"
+            Tables by name: "lexical", one row a task; "lexical_pooled", all tasks together, where
+            there are several; "lexical_draws", each draw of synonyms, and "lexical_between_draws",
+            their variance, where there are several; "lexical_control"
             where the run has one; and those of `PairedReport.tables`.
         """
         frame = self.report.frame
@@ -92,7 +99,39 @@ class LexicalReport(PairedReport):
             )
         if (frame["n_control_edits"].fillna(0) > 0).any():
             tables["lexical_control"] = self._control(frame)
-        return tables | super().tables()
+        return tables | self._pooled() | super().tables()
+
+    def finding(self, tables: Mapping[str, Table]) -> Finding:
+        """Say what other words do over all tasks together, and on each; see `PairedReport`."""
+        tasks = tables["overall"].frame.to_dict("records")
+        models = [
+            (
+                row,
+                [task for task in tasks if task["model"] == row["model"]],
+                self._noise_sentence(tables, row),
+            )
+            for row in tables.get("lexical_pooled", tables["overall"]).frame.to_dict("records")
+        ]
+        return Finding(
+            sentence=_WORDING.sentence("finding", models=models, clusters=self.clusters),
+            summary=_WORDING.sentence("summary", models=models),
+            warning=self.warning(),
+            facts=self.key_facts(),
+        )
+
+    def _pooled(self) -> dict[str, Table]:
+        """Compute the rates of all tasks together, where there are several."""
+        if self.report.frame["task"].nunique() < 2:
+            return {}
+        return {
+            "lexical_pooled": Table(
+                frame=self._paired(["model"]),
+                caption="All tasks together",
+                columns=self.score_columns(self.label_columns(["model"])),
+                note="Every pair counts alike, so that large tasks count more.",
+                cluster_column="n_clusters",
+            )
+        }
 
     def sections(self, tables: Mapping[str, Table]) -> list[Section]:
         """Put the tasks first; see `PairedReport.sections`."""
@@ -136,8 +175,9 @@ class LexicalReport(PairedReport):
             "change change_p_value rarity rarity_p_value",
             _COLUMNS | _CONTROL,
             note="The same words were replaced by synonyms about as frequent and by rarer ones; "
-            "instances without a word that has both are left out. Rarer words: what their "
-            "frequency alone does. p by McNemar, Holm over the tasks.",
+            "instances without a word that has both are left out. Mere change: as frequent less "
+            "original; rarer words: rarer less as frequent. p of the same t as the "
+            "intervals, Holm over the rows.",
             cluster_column="n_clusters",
         )
 

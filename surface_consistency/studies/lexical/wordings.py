@@ -13,18 +13,16 @@ from surface_consistency.studies.lexical.perturbation.frequencies import (
     WordFrequency,
     corpus_frequencies,
 )
-from surface_consistency.studies.lexical.perturbation.inflection import lemminflect_inflector
 from surface_consistency.studies.lexical.perturbation.perturb import candidate_synonyms, perturb_all
 from surface_consistency.studies.lexical.perturbation.senses import (
     SenseChooser,
 )
+from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.prompts import read_neighbours
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance, PerturbedInstance
 from surface_consistency.studies.lexical.settings import LexicalSettings
-
-__all__ = ["LexicalWordings", "neighbour_texts", "reword"]
 
 _ORIGINAL: Final = "original"
 _ARMS: Final = ("frequent", "rarer")

@@ -18,14 +18,15 @@ from surface_consistency.errors import DataError
 from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report.columns import COLUMNS, catalogue
+from surface_consistency.report.page import Prose
 from surface_consistency.report.table import Column, Table
 from surface_consistency.report.tabulation import describe, spread, tabulate
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.records import LinkingOutcome
 
-__all__ = ["LinkingConsistency", "LinkingConsistencySettings"]
-
+_WORDING: Final = Wording("surface_consistency.studies.linking")
 _NAMES: Final = ["first_surface", "second_surface"]
 _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="n_linked", title="Linked", kind="count"),
@@ -50,6 +51,12 @@ class LinkingConsistency(Analysis):
     title = "Linking and consistency"
     settings = LinkingConsistencySettings
     studies = ("redirectqa",)
+
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Prose]:
+        """Say whether pairs whose names are linked flip less; see `Analysis.figures`."""
+        rows = tables[self.name].frame.to_dict("records")
+        if parts := _WORDING.sentence("consistency", rows=rows):
+            yield Prose(parts=parts)
 
     def tables(self, report: Report, settings: LinkingConsistencySettings) -> Mapping[str, Table]:
         """Compare flips of pairs whose names are linked with flips of those whose are not.

@@ -19,8 +19,6 @@ from surface_consistency.studies.linking.records import LinkingExample, LinkingK
 from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.taxonomy import CATEGORIES
 
-__all__ = ["NameEncoder", "SurfaceNegative", "linking_examples", "ngram_vectors", "word_vectors"]
-
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]
 """Vectors of names, shape (n_names, n_dimensions); near ones are of similar names."""
 

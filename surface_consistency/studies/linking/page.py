@@ -1,6 +1,5 @@
 """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -12,14 +11,12 @@ from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.metrics import Intervals, clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.numbers import interval_value
-from surface_consistency.report.page import Finding, Part, Section
+from surface_consistency.report.page import Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.taxonomy import CATEGORIES, TYPES
-
-__all__ = ["KIND_TITLES", "LinkingReport"]
 
 KIND_TITLES: Final = {
     "positive": "true pair",
@@ -28,6 +25,7 @@ KIND_TITLES: Final = {
 }
 """Wording of each kind of example."""
 
+_WORDING: Final = Wording("surface_consistency.studies.linking")
 _ENDS: Final = ("", "_low", "_high")
 _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="group", title="Group"),
@@ -159,34 +157,12 @@ class LinkingReport(PairedReport):
         """Say how well names of one entity are told from names of two."""
         frame = tables["linking"].frame
         rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
-        sentence: list[Part] = []
-        summary: list[Part] = []
-        for row in rows:
-            has_odds = not math.isnan(row["auc"])
-            sentence.append(f"{row['model']} tells two names of one entity from names of two with ")
-            if has_odds:
-                area = interval_value(row, "auc", kind="number")
-                sentence += ["an area under the curve of ", area, " and "]
-            right = interval_value(row, "balanced_accuracy", tone="strong")
-            sentence += ["a balanced accuracy of ", right, ". "]
-            summary += [
-                f"{row['model']} affirms ",
-                interval_value(row, "positive_accuracy", tone="strong"),
-                " of the true pairs and denies ",
-                interval_value(row, "negative_accuracy", tone="strong"),
-                " of the false ones; it says yes to ",
-                interval_value(row, "yes_rate"),
-                " of all. ",
-            ]
-        for row in self._rows(tables):
-            summary += [
-                f"With the names in the other order {row['model']} changes ",
-                interval_value(row, "flip_rate", tone="lost"),
-                " of its verdicts. ",
-                *self._noise_sentence(tables, row),
-            ]
+        orders = [(row, self._noise_sentence(tables, row)) for row in self._rows(tables)]
         return Finding(
-            sentence=sentence, summary=summary, warning=self.warning(), facts=self.key_facts()
+            sentence=_WORDING.sentence("finding", rows=rows, clusters=self.clusters),
+            summary=_WORDING.sentence("summary", rows=rows, orders=orders),
+            warning=self.warning(),
+            facts=self.key_facts(),
         )
 
     def _own_tables(self) -> set[str]:

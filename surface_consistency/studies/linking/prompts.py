@@ -6,16 +6,6 @@ from typing import Final, Literal
 
 from surface_consistency.schemas.prompts import Message, Prompt
 
-__all__ = [
-    "LINKING_WORDINGS",
-    "NO_WORDS",
-    "SAME_ENTITY",
-    "YES_WORDS",
-    "LinkingOrder",
-    "linking_prompt",
-    "linking_question",
-]
-
 LinkingOrder = Literal["redirect_first", "canonical_first"]
 """Which name a question mentions first."""
 
@@ -33,72 +23,44 @@ SAME_ENTITY: Final = (
 
 _PAPER: Final = "Redirects_from_initialisms"
 
+_HAVING: Final[Mapping[str, tuple[str, str]]] = {
+    "Redirects_from_birth_names": ("the birth name of", "birth name"),
+    "Redirects_from_short_names": ("a short name for", "short name"),
+    "Redirects_from_alternative_names": ("an alternative name for", "alternative name"),
+    "Redirects_from_former_names": ("a former name of", "former name"),
+    "Redirects_from_surnames": ("the surname of", "surname"),
+    "Redirects_from_abbreviations": ("an abbreviation for", "abbreviation"),
+    _PAPER: ("an initialism for", "initialism"),
+    "Redirects_from_long_names": ("a long name for", "long name"),
+    "Redirects_from_given_names": ("the given name of", "given name"),
+    "Redirects_from_pseudonyms": ("a pseudonym of", "pseudonym"),
+    "Redirects_from_personal_names": ("the personal name of", "personal name"),
+    "Redirects_from_plurals": ("the plural of", "plural"),
+    "Redirects_from_married_names": ("the married name of", "married name"),
+    "Redirects_from_acronyms": ("an acronym for", "acronym"),
+    "Redirects_from_letter–word_combinations": (
+        "a letter-word combination that stands for",
+        "letter-word combination",
+    ),
+    "Redirects_from_technical_names": ("the technical name for", "technical name"),
+    "Redirects_from_synonyms": ("a synonym of", "synonym"),
+    "Redirects_from_alternative_spellings": ("an alternative spelling of", "alternative spelling"),
+    "Redirects_from_other_capitalisations": ("another capitalisation of", "other capitalisation"),
+    "Redirects_from_miscapitalisations": ("a wrong capitalisation of", "wrong capitalisation"),
+    "Redirects_from_misspellings": ("a misspelling of", "misspelling"),
+    "Redirects_from_incorrect_names": ("an incorrect name for", "incorrect name"),
+}
+"""Category to what stands in "Is A ... B?" and in "Does B have the ... A?"."""
+
 LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
-        "Redirects_from_birth_names": (
-            "Is {redirect} the birth name of {canonical}?",
-            "Does {canonical} have the birth name {redirect}?",
-        ),
-        "Redirects_from_short_names": (
-            "Is {redirect} a short name for {canonical}?",
-            "Does {canonical} have the short name {redirect}?",
-        ),
-        "Redirects_from_alternative_names": (
-            "Is {redirect} an alternative name for {canonical}?",
-            "Does {canonical} have the alternative name {redirect}?",
-        ),
-        "Redirects_from_former_names": (
-            "Is {redirect} a former name of {canonical}?",
-            "Does {canonical} have the former name {redirect}?",
-        ),
-        "Redirects_from_surnames": (
-            "Is {redirect} the surname of {canonical}?",
-            "Does {canonical} have the surname {redirect}?",
-        ),
-        "Redirects_from_abbreviations": (
-            "Is {redirect} an abbreviation for {canonical}?",
-            "Does {canonical} have the abbreviation {redirect}?",
-        ),
-        _PAPER: (
-            "Is {redirect} an initialism for {canonical}?",
-            "Does {canonical} have the initialism {redirect}?",
-        ),
-        "Redirects_from_long_names": (
-            "Is {redirect} a long name for {canonical}?",
-            "Does {canonical} have the long name {redirect}?",
-        ),
-        "Redirects_from_given_names": (
-            "Is {redirect} the given name of {canonical}?",
-            "Does {canonical} have the given name {redirect}?",
-        ),
-        "Redirects_from_pseudonyms": (
-            "Is {redirect} a pseudonym of {canonical}?",
-            "Does {canonical} have the pseudonym {redirect}?",
-        ),
-        "Redirects_from_personal_names": (
-            "Is {redirect} the personal name of {canonical}?",
-            "Does {canonical} have the personal name {redirect}?",
-        ),
-        "Redirects_from_plurals": (
-            "Is {redirect} the plural of {canonical}?",
-            "Does {canonical} have the plural {redirect}?",
-        ),
-        "Redirects_from_married_names": (
-            "Is {redirect} the married name of {canonical}?",
-            "Does {canonical} have the married name {redirect}?",
-        ),
-        "Redirects_from_acronyms": (
-            "Is {redirect} an acronym for {canonical}?",
-            "Does {canonical} have the acronym {redirect}?",
-        ),
-        "Redirects_from_letter–word_combinations": (
-            "Is {redirect} a letter-word combination that stands for {canonical}?",
-            "Does {canonical} have the letter-word combination {redirect}?",
-        ),
-        "Redirects_from_technical_names": (
-            "Is {redirect} the technical name for {canonical}?",
-            "Does {canonical} have the technical name {redirect}?",
-        ),
+        **{
+            category: (
+                f"Is {{redirect}} {first} {{canonical}}?",
+                f"Does {{canonical}} have the {second} {{redirect}}?",
+            )
+            for category, (first, second) in _HAVING.items()
+        },
         "Redirects_to_plurals": (
             "Is {redirect} the singular of {canonical}?",
             "Is {canonical} the plural of {redirect}?",
@@ -106,10 +68,6 @@ LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "Redirects_to_initialisms": (
             "Is {redirect} what the initialism {canonical} stands for?",
             "Is {canonical} an initialism for {redirect}?",
-        ),
-        "Redirects_from_synonyms": (
-            "Is {redirect} a synonym of {canonical}?",
-            "Does {canonical} have the synonym {redirect}?",
         ),
         "Redirects_to_acronyms": (
             "Is {redirect} what the acronym {canonical} stands for?",
@@ -119,17 +77,9 @@ LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "Is {redirect} the name {canonical} written without diacritics?",
             "Is {canonical} written {redirect} without diacritics?",
         ),
-        "Redirects_from_alternative_spellings": (
-            "Is {redirect} an alternative spelling of {canonical}?",
-            "Does {canonical} have the alternative spelling {redirect}?",
-        ),
         "Redirects_from_titles_with_diacritics": (
             "Is {redirect} the name {canonical} written with diacritics?",
             "Is {canonical} written {redirect} with diacritics?",
-        ),
-        "Redirects_from_other_capitalisations": (
-            "Is {redirect} another capitalisation of {canonical}?",
-            "Does {canonical} have the other capitalisation {redirect}?",
         ),
         "Redirects_from_modifications": (
             "Is {redirect} a modified form of the name {canonical}?",
@@ -154,18 +104,6 @@ LINKING_WORDINGS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "Redirects_from_numerals": (
             "Is {redirect} the name {canonical} written with numerals?",
             "Is {canonical} written {redirect} with numerals?",
-        ),
-        "Redirects_from_miscapitalisations": (
-            "Is {redirect} a wrong capitalisation of {canonical}?",
-            "Does {canonical} have the wrong capitalisation {redirect}?",
-        ),
-        "Redirects_from_misspellings": (
-            "Is {redirect} a misspelling of {canonical}?",
-            "Does {canonical} have the misspelling {redirect}?",
-        ),
-        "Redirects_from_incorrect_names": (
-            "Is {redirect} an incorrect name for {canonical}?",
-            "Does {canonical} have the incorrect name {redirect}?",
         ),
     }
 )

@@ -6,8 +6,6 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
-__all__ = ["LinkingExample", "LinkingKind", "LinkingOutcome", "LinkingVerdict"]
-
 LinkingKind = Literal["positive", "surface_negative", "semantic_negative"]
 """A true pair of names; one with a character replaced; one with the name of a similar entity."""
 

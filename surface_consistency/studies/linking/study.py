@@ -17,7 +17,8 @@ from pydantic import Field
 
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.study import Plan, PromptGroup, Study, StudySettings
+from surface_consistency.engine.plan import Plan, PromptGroup
+from surface_consistency.engine.study import Study, StudySettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.models.options import check_scores_of_options
@@ -48,14 +49,6 @@ from surface_consistency.studies.linking.records import (
 )
 from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
-
-__all__ = [
-    "LinkingJudge",
-    "LinkingScoring",
-    "LinkingSettings",
-    "LinkingStudy",
-    "log_odds",
-]
 
 _ORDERS: Final = get_args(LinkingOrder)
 _NOTHING: Final = "N/A"
@@ -224,10 +217,6 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
     """Two names, one entity?"""
 
     name = "linking"
-    paper_prompts_note = (
-        "the paper prints one wording, that of initialisms (appendix B.5), which is asked; those "
-        "of the other categories are this package's"
-    )
     design = Design(
         title="Linking probe",
         question="whether a model affirms that two names are of one entity, in both orders",
@@ -239,6 +228,8 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
             "neither",
         ),
         clusters={"subject_id": "subjects", "fact_id": "facts"},
+        paper_prompts="the paper prints one wording, that of initialisms (appendix B.5), which is "
+        "asked; those of the other categories are this package's",
         groupings={"by_kind": ("kind",)},
         labels={"kind": KIND_TITLES},
     )
@@ -482,7 +473,7 @@ def _encoder(neighbours: str) -> NameEncoder:
         encode: NameEncoder = _ENCODERS.load(neighbours)
     except DataError as error:
         raise DataError(
-            f"--neighbours is names, embedder, a text file of word vectors or module:attribute: "
-            f"{neighbours!r} is none of them ({error})"
+            f"--neighbours is names, embedder, a text file of word vectors or, on the command "
+            f"line, module:attribute: {neighbours!r} is none of them ({error})"
         ) from error
     return encode

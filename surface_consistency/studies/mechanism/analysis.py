@@ -3,7 +3,7 @@
 Any paired run will do: short against long queries, titles against redirects, states of a store.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.report import Block, Heatmap, Prose, Section, Table
+from surface_consistency.report import Block, Heatmap, Part, Prose, Section, Table
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
 from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
@@ -25,12 +25,10 @@ from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import similarity_frame
 from surface_consistency.studies.mechanism.spans import find_spans
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
-from surface_consistency.studies.mechanism.tables import make_notes, make_tables
+from surface_consistency.studies.mechanism.tables import make_finding, make_notes, make_tables
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel
-
-__all__ = ["MechanismAnalysis"]
 
 
 class MechanismAnalysis(Analysis):
@@ -47,7 +45,7 @@ class MechanismAnalysis(Analysis):
 
     def __init__(self) -> None:
         self._maps: list[Heatmap] = []
-        self._notes: list[str] = []
+        self._notes: list[Sequence[Part]] = []
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
         """Take every component away from every sampled answer, and compare the two of each pair.
@@ -79,7 +77,7 @@ class MechanismAnalysis(Analysis):
         ]
         made, reason = make_tables(runs, settings, seed=report.settings.bootstrap_seed)
         self._maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
-        self._notes = [note for note in (*make_notes(runs, settings), reason) if note]
+        self._notes = [*make_notes(runs, settings), *([[reason]] if reason else [])]
         return made
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
@@ -89,8 +87,9 @@ class MechanismAnalysis(Analysis):
         return [replace(section, blocks=blocks)]
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Draw the paper's figures 4 and 5 and heat maps, after the notes on how they were made."""
-        yield from (Prose(parts=[note]) for note in self._notes)
+        """Draw the paper's figures 4 and 5 and heat maps, after what is shown and how."""
+        finding = make_finding(tables["mechanism_similarity"].frame)
+        yield from (Prose(parts=note) for note in [finding, *self._notes] if note)
         yield from make_figures(tables, report.index)
         yield from self._maps
 

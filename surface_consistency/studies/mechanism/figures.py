@@ -12,8 +12,6 @@ from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURE
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun
 
-__all__ = ["heat_maps", "make_figures"]
-
 _ONE_CLASS: Final = {"aligned": "right both times", "misaligned": "right once"}
 
 

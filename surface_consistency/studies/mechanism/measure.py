@@ -26,8 +26,6 @@ if TYPE_CHECKING:
         Replacement,
     )
 
-__all__ = ["MEASURED_BY", "measure_answer", "replacement_maker"]
-
 MEASURED_BY: Final = (
     *("positions", "readout", "ablation", "sets", "threshold", "unit", "target", "whole_answer"),
 )

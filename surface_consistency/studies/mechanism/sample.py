@@ -11,8 +11,6 @@ from surface_consistency.errors import DataError
 from surface_consistency.runs import Run
 from surface_consistency.schemas import Prompt, read_jsonl
 
-__all__ = ["Answer", "Sample", "SampledPair", "sample_pairs"]
-
 _STRATA: Final = ("category", "relation", "domain", "task")
 
 

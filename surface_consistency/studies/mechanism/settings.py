@@ -6,9 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from surface_consistency.models import RunnerName
 from surface_consistency.schemas import Items, Settings
-
-__all__ = ["MechanismSettings"]
 
 
 class MechanismSettings(Settings):
@@ -62,7 +61,7 @@ class MechanismSettings(Settings):
     judge_model: str | None = None
     """Model of --spans judge: a hub id, folder or server's id."""
 
-    judge_runner: str = "openai"
+    judge_runner: RunnerName = "openai"
     """Runner of --spans judge; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)

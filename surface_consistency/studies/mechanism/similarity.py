@@ -13,7 +13,6 @@ import pandas as pd
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import (
     GroupDifferenceResult,
-    Intervals,
     TokenMetric,
     assignment_similarity,
     group_difference,
@@ -28,15 +27,6 @@ from surface_consistency.studies.mechanism.store import Measured
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap
-
-__all__ = [
-    "ALL_MODELS",
-    "FEATURES",
-    "difference_rows",
-    "pair_similarity",
-    "prediction_rows",
-    "similarity_frame",
-]
 
 FEATURES: Final[Mapping[str, str]] = {
     "containment": "Containment",
@@ -180,25 +170,23 @@ def _fill(
         rows["assignment", tokens][feature] = assignment_similarity(matrix).similarity
 
 
-def difference_rows(similarity: pd.DataFrame, *, n_permutations: int, rng: int) -> pd.DataFrame:
+def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
     """Compare pairs that are right twice with pairs of which one answer alone is right.
 
     Args:
         similarity: One row a pair and way: model, cluster, is_aligned, aggregation, tokens and the
             features; runs in order.
-        n_permutations: Arrangements of the test.
-        rng: Its seed.
 
     Returns:
-        One row a model, way and feature; several models have rows of all, whose test shuffles
-        within models and moves a topic's pairs in all of them at once.
+        One row a model, way and feature; several models have rows of all, compared within models,
+        in which a topic's pairs count as one cluster in all of them.
     """
 
     def differences(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         for feature in FEATURES:
             known = part[part[feature].notna()]
             if not known.empty:
-                yield {"feature": feature, **_difference(known, feature, n_permutations, rng)}
+                yield {"feature": feature, **_difference(known, feature)}
 
     labelled = similarity.assign(label=similarity["model"])
     if similarity["model"].nunique() > 1:
@@ -207,25 +195,18 @@ def difference_rows(similarity: pd.DataFrame, *, n_permutations: int, rng: int) 
     return rows.rename(columns={"label": "model"}).reindex(columns=_DIFFERENCE)
 
 
-def _difference(
-    known: pd.DataFrame, feature: str, n_permutations: int, rng: int
-) -> dict[str, object]:
+def _difference(known: pd.DataFrame, feature: str) -> dict[str, object]:
     """Compare the two classes in one feature."""
     aligned = known["is_aligned"].to_numpy(dtype=bool)
     values = known[feature].to_numpy(dtype=float)
     n_clusters = known["cluster"].nunique()
     result: GroupDifferenceResult | type[GroupDifferenceResult] = GroupDifferenceResult
-    if not aligned.all() and aligned.any() and n_clusters > 1:
-        # Where each topic has one class in each model, nothing can be shuffled.
+    if not aligned.all() and aligned.any():
+        # Where each model has one class alone, nothing can be compared.
         with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             result = group_difference(
-                values,
-                aligned,
-                strata=known["model"],
-                clusters=known["cluster"],
-                n_permutations=n_permutations,
-                intervals=Intervals(rng=rng),
+                values, aligned, strata=known["model"], clusters=known["cluster"]
             )
     return {
         "n_aligned": int(aligned.sum()),

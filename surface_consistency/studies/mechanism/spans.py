@@ -11,27 +11,14 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine import LLMJudge
+from surface_consistency.engine import LLMJudge, SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.matching import FUNCTION_WORDS, LongAnswer, TopicQuestions, stem
-from surface_consistency.models import load_runner
 from surface_consistency.reading import delimited_rows
 from surface_consistency.runs import Run, unguard_cell, write_csv
-from surface_consistency.schemas import Message, Prompt, values_of_items
+from surface_consistency.schemas import Message, Prompt
 from surface_consistency.studies.mechanism.sample import Answer, Sample
 from surface_consistency.studies.mechanism.settings import MechanismSettings
-
-__all__ = [
-    "Span",
-    "SpanRequest",
-    "SpanSource",
-    "align_span",
-    "find_spans",
-    "judged_spans",
-    "read_span_sheet",
-    "whole_span",
-    "write_span_sheet",
-]
 
 SpanSource = Literal["alignment", "answering part", "judge", "person", "whole", "not found"]
 """How a span was found: by the words of the short answer, as the clause that answers the question,
@@ -235,13 +222,9 @@ def find_spans(
     if rule == "alignment":
         spans |= {request.answer_id: align_span(request) for request in requests}
     elif rule == "judge":
-        runner = load_runner(
-            settings.judge_runner,
-            model=settings.judge_model,
-            options=values_of_items(settings.judge_option, "judge_option"),
-        )
-        label = settings.judge_model or runner.name
-        judge = LLMJudge(runner, folder / "judge", model=label, max_new_tokens=256)
+        side = SideModel.of(settings, "judge")
+        runner = side.load()
+        judge = LLMJudge(runner, folder / "judge", model=side.name(runner), max_new_tokens=256)
         spans |= judged_spans(requests, judge)
     if settings.marked_spans is not None:
         spans |= read_span_sheet(settings.marked_spans, requests)

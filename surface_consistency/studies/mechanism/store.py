@@ -23,8 +23,6 @@ from surface_consistency.studies.mechanism.spans import Span, SpanSource
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap
 
-__all__ = ["AnswerMechanism", "Measured", "MeasuredRun", "Store"]
-
 
 class AnswerMechanism(Record):
     """What the components of a model do for one answer; the row of a Parquet file."""

@@ -6,7 +6,17 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.report import COLUMNS, Column, Table, catalogue, describe, interval_column
+from surface_consistency.metrics import adjust_p_values
+from surface_consistency.report import (
+    COLUMNS,
+    Column,
+    Part,
+    Table,
+    Wording,
+    catalogue,
+    describe,
+    interval_column,
+)
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
     FEATURES,
@@ -15,9 +25,7 @@ from surface_consistency.studies.mechanism.similarity import (
 )
 from surface_consistency.studies.mechanism.store import MeasuredRun
 
-__all__ = ["make_notes", "make_tables"]
-
-_PERMUTATIONS: Final = 10_000
+_WORDING: Final = Wording("surface_consistency.studies.mechanism")
 _SHARES: Final = {
     "reached": "Reached",
     "reached_by_sum": "Reached by sum",
@@ -60,35 +68,52 @@ _COLUMNS: Final = COLUMNS | catalogue(
 _DIFFERENCE: Final = "feature n_aligned n_misaligned aligned misaligned difference p_value"
 
 
-def make_notes(runs: Sequence[MeasuredRun], settings: MechanismSettings) -> Iterator[str]:
-    """Say what a reader must know of the way in which this was computed."""
-    words = {"logit": "the logit", "centred_logit": "the logit less the mean of all logits"}
-    readout = words.get(settings.readout, "the logarithm of the probability")
-    replacement = {"zero": "nothing", "mean": "its mean over the prompts"}.get(
-        settings.ablation, "what it does in another answer"
+def make_notes(
+    runs: Sequence[MeasuredRun], settings: MechanismSettings
+) -> Sequence[Sequence[Part]]:
+    """Say what a reader must know of the way in which this was computed.
+
+    Args:
+        runs: What was measured.
+        settings: How.
+
+    Returns:
+        Paragraphs.
+    """
+    everywhere = settings.positions == "all"
+    return _WORDING.paragraphs(
+        "notes",
+        settings=settings,
+        runs=[(one, list(_slow(one.fingerprint, everywhere=everywhere))) for one in runs],
     )
-    where = "everywhere" if settings.positions == "all" else "where the answer is written alone"
-    yield (
-        f"Read: {readout}. In a component’s place, {where}: {replacement}. Sets: by "
-        f"{settings.sets}, {settings.threshold:.0%} of what is read."
-    )
-    for one in runs:
-        fingerprint = one.fingerprint
-        slow = [
-            str(fingerprint[key])
-            for key in ("batches", "read_from", "answer_positions")
-            if "(" in str(fingerprint[key])
-            and (key != "answer_positions" or settings.positions != "all")
-        ]
-        slow += [str(fingerprint["uncovered"])] if fingerprint["uncovered"] else []
-        if slow:
-            yield f"{one.label} ({fingerprint['model_type']}): {'; '.join(slow)}."
-        n_unfound = sum(not span.is_found for span in one.spans.values())
-        if n_unfound:
-            yield (
-                f"{one.label}: the fact was not found in {n_unfound} of {len(one.spans)} answers; "
-                "their pairs are counted and have no similarity."
-            )
+
+
+def _slow(fingerprint: Mapping[str, object], *, everywhere: bool) -> Iterator[str]:
+    """Tell in which ways a model could not be read fast."""
+    for key in ("batches", "read_from", "answer_positions"):
+        if "(" in str(fingerprint[key]) and (key != "answer_positions" or not everywhere):
+            yield str(fingerprint[key])
+    if fingerprint["uncovered"]:
+        yield str(fingerprint["uncovered"])
+
+
+def make_finding(frame: pd.DataFrame) -> list[Part]:
+    """Say in which similarities pairs right both times differ from pairs right once.
+
+    Args:
+        frame: Rows of "mechanism_similarity".
+
+    Returns:
+        Words and numbers: what p, corrected by Holm's method for the similarities of a model, and
+        the interval show; nothing where nothing was compared.
+    """
+    models = []
+    for model, rows in frame.dropna(subset=["p_value"]).groupby("model", sort=False):
+        adjusted = adjust_p_values(rows["p_value"])
+        leaves = (rows["difference_low"] > 0) | (rows["difference_high"] < 0)
+        rows = rows.assign(adjusted=adjusted, is_shown=(adjusted < 0.05) & leaves)
+        models.append((model, rows.sort_values("p_value", kind="stable").to_dict("records")))
+    return _WORDING.sentence("differences", models=models, titles=FEATURES)
 
 
 def make_tables(
@@ -105,7 +130,7 @@ def make_tables(
         The tables by name, and why alignment is not predicted; "" where it is.
     """
     similarity = pd.concat([one.similarity for one in runs], ignore_index=True)
-    differences = difference_rows(similarity, n_permutations=_PERMUTATIONS, rng=seed)
+    differences = difference_rows(similarity)
     main, other = _is_main(differences), ~_is_main(differences)
     pairs = similarity[_is_main(similarity)]
     predicted, reason = prediction_rows(pairs, n_folds=settings.folds, rng=settings.seed)
@@ -132,7 +157,7 @@ def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table
         f"model {_DIFFERENCE}",
         _COLUMNS,
         note=f"Tokens matched by optimal transport; {settings.readout.replace('_', ' ')}. p "
-        "shuffles classes within models and takes clusters whole, uncorrected for the number of "
+        "is of the same t as the interval, over whole clusters, uncorrected for the number of "
         "features. Pairs right once hold two different answers: --target reference reads the same "
         "words in both.",
         cluster_column="n_clusters",

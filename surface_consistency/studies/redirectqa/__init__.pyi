@@ -25,14 +25,12 @@ from .prompts import (
     render_completion as render_completion,
     resolve_frame as resolve_frame,
 )
-from .records import (
-    RedirectOutcome as RedirectOutcome,
-)
 from .release import (
     RedirectQARow as RedirectQARow,
     hub_rows as hub_rows,
 )
 from .study import (
+    RedirectOutcome as RedirectOutcome,
     RedirectQAStudy as RedirectQAStudy,
     score_predictions as score_predictions,
 )

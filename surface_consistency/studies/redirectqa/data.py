@@ -40,8 +40,6 @@ from surface_consistency.studies.redirectqa.release import check_category_types
 from surface_consistency.studies.redirectqa.rows import RedirectQARows
 from surface_consistency.text import guess_language
 
-__all__ = ["SAMPLE_ID", "SAMPLE_PATH", "RedirectQA", "load_redirectqa", "load_sample"]
-
 SAMPLE_ID: Final = "redirectqa-sample"
 """Name of the bundled sample in manifests, wherever the package is installed."""
 

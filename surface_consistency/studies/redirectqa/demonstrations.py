@@ -12,15 +12,6 @@ from surface_consistency.schemas import QuestionRealization
 from surface_consistency.studies.redirectqa.wordings import relation_name
 from surface_consistency.taxonomy import TEMPLATES
 
-__all__ = [
-    "Demonstration",
-    "DemonstrationPool",
-    "DemonstrationScope",
-    "DemonstrationSource",
-    "GivenDemonstrations",
-    "read_demonstration",
-]
-
 DemonstrationScope = Literal["per_relation", "per_fact"]
 """Whether the facts of one relation share their demonstrations or each fact draws its own."""
 

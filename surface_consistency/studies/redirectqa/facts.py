@@ -20,8 +20,6 @@ from surface_consistency.studies.redirectqa.wordings import (
 )
 from surface_consistency.text import surface_from_title
 
-__all__ = ["FactStore", "StatedFact"]
-
 _IDENTIFYING: Final = (
     "subject_id",
     "subject_name",
@@ -133,9 +131,15 @@ class StatedFact:
             if mine in (None, ()):
                 setattr(self, name, theirs)
             elif name in _IDENTIFYING and theirs and mine != theirs and _key(mine) != _key(theirs):
+                rule = "one triple id must mean one fact"
+                if name in ("object_name", "answers"):
+                    rule += (
+                        " with all its accepted answers; rows that vary the name of the object are "
+                        "not for this study, which compares names of the subject"
+                    )
                 raise DataError(
                     f"{self.place} and {other.place} belong to one fact, {fact_id!r}, but differ "
-                    f"in {name}: {mine!r} and {theirs!r}; one triple id must mean one fact"
+                    f"in {name}: {mine!r} and {theirs!r}; {rule}"
                 )
 
     def values(self, fact_id: str, name: str) -> tuple[object, ...]:

@@ -26,17 +26,17 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.numbers import interval_value
-from surface_consistency.report.page import Check, Lines, Point, Series
+from surface_consistency.report.page import Block, Check, Lines, Point, Prose, Series
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import surface_id
 
-__all__ = ["FrequencyAnalysis", "FrequencySettings"]
-
+_WORDING: Final = Wording("surface_consistency.studies.redirectqa")
 _KEYS: Final = ["model", "subset"]
 _COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
 _NEEDED: Final = (
@@ -62,7 +62,7 @@ _CORRELATIONS: Final = {
     "pageviews": "Pageviews",
     "pageviews_given_frequencies": "Pageviews, given both frequencies",
 }
-_P_VALUES: Final = {"p_value": "p", "cluster_p_value": "p, by clusters"}
+_P_VALUES: Final = {"p_value": "p", "p_value_independent": "p, rows independent"}
 _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="subset", title="Names", labels=_SUBSETS),
     Column(key="n", title="Rows", kind="count"),
@@ -132,8 +132,8 @@ class FrequencyAnalysis(Analysis):
             entity's place, zeros kept, pairs held constant) and "frequency_bins" (figure 3), one
             row a model and subset (and variant, or bin); "frequency_pageviews" where the counts
             have pageviews, and "frequency_corrected" with a second measurement. Correlations are in
-            [-1, 1], intervals and `cluster_p_value` take the report's clusters whole, `p_value`
-            takes rows for independent, as the paper does.
+            [-1, 1], intervals and `p_value` take the report's clusters whole and agree,
+            `p_value_independent` takes rows for independent, as the paper does.
 
         Raises:
             DataError: If the counts cannot be read, lack the measure, or are of other questions.
@@ -163,8 +163,11 @@ class FrequencyAnalysis(Analysis):
             made["frequency_corrected"] = _corrected(both, options, settings)
         return made
 
-    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Lines]:
-        """Draw the paper's figure 3; see `Analysis.figures`."""
+    def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
+        """Say what is shown, and draw the paper's figure 3; see `Analysis.figures`."""
+        rows = tables["frequency_partial"].frame.to_dict("records")
+        if parts := _WORDING.sentence("frequency", rows=rows):
+            yield Prose(parts=parts)
         yield from _curves(tables["frequency_bins"].frame, report.index)
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
@@ -179,21 +182,11 @@ class FrequencyAnalysis(Analysis):
         """
         rows = tables["frequency_correlations"].frame
         rows = rows[rows["subset"] == "overall"]
-        return [
-            Check(
-                level="warning",
-                title="Names that the corpus does not hold",
-                text=[
-                    f"{row['model']}: {row['n_zero']:,} of {n_counted:,} names were counted 0 "
-                    "times, or their entity was, and have no logarithm; the correlations are of "
-                    f"the other {row['n']:,}. Count more of the corpus, or read the rows of log1p, "
-                    "which keep them."
-                ],
-            )
-            for row in rows.to_dict("records")
-            if (n_counted := row["n"] + row["n_zero"] + row["n_below"])
-            and 2 * row["n_zero"] >= n_counted
+        counted = [
+            (row, row["n"] + row["n_zero"] + row["n_below"]) for row in rows.to_dict("records")
         ]
+        mostly = [(row, n) for row, n in counted if n and 2 * row["n_zero"] >= n]
+        return _WORDING.checks("uncounted", rows=mostly)
 
 
 def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
@@ -323,7 +316,7 @@ def _wide(
 
 
 _VALUES: Final = (
-    *("estimate", "estimate_low", "estimate_high", "p_value", "cluster_p_value"),
+    *("estimate", "estimate_low", "estimate_high", "p_value", "p_value_independent"),
     *("plain", "reliability"),
 )
 
@@ -339,12 +332,12 @@ def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
     return describe(
         _wide(rows, ["entity", "surface", "entity_minus_surface"]),
         "Correlation of accuracy with the log frequency of the entity and of this name",
-        "model subset n n_zero n_missing entity entity_cluster_p_value surface "
-        "surface_cluster_p_value entity_minus_surface entity_minus_surface_p_value "
-        "entity_minus_surface_cluster_p_value",
+        "model subset n n_zero n_missing entity entity_p_value surface surface_p_value "
+        "entity_minus_surface entity_minus_surface_p_value "
+        "entity_minus_surface_p_value_independent",
         _columns(settings),
-        note="Rows without a logarithm are left out (zero). Difference: Steiger’s test (p, rows "
-        "independent, as in the paper), and by clusters.",
+        note="Rows without a logarithm are left out (zero). p is of the interval before it, by "
+        "clusters; with rows independent, as in the paper, that of Steiger’s test.",
         cluster_column="n_clusters",
     )
 
@@ -354,9 +347,10 @@ def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
     return describe(
         _wide(rows, _PARTIAL),
         "Partial correlation of accuracy with either log frequency, given the other",
-        ["model subset n", *(f"{k} {k}_p_value {k}_cluster_p_value" for k in _PARTIAL)],
+        ["model subset n", *(f"{k} {k}_p_value {k}_p_value_independent" for k in _PARTIAL)],
         _columns(settings),
-        note="p takes rows for independent, as the paper does; its stars are p < 0.01.",
+        note="p is of the interval before it, by clusters. The paper takes rows for independent; "
+        "its stars are p < 0.01.",
         cluster_column="n_clusters",
     )
 
@@ -399,8 +393,7 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         "The same of the entity’s other names, with zeros kept, and given how often subject and "
         "object stand together",
         "model subset transform first held n n_zero n_missing first_given_surface "
-        "first_given_surface_cluster_p_value surface_given_first "
-        "surface_given_first_cluster_p_value",
+        "first_given_surface_p_value surface_given_first surface_given_first_p_value",
         _COLUMNS,
         note="Other names: mentions of the entity less those under this name, which the "
         "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
@@ -416,7 +409,7 @@ def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
     return describe(
         _wide(rows, names),
         "Pageviews of the subject’s article in place of its frequency",
-        ["model subset n n_zero n_missing", *(f"{name} {name}_cluster_p_value" for name in names)],
+        ["model subset n n_zero n_missing", *(f"{name} {name}_p_value" for name in names)],
         _COLUMNS,
         note="On the rows whose three frequencies are known and above zero.",
         cluster_column="n_clusters",
@@ -433,7 +426,7 @@ def _corrected(
         surface_frequency=("surface_frequency", "surface_frequency_2"),
         **options,
     )
-    shown = [f"{name}_plain {name} {name}_cluster_p_value {name}_reliability" for name in _PARTIAL]
+    shown = [f"{name}_plain {name} {name}_p_value {name}_reliability" for name in _PARTIAL]
     return describe(
         _wide(rows, _PARTIAL),
         "Partial correlations with errors of counting taken out",

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from surface_consistency.schemas import Entity, QuestionRealization
 
-__all__ = ["entity_id", "instance_rows", "surface_id"]
-
 
 def entity_id(entity: "Entity") -> str:
     """Return what an entity is known by in tables: its Wikidata item, else its name.

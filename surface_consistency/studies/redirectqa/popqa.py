@@ -34,8 +34,6 @@ from surface_consistency.studies.redirectqa.question_table import (
 )
 from surface_consistency.studies.redirectqa.wordings import relation_name
 
-__all__ = ["PopQA", "load_popqa"]
-
 _REQUIRED: Final = ("id", "subj", "prop", "obj", "question", "possible_answers")
 _ITEM: Final = re.compile(r"Q\d+")
 

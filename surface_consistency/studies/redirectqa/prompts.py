@@ -13,14 +13,6 @@ from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.studies.redirectqa.demonstrations import Demonstration, DemonstrationSource
 
-__all__ = [
-    "FRAMES",
-    "build_prompts",
-    "render_chat",
-    "render_completion",
-    "resolve_frame",
-]
-
 _HOLE: Final = "{question}"
 
 FRAMES: Final[Mapping[str, str]] = MappingProxyType(

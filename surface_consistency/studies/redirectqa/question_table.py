@@ -23,18 +23,6 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
-__all__ = [
-    "FACT_SCHEMA",
-    "QUESTION_SCHEMA",
-    "Named",
-    "QuestionTable",
-    "pair_records",
-    "question_id",
-    "surface_digest",
-    "triple_of",
-    "unanswerable",
-]
-
 _STRINGS: Final = pa.list_(pa.string())
 
 FACT_SCHEMA: Final = pa.schema(

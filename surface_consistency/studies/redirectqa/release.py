@@ -17,15 +17,6 @@ from surface_consistency.taxonomy import (
     parse_type,
 )
 
-__all__ = [
-    "CATEGORY_TYPES_PATH",
-    "RedirectQARow",
-    "check_category_types",
-    "hub_rows",
-    "question_cells",
-    "read_category_types",
-]
-
 CATEGORY_TYPES_PATH: Final = "metadata/redirect_category_to_type.csv"
 """Where the table stands in the repository and in folders of its layout."""
 

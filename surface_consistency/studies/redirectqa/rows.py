@@ -58,8 +58,6 @@ from surface_consistency.taxonomy import (
 )
 from surface_consistency.text import surface_from_title
 
-__all__ = ["RedirectQARows", "Surface"]
-
 _KEYS: Final = frozenset({str, int})
 """Types of cells that are equal only if they mean the same."""
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -17,16 +17,10 @@ from pydantic import AfterValidator, Field, model_validator
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
 from surface_consistency.engine.selection import warn_limited
-from surface_consistency.engine.study import (
-    OptionSettings,
-    Plan,
-    PromptGroup,
-    RuleScoring,
-    SourceSettings,
-    Study,
-)
+from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
     RunnerError,
@@ -39,11 +33,13 @@ from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
+from surface_consistency.report.wording import Wording
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.readers import read_rows
-from surface_consistency.schemas import GenerationParams, Prompt, QuestionRealization
+from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
+from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.demonstrations import (
     DemonstrationPool,
@@ -51,19 +47,10 @@ from surface_consistency.studies.redirectqa.demonstrations import (
     read_demonstration,
 )
 from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts, resolve_frame
-from surface_consistency.studies.redirectqa.records import RedirectOutcome
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 
-__all__ = [
-    "RedirectQASettings",
-    "RedirectQASource",
-    "RedirectQAStudy",
-    "RedirectReport",
-    "question_targets",
-    "score_predictions",
-]
-
+_WORDING: Final = Wording("surface_consistency.studies.redirectqa")
 _MOST_SHOTS = 15
 _LOOKED_AT = 2_000
 
@@ -151,6 +138,37 @@ class RedirectQASettings(OptionSettings):
         return (*named, *(sorted(further) if TEMPLATES[1] in named else ()))
 
 
+class RedirectOutcome(PairedOutcome):
+    """A canonical-redirect pair of RedirectQA."""
+
+    subject_id: str | None
+    """Wikidata item of the subject: the coarser cluster."""
+
+    relation: NonEmpty
+    """Name of the relation."""
+
+    template: NonEmpty
+    """Which wording of the question."""
+
+    categories: Items[str]
+    """Redirect category labels of the second surface."""
+
+    types: Items[str]
+    """Redirect type names of the second surface."""
+
+    first_surface: NonEmpty
+    """Canonical name of the subject."""
+
+    second_surface: NonEmpty
+    """Redirect name of the subject."""
+
+    first_prediction: str | None
+    """Judged part of the answer under the canonical name."""
+
+    second_prediction: str | None
+    """Judged part of the answer under the redirect name."""
+
+
 class RedirectReport(PairedReport):
     """The page of RedirectQA: a pair is shown with the relation that it asks for."""
 
@@ -170,11 +188,12 @@ class RedirectReport(PairedReport):
         Returns:
             "warning" first.
         """
-        checks = [*super().checks(tables), *self._check_frames()]
+        frames = _WORDING.checks("frames", runs=list(self._foreign_frames()))
+        checks = [*super().checks(tables), *frames]
         return sorted(checks, key=lambda check: check.level != "warning")
 
-    def _check_frames(self) -> Iterator[Check]:
-        """Tell of questions that were asked in the frame of another language."""
+    def _foreign_frames(self) -> Iterator[tuple[str, str | None, str, str]]:
+        """Find runs asked in the frame of another language: label, language, frame, remedy."""
         for run in self.report.runs:
             frame = run.manifest.settings.get("frame")
             if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
@@ -183,27 +202,9 @@ class RedirectReport(PairedReport):
             language = guess_language(questions.head(_LOOKED_AT).tolist())
             if language == frame or (language is None and frame != "en"):
                 continue
-            what = (
-                f"the questions are in {language!r}"
-                if language
-                else "what language the questions are in cannot be told"
-            )
-            way = (
-                f"--frame {language}"
-                if language in FRAMES
-                else "--frame and a text of your own with {question} in it"
-            )
-            yield Check(
-                level="warning",
-                title="A frame of another language",
-                text=[
-                    f"{run.label}: {what}, and they stand in the frame {FRAMES[frame]!r}, which "
-                    f"asks for answers in another language. Ask again with {way}."
-                    if language
-                    else f"{run.label}: {what}, and they stand in the English frame "
-                    f"{FRAMES[frame]!r}. If they are not English, ask again with {way}."
-                ],
-            )
+            own = "--frame and a text of your own with {question} in it"
+            way = f"--frame {language}" if language in FRAMES else own
+            yield run.label, language, FRAMES[frame], way
 
 
 class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, RuleScoring]):
@@ -218,6 +219,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
         clusters={"subject_id": "subjects", "fact_id": "facts", "relation": "relations"},
         stratum="template",
         facet="template",
+        paper_prompts='the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)',
         groupings={
             "by_type": ("types",),
             "by_category": ("categories",),
@@ -231,7 +233,6 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             "category": {name: category.name for name, category in CATEGORIES.items()},
         },
     )
-    paper_prompts_note = 'the defaults are the paper\'s words already, "Q: ... A:" (section 3.1)'
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome

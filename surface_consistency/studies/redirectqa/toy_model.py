@@ -14,16 +14,6 @@ from typing import Final, Literal
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.schemas import QuestionRealization
 
-__all__ = [
-    "EXPOSURES",
-    "Exposure",
-    "count_names",
-    "plan_exposures",
-    "sentences_of",
-    "train_toy_model",
-]
-
-
 Exposure = Literal["frequent", "rare", "absent"]
 """How often a name stands in the training text."""
 

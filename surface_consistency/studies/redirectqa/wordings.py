@@ -7,8 +7,6 @@ from typing import Final, NamedTuple
 from surface_consistency.errors import DataError
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, is_template, parse_relation
 
-__all__ = ["Wording", "infer_relation", "relation_name", "resolve_templates"]
-
 _ORIGINAL, _PARAPHRASE = TEMPLATES
 _REMEDY: Final = (
     f"write {' or '.join(map(repr, TEMPLATES))} into the template column, or name another column "

@@ -22,18 +22,6 @@ from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.slaq.records import Popularity, SlaqQuestion, SlaqTopic
 from surface_consistency.studies.slaq.rows import SLAQ_COLUMNS, SLAQ_REQUIRED, topic_of
 
-__all__ = [
-    "SLAQ_ID",
-    "SLAQ_SAMPLE_ID",
-    "SLAQ_SAMPLE_PATH",
-    "BadRows",
-    "PopularityWithin",
-    "Slaq",
-    "load_slaq",
-    "load_slaq_sample",
-    "popularity_halves",
-]
-
 SLAQ_ID: Final = "WueNLP/SLAQ"
 """The release on the hub."""
 

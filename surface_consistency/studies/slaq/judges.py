@@ -22,13 +22,6 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Prompt
 from surface_consistency.studies.slaq.labels import load_labelled_answers
 
-__all__ = [
-    "MatcherJudge",
-    "SlaqLLMJudge",
-    "answering_parts",
-    "matcher_agreement",
-]
-
 _ARTICLE: Final = re.compile(r"^(?:the|an?)\s+(?=\S)", re.IGNORECASE)
 
 

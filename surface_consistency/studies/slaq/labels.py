@@ -20,8 +20,6 @@ from surface_consistency.metrics import topic_arrays
 from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqQuestion
 
-__all__ = ["LabelledAnswer", "judge_checks", "load_labelled_answers"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledAnswer:

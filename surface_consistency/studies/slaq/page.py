@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.paired.page import PairedReport, cell_of
+from surface_consistency.engine.paired.page import PairedReport, cells_of, inferred
 from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import PairedTable
-from surface_consistency.report.numbers import interval_value, sentence_text
+from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Answer,
     Block,
@@ -40,15 +40,12 @@ from surface_consistency.studies.slaq.tables import (
 if TYPE_CHECKING:
     from surface_consistency.engine.design import Report
 
-__all__ = ["SlaqReport"]
-
 _WORDING: Final = Wording("surface_consistency.studies.slaq")
 _OWN: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity", "recall")
 _JUDGE: Final = ("judge_agreement", "corrected")
 _STREAKS: Final = ((1, "right"), (0, "wrong"))
 _NULL: Final = "topic-and-slot"
 _WEAK_NULL: Final = "topic"
-_FEW: Final = 5
 _REMARKS: Final = {
     "both": "stated",
     "first_only": "lost",
@@ -65,6 +62,8 @@ class SlaqReport(PairedReport):
     Args:
         report: The runs.
     """
+
+    wording = _WORDING
 
     n_null: ClassVar[int] = 1_000
     """Draws of the null band of momentum."""
@@ -214,9 +213,7 @@ class SlaqReport(PairedReport):
             for row in rows
         ]
         return Finding(
-            sentence=_WORDING.sentence(
-                "finding", shares=[(row, _lost_share(row)) for row in rows], hardly=hardly
-            ),
+            sentence=_WORDING.sentence("finding", rows=rows, hardly=hardly, clusters=self.clusters),
             summary=_WORDING.sentence("summary", beside=beside, matched=self._matched()),
             warning=self.warning(),
             facts=self.key_facts(),
@@ -321,18 +318,17 @@ class SlaqReport(PairedReport):
             facts = [
                 ("slope a slot", interval_value(points[0], "slope", kind="difference"), ""),
             ]
-            for orders in self._of(tables, "order_sensitivity", label):
-                changing = Value(value=float(orders["changing_share"]))
-                changed = f"{int(orders['n_changing']):,} of {int(orders['n_facts']):,}"
-                facts.append(("facts that change with the order", changing, changed))
-                facts.append(("two orders disagree", interval_value(orders, "disagreement"), ""))
+            facts += [
+                ("two orders disagree", interval_value(orders, "disagreement"), "")
+                for orders in self._of(tables, "order_sensitivity", label)
+            ]
             yield Lines(
                 name=f"slots-{self.index[label] + 1}",
                 title=self._title("Right in the long answer, by slot", label),
                 x_title="slot in the long query",
                 series=[self._curve(label, points, "slot", "accuracy")],
                 reference=("asked alone", interval_value(row, "first_accuracy")),
-                facts=facts,
+                facts=inferred(facts),
             )
 
     def _momentum_section(self, tables: Mapping[str, Table]) -> Section:
@@ -351,8 +347,9 @@ class SlaqReport(PairedReport):
                     for null in (_NULL, _WEAK_NULL)
                 )
                 blocks.append(self._momentum_curve(label, kind, points, own, weak))
-                if any(_leaves(row) for row in points):
-                    leaving.append(f"{label} after {kind} slots")
+                sides = dict.fromkeys(filter(None, map(_side, points)))
+                if own["band_p_value"] < 0.05 and sides:
+                    leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
         return Section(
             anchor="momentum",
             title="Does one error bring the next?",
@@ -387,19 +384,20 @@ class SlaqReport(PairedReport):
                 )
                 for row in points
             ],
-            facts=[
-                ("slope", interval_value(own, "slope", kind="difference"), ""),
-                ("without momentum", without, ""),
-                ("slope against that", p_values[0], "topics and slots"),
-                ("against the weaker null", p_values[1], "topics alone"),
-                (
-                    "furthest point of both curves",
-                    Value(value=float(own["band_p_value"]), kind="p_value"),
-                    "topics and slots",
-                ),
-            ],
-            note=f"Faded points stand on fewer than {_FEW} answers. The band is one for all "
-            "points of both curves.",
+            facts=inferred(
+                [
+                    ("slope", interval_value(own, "slope", kind="difference"), ""),
+                    ("without momentum", without, ""),
+                    ("slope against that", p_values[0], "topics and slots"),
+                    ("against the weaker null", p_values[1], "topics alone"),
+                    (
+                        "furthest point of both curves",
+                        Value(value=float(own["band_p_value"]), kind="p_value"),
+                        "topics and slots",
+                    ),
+                ]
+            ),
+            note="The band is one for all points of both curves.",
         )
 
     def _curve(self, label: str, rows: Sequence[Mapping[Any, Any]], x: str, y: str) -> Series:
@@ -415,11 +413,7 @@ class SlaqReport(PairedReport):
         listed = run.outcomes[run.outcomes["second_condition"] == "long"]
         if listed.empty:
             return Section(anchor="topic", title="One topic in all orders")
-        cells = [
-            cell_of(first, second)
-            for first, second in zip(listed["first_correct"], listed["second_correct"], strict=True)
-        ]
-        listed = listed.assign(cell=cells)
+        listed = listed.assign(cell=cells_of(listed))
         scores = listed.groupby("topic_id", sort=False)["cell"].agg(
             lambda of_topic: (of_topic != "missing").sum() + 2 * (of_topic == "first_only").sum()
         )
@@ -510,25 +504,13 @@ class SlaqReport(PairedReport):
         chips.insert(2, ("orders", " / ".join(map(str, dict.fromkeys(orders)))))
         return chips
 
-    def method(self) -> list[str]:
-        """Write the method as prose for an appendix.
-
-        Returns:
-            Paragraphs.
-        """
-        paragraphs = _WORDING.paragraphs("method", clusters=self.clusters, n_null=self.n_null)
-        return [sentence_text(paragraph) for paragraph in paragraphs]
-
     def _own_tables(self) -> set[str]:
         """Name the tables that stand elsewhere on the page."""
         return super()._own_tables() | {*_OWN, *_JUDGE}
 
     def _of(self, tables: Mapping[str, Table], name: str, label: str) -> list[dict[Any, Any]]:
         """Give the rows of one model in a table; none where there is no such table."""
-        if name not in tables:
-            return []
-        frame = tables[name].frame
-        return frame[frame["model"] == label].to_dict("records")
+        return self._rows_of(tables, name, {"model": label})
 
     def _title(self, title: str, label: str) -> str:
         """Name the model in a title where there are several."""
@@ -549,19 +531,11 @@ class SlaqReport(PairedReport):
         return self._facts[run.label].get(str(fact_id), nameless)
 
 
-def _lost_share(row: Mapping[Any, Any]) -> Value:
-    """Take the difference in accuracy without its sign."""
-    share = interval_value(row, "accuracy_difference", kind="difference", tone="lost")
-    if share.value > 0:
-        return share
-    low, high = (None if end is None else -end for end in (share.high, share.low))
-    return replace(share, value=-share.value, low=low, high=high)
-
-
-def _leaves(row: Mapping[Any, Any]) -> bool:
-    """Tell whether a point of a curve lies outside the band; the band may be unknown there."""
-    low, high = row["null_probability_low"], row["null_probability_high"]
-    return bool(row["probability"] < low - 1e-12 or row["probability"] > high + 1e-12)
+def _side(row: Mapping[Any, Any]) -> str:
+    """Tell on which side of the band a point of a curve lies; the band may be unknown there."""
+    if row["probability"] > row["null_probability_high"] + 1e-12:
+        return "above"
+    return "below" if row["probability"] < row["null_probability_low"] - 1e-12 else ""
 
 
 def _number(count: int) -> str:

@@ -15,13 +15,6 @@ from surface_consistency.studies.slaq.queries import (
 )
 from surface_consistency.studies.slaq.records import PromptTarget, SlaqForm, SlaqTopic
 
-__all__ = [
-    "DEFAULT_INSTRUCTIONS",
-    "SlaqInstructions",
-    "SlaqPrompts",
-    "slaq_prompts",
-]
-
 _FORMS: Final = ("short", "long", "free")
 
 

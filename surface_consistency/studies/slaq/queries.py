@@ -14,16 +14,6 @@ from typing import Final, Literal
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.studies.slaq.records import SlaqTopic
 
-__all__ = [
-    "LongQuery",
-    "QueryWording",
-    "TopicQuery",
-    "free_query",
-    "latin_square_orders",
-    "parse_long_query",
-    "topic_query",
-]
-
 QueryWording = Literal["auto", "query", "questions"]
 """Where the clauses come from: the topic's own long query, or its short questions. "auto" takes the
 query unless a clause of it may point at another ("he", "the latter")."""

@@ -10,18 +10,6 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
-__all__ = [
-    "Popularity",
-    "PromptTarget",
-    "SlaqArticle",
-    "SlaqForm",
-    "SlaqOutcome",
-    "SlaqQuestion",
-    "SlaqTopic",
-    "SlaqVerdict",
-    "topic_id_of",
-]
-
 SlaqForm = Literal["short", "long", "free"]
 """One fact alone, all five listed in one query, or a query on the topic that lists none."""
 

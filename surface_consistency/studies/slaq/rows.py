@@ -16,19 +16,6 @@ from surface_consistency.runs.files import write_text
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic, topic_id_of
 
-__all__ = [
-    "SLAQ_COLUMNS",
-    "SLAQ_REQUIRED",
-    "SlaqRow",
-    "flag_of",
-    "has_markup",
-    "to_slaq_rows",
-    "topic_of",
-    "views_of",
-    "without_markup",
-    "write_slaq_csv",
-]
-
 _INDICES: Final = (1, 2, 3, 4, 5)
 _FLAGS: Final = {
     **dict.fromkeys(("0", "0.0", "false"), False),

@@ -1,6 +1,7 @@
 """The options of SLAQ."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -23,19 +24,7 @@ from surface_consistency.studies.slaq.prompts import (
 )
 from surface_consistency.studies.slaq.records import SlaqForm
 
-__all__ = ["SlaqScoring", "SlaqSettings", "SlaqSource", "SlaqToyModel"]
-
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
-
-
-def _instructions(prompts: str) -> str:
-    """Name the instructions with their digest; refuse what is no preset."""
-    return pin_prompts(prompts, "instructions")
-
-
-def _judging(prompts: str | None) -> str | None:
-    """Name the judge's prompts with their digest; refuse what is no preset."""
-    return None if prompts is None else pin_prompts(prompts, "judge")
 
 
 class SlaqSource(SourceSettings):
@@ -79,7 +68,7 @@ class SlaqSettings(OptionSettings):
     """Prompts of each form asked a second time in other batches, for the noise floor; 0 for none.
     """
 
-    prompts: Annotated[str, AfterValidator(_instructions)] = OWN_WORDS
+    prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="instructions"))] = OWN_WORDS
     """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
     model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
 
@@ -156,7 +145,7 @@ class SlaqScoring(JudgeScoring):
     all_facts: bool = False
     """Whether answers that are no named entities are matched too; else they stay unjudged."""
 
-    judge_prompts: Annotated[str | None, AfterValidator(_judging)] = None
+    judge_prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="judge"))] | None = None
     """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
     run was asked in by default."""
 

@@ -18,13 +18,9 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS
+from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.selection import warn_limited
-from surface_consistency.engine.study import (
-    Plan,
-    PromptGroup,
-    Scored,
-    Study,
-)
+from surface_consistency.engine.study import Scored, Study, ToyModel
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.models.registry import check_runner_options, load_runner
 from surface_consistency.models.runner import Runner
@@ -46,14 +42,34 @@ from surface_consistency.studies.slaq.settings import (
 )
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
 
-__all__ = [
-    "SlaqScoring",
-    "SlaqSettings",
-    "SlaqSource",
-    "SlaqStudy",
-    "SlaqToyModel",
-    "topic_prompts",
-]
+
+def _train_toy_model(
+    data: Slaq,
+    settings: SlaqSettings,
+    toy_model: SlaqToyModel,
+    out: Path,
+    *,
+    options: Mapping[str, object],
+) -> Runner:
+    """Train a small model that knows fewer facts in later slots, on what it will be asked.
+
+    Raises:
+        MissingDependencyError: If torch or transformers is not installed.
+        RunnerError: If the runner does not take the options; before anything is trained.
+    """
+    from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
+
+    options = {"device": "cpu", "dtype": "float32", **options}
+    check_runner_options("transformers", options)
+    chosen = data if settings.limit is None else data.select(limit=settings.limit)
+    model = train_slaq_toy_model(
+        chosen.topics,
+        topic_prompts(chosen, settings),
+        out,
+        steps=toy_model.toy_model_steps,
+        seed=toy_model.toy_model_seed,
+    )
+    return load_runner("transformers", model=str(model), options=options)
 
 
 class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
@@ -72,6 +88,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         ),
         clusters={"topic_id": "topics", "fact_id": "facts"},
         stratum="form",
+        kind="form",
         facet="second_condition",
         groupings={
             "by_category": ("category",),
@@ -88,11 +105,10 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     source = SlaqSource
     settings = SlaqSettings
     scoring = SlaqScoring
-    toy_model = SlaqToyModel
+    toy_model = ToyModel(settings=SlaqToyModel, train=_train_toy_model)
     outcome = SlaqOutcome
     verdict = SlaqVerdict
     report = SlaqReport
-    kind = "form"
 
     def load(self, source: SlaqSource) -> Slaq:
         """Load the topics.
@@ -159,45 +175,6 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
             pairs=_pairs(chosen.topics, targets),
         )
 
-    def train_toy_model(
-        self,
-        data: Slaq,
-        settings: SlaqSettings,
-        toy_model: SlaqToyModel,
-        out: Path,
-        *,
-        options: Mapping[str, object],
-    ) -> Runner:
-        """Train a small model that knows fewer facts in later slots, on what it will be asked.
-
-        Args:
-            data: The topics.
-            settings: How the study asks.
-            toy_model: How to train.
-            out: Folder of the model.
-            options: Keyword arguments of its runner.
-
-        Returns:
-            The runner.
-
-        Raises:
-            MissingDependencyError: If torch or transformers is not installed.
-            RunnerError: If the runner does not take the options; before anything is trained.
-        """
-        from surface_consistency.studies.slaq.toy_model import train_slaq_toy_model
-
-        options = {"device": "cpu", "dtype": "float32", **options}
-        check_runner_options("transformers", options)
-        chosen = data if settings.limit is None else data.select(limit=settings.limit)
-        model = train_slaq_toy_model(
-            chosen.topics,
-            topic_prompts(chosen, settings),
-            out,
-            steps=toy_model.toy_model_steps,
-            seed=toy_model.toy_model_seed,
-        )
-        return load_runner("transformers", model=str(model), options=options)
-
     def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:
         """Make the matcher; see `Study.judge`."""
         return MatcherJudge(
@@ -240,12 +217,12 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         return slot_numbers(outcomes)
 
     def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
-        """Count what the judge left out: the table "unjudged"."""
-        return {"unjudged": reasons_unjudged(scored.verdicts)}
-
-    def label_checks(self, scored: Scored, labels: Path) -> Mapping[str, pd.DataFrame]:
-        """Hold the judge against labels; see `judge_checks`."""
-        return judge_checks(scored.items, scored.verdicts, scored.outcomes, read_labels(labels))
+        """Count what the judge left out, and hold it against labels; see `judge_checks`."""
+        checks = {"unjudged": reasons_unjudged(scored.verdicts)}
+        if scored.labels is None:
+            return checks
+        labels = read_labels(scored.labels)
+        return checks | judge_checks(scored.items, scored.verdicts, scored.outcomes, labels)
 
 
 def _prompts_of(folder: RunFolder) -> str:

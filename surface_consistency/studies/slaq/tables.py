@@ -31,18 +31,6 @@ from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.tabulation import describe, spread, tabulate
 
-__all__ = [
-    "MOMENTUM_NULLS",
-    "SLAQ_COLUMNS",
-    "SLAQ_GROUPINGS",
-    "describe_slot_tables",
-    "grouped_scores",
-    "reasons_unjudged",
-    "slaq_tables",
-    "slot_numbers",
-    "slot_tables",
-]
-
 SLAQ_COLUMNS: Final = COLUMNS | catalogue(
     Column(key="null", title="Null"),
     Column(key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}),
@@ -193,8 +181,8 @@ def grouped_scores(
         One row a group, models in order of appearance: model, condition ("long" or "free"), the
         columns, counts, `<score>`, `<score>_low` and `<score>_high` for first_accuracy (F_S),
         second_accuracy (F_L), accuracy_difference, consistency (alignment), signed_alignment and
-        flip_rate; McNemar's test, in Obuchowski's form where clusters hold several pairs; and the
-        design effect.
+        flip_rate; the test of the accuracy difference, by the t of its interval; and the design
+        effect.
         Pairs are pooled, which equals the mean over topics where all are judged.
 
     Raises:

@@ -11,8 +11,6 @@ from surface_consistency.schemas import Prompt
 from surface_consistency.studies.slaq.prompts import SlaqPrompts
 from surface_consistency.studies.slaq.records import PromptTarget, SlaqTopic
 
-__all__ = ["plan_memory", "planted_answer", "train_slaq_toy_model"]
-
 _UNKNOWN: Final = "unknown"
 _HELD_OUT_SHARE: Final = 6
 _LAST_SLOTS: Final = (1, 2, 3, 4, 5, 5)

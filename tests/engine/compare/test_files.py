@@ -1,8 +1,11 @@
 import json
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts
 from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.errors import (
@@ -316,3 +319,28 @@ def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
     assert read_verdicts(path, VerdictColumns(**WIDE))["second_correct"].isna().sum() == 1
     wrong = read_verdicts(path, VerdictColumns(blank="wrong", **WIDE))
     assert wrong["second_correct"].tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("row", "words", "told"),
+    [
+        ({"g": {"x": 1}}, ["--by", "g"], r"column 'g' holds .*a dict, which makes no group; name"),
+        ({"g": ["a", [1]]}, ["--by", "g"], r"column 'g' holds '\[1\]', a list, which makes no gro"),
+        ({"fact_id": "\ud800"}, [], r"v.jsonl:2: column 'fact_id' holds half a surrogate.*replace"),
+        ({"g/h": 1}, ["--by", "g/h", "--out", "out"], r"column 'g/h' cannot name the file of a t"),
+        ({}, ["--out", "out\udc80"], r"'out\\udc80.* holds bytes that are no UTF-8.*rename"),
+    ],
+)
+def test_what_no_file_or_group_can_hold_is_told_in_one_line(
+    tmp_path, monkeypatch, capsys, row, words, told
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"fact_id": str(place), "a": 1, "b": 0, "g/h": place % 2} for place in range(4)]
+    rows[1] |= row
+    with Path("v.jsonl").open("w") as file:
+        file.writelines(json.dumps(one) + "\n" for one in rows)
+
+    assert main(["compare", "v.jsonl", "--first", "a", "--second", "b", *words]) == 2
+
+    [line] = [one for one in capsys.readouterr().err.splitlines() if "warning: " not in one]
+    assert re.search(f"^error: .*{told}", line)

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from surface_consistency_build.writers.slaq_prompts import writer_prompt
 
 from surface_consistency.engine.judging.paper_prompts import (
     PAPER_PROMPTS,
@@ -15,7 +14,7 @@ from surface_consistency.engine.judging.prompts import judge_long, judge_short
 from surface_consistency.studies.lexical.prompts import meaning_prompt
 from surface_consistency.studies.linking.prompts import linking_question
 from surface_consistency.studies.redirectqa.prompts import FRAMES
-from surface_consistency.studies.slaq.records import SlaqArticle, SlaqQuestion
+from surface_consistency.studies.slaq.records import SlaqQuestion
 
 QUESTIONS = [
     SlaqQuestion(id=f"t/{k}", index=k, question=f"Who is {{q{k}}}?", answer=f"N{k}", is_entity=None)
@@ -86,19 +85,6 @@ def test_a_judge_is_asked_in_the_words_of_the_paper():
     assert "### CANDIDATE LONG ANSWER\nAll of {q2}.\n" in long.content
     with pytest.raises(ValueError, match="hold 5 questions, not 4; judge it in this package's"):
         judge_long(QUESTIONS[:4], "x", prompt_id="j", prompts="paper")
-
-
-def test_a_writer_is_asked_in_the_words_of_the_paper():
-    article = SlaqArticle(title="Null Island", category="Geography", text="A {text} of sea. More.")
-    options = {"layout": "one_line", "prompts": "paper"}
-    (turn,) = writer_prompt(article, **options, max_characters=17).messages
-    again = writer_prompt(article, **options, previous="old", faults=("bad",), attempt=2).messages
-
-    assert turn.content.endswith("Reference Article:\nA {text} of sea.\n\n-\n\nGenerate Now:")
-    assert "Null Island" not in turn.content
-    assert [one.role for one in again] == ["user", "assistant", "user"]
-    with pytest.raises(ValueError, match="layout 'json' is not what the paper's words ask for"):
-        writer_prompt(article, prompts="paper")
 
 
 def test_presets_are_named_with_the_digest_of_their_texts():

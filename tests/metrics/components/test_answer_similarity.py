@@ -257,10 +257,10 @@ def test_transport_similarity_takes_a_single_token():
     ("matrix", "message"),
     [
         ([], "matrix must have shape"),
-        ([[]], r"a token on each side; got \(1, 0\)"),
-        ([0.5], r"a token on each side; got \(1,\)"),
-        ([[0.5, float("nan")]], r"matrix\[0, 1\] is nan: leave out tokens"),
-        ([[float("inf")]], r"matrix\[0, 0\] is inf"),
+        ([[]], r"\(n_short_tokens, n_long_tokens\) and hold something; got \(1, 0\)"),
+        ([0.5], r"hold something; got \(1,\)"),
+        ([[0.5, float("nan")]], r"matrix\[0, 1\] is not finite \(nan\): leave undefined tokens"),
+        ([[float("inf")]], r"matrix\[0, 0\] is not finite \(inf\)"),
     ],
 )
 def test_aggregations_reject_bad_matrices(function, matrix, message):

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.correlation._correlations import average_ranks
@@ -33,15 +33,21 @@ def test_pearson_agrees_with_scipy(n):
     stats = pytest.importorskip("scipy.stats")
     x, y = correlated(n, n)
     theirs = stats.pearsonr(x, y)
-    interval = theirs.confidence_interval(0.9)
+    t = stats.t.ppf(0.95, n - 2)
+    centre, half = np.arctanh(theirs.statistic), np.arctanh(t / np.sqrt(n - 2 + t * t))
 
     ours = correlation(x, y, confidence_level=0.9)
 
     assert ours.coefficient == pytest.approx(theirs.statistic, rel=1e-12)
     assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-9)
     assert (ours.coefficient_interval.low, ours.coefficient_interval.high) == pytest.approx(
-        (interval.low, interval.high)
+        (np.tanh(centre - half), np.tanh(centre + half))
     )
+    if n > 4:
+        # Fisher's own interval is nearly the same.
+        fisher = theirs.confidence_interval(0.9)
+        assert ours.coefficient_interval.low == pytest.approx(fisher.low, abs=0.002)
+        assert ours.coefficient_interval.high == pytest.approx(fisher.high, abs=0.002)
     assert (ours.n, ours.n_dropped, ours.n_controls, ours.method) == (n, 0, 0, "pearson")
     assert (ours.coefficient_interval.confidence_level, ours.coefficient_interval.method) == (
         0.9,
@@ -73,18 +79,39 @@ def test_far_tail_of_the_p_value_agrees_with_scipy():
     assert p_value == pytest.approx(stats.pearsonr(x, y).pvalue, rel=1e-6)
 
 
-def test_interval_of_ranks_is_that_of_bonett_and_wright():
-    """The variance of atanh(r) is (1 + r^2 / 2) / (n - 3)."""
-    x = np.arange(12.0)
-    y = np.array([1, 0, 3, 2, 7, 4, 11, 5, 6, 9, 8, 10.0])
-    r = correlation(x, y, method="spearman").coefficient
-    half = 1.959963984540054 * math.sqrt((1 + r * r / 2) / 9)
+@pytest.mark.parametrize("n", [3, 12, 200])
+def test_interval_of_ranks_is_stretched_as_by_bonett_and_wright_at_the_bound(n):
+    """The variance of atanh(r) is 1 + rho^2 / 2 times that of values."""
+    stats = pytest.importorskip("scipy.stats")
+    x, y = correlated(n, n, slope=0.2)
+    result = correlation(x, y, method="spearman")
+    t = stats.t.ppf(0.975, n - 2)
+    half = math.atanh(t / math.sqrt(n - 2 + t * t))
 
-    interval = correlation(x, y, method="spearman").coefficient_interval
+    interval = result.coefficient_interval
 
     assert interval.method == "bonett-wright"
-    assert interval.low == pytest.approx(math.tanh(math.atanh(r) - half))
-    assert interval.high == pytest.approx(math.tanh(math.atanh(r) + half))
+    for bound in (interval.low, interval.high):
+        steps = abs(math.atanh(bound) - math.atanh(result.coefficient)) / half
+        assert steps == pytest.approx(math.sqrt(1 + bound**2 / 2), rel=1e-6)
+
+
+@given(
+    coefficient=st.floats(-0.999, 0.999),
+    df=st.integers(1, 500),
+    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+    method=st.sampled_from(METHODS),
+)
+@settings(deadline=None)
+def test_interval_leaves_out_0_exactly_where_the_test_rejects(coefficient, df, level, method):
+    matrix = [[1, coefficient], [coefficient, 1]]
+    options = {"controls": [], "n": df + 2, "method": method, "confidence_level": level}
+    result = partial_correlation_from_matrix(matrix, x=0, y=1, **options)
+    interval = result.coefficient_interval
+
+    assume(abs(result.p_value - (1 - level)) > 1e-9)
+    assert (result.p_value < 1 - level) == (interval.low > 0 or interval.high < 0)
+    assert -1 <= interval.low <= coefficient <= interval.high <= 1
 
 
 def test_interval_of_ranks_covers_where_fishers_does_not():
@@ -108,7 +135,7 @@ def test_interval_of_ranks_covers_where_fishers_does_not():
 
 @given(pairs=rows, method=st.sampled_from(METHODS), data=st.data())
 @settings(deadline=None)
-@pytest.mark.filterwarnings("ignore:the interval is undefined")
+@pytest.mark.filterwarnings("ignore:the p-value and the interval are undefined")
 def test_correlation_is_bounded_symmetric_and_free_of_order(pairs, method, data):
     x, y = np.array(pairs, dtype=float).T
     order = data.draw(st.permutations(range(len(pairs))))
@@ -118,7 +145,8 @@ def test_correlation_is_bounded_symmetric_and_free_of_order(pairs, method, data)
 
     bounds = result.coefficient_interval
     assert math.isnan(bounds.low) or -1 <= bounds.low <= result.coefficient <= bounds.high <= 1
-    assert 0 <= result.p_value <= 1
+    assert math.isnan(bounds.low) == math.isnan(result.p_value)
+    assert math.isnan(result.p_value) or 0 <= result.p_value <= 1
     assert correlation(y, x, method=method).coefficient == pytest.approx(
         result.coefficient, abs=1e-12
     )
@@ -132,7 +160,7 @@ def test_correlation_is_bounded_symmetric_and_free_of_order(pairs, method, data)
     shift=st.floats(-100, 100),
 )
 @settings(deadline=None)
-@pytest.mark.filterwarnings("ignore:the interval is undefined")
+@pytest.mark.filterwarnings("ignore:the p-value and the interval are undefined")
 def test_correlation_is_free_of_scale_and_turns_with_the_sign(pairs, method, scale, shift):
     x, y = np.array(pairs, dtype=float).T
     coefficient = correlation(x, y, method=method).coefficient
@@ -145,7 +173,7 @@ def test_correlation_is_free_of_scale_and_turns_with_the_sign(pairs, method, sca
 
 @given(pairs=rows)
 @settings(deadline=None)
-@pytest.mark.filterwarnings("ignore:the interval is undefined")
+@pytest.mark.filterwarnings("ignore:the p-value and the interval are undefined")
 def test_spearman_is_free_of_increasing_changes(pairs):
     x, y = np.array(pairs, dtype=float).T
 
@@ -163,13 +191,13 @@ def test_correlation_is_exact_at_extreme_scales(scale):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_perfect_correlation_has_no_interval(method):
-    """Four rows in line do not prove that all are: [1, 1] would say so."""
-    with pytest.warns(UndefinedMetricWarning, match="the correlation is perfect"):
+def test_perfect_correlation_has_neither_p_value_nor_interval(method):
+    """Four rows in line do not prove that all are: [1, 1] and p = 0 would say so."""
+    with pytest.warns(UndefinedMetricWarning, match="p-value and the interval.*is perfect"):
         result = correlation([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 6.0, 8.0], method=method)
 
     assert result.coefficient == pytest.approx(1)
-    assert result.p_value == pytest.approx(0, abs=1e-12)
+    assert math.isnan(result.p_value)
     assert math.isnan(result.coefficient_interval.low)
 
 
@@ -226,16 +254,14 @@ def test_ranks_of_a_constant_are_nan_with_a_warning():
     assert math.isnan(result.coefficient)
 
 
-def test_three_rows_have_no_interval():
-    with pytest.warns(
-        UndefinedMetricWarning, match="interval is undefined.*3 rows, and it needs 4"
-    ):
-        result = correlation([1, 2, 3], [1, 3, 2])
+def test_three_rows_have_a_wide_interval():
+    result = correlation([1, 2, 3], [1, 3, 2])
 
     assert result.coefficient == pytest.approx(0.5)
     # t = .5 / sqrt(.75) on one degree of freedom: p = 2/3.
     assert result.p_value == pytest.approx(2 / 3)
-    assert math.isnan(result.coefficient_interval.low)
+    assert result.coefficient_interval.low < -0.98
+    assert result.coefficient_interval.high > 0.99
 
 
 @pytest.mark.parametrize(
@@ -360,16 +386,17 @@ def test_partial_correlation_agrees_with_pingouin(method, n_controls):
 
 
 @pytest.mark.parametrize("n_controls", [0, 1, 4])
-def test_interval_is_fishers_with_a_row_less_for_each_control(n_controls):
+def test_a_control_costs_a_row(n_controls):
     x, y, controls = sample(7, 30, n_controls)
     result = partial_correlation(x, y, controls=controls)
-    half = 1.959963984540054 / math.sqrt(30 - n_controls - 3)
+    matrix = np.eye(2) + result.coefficient * (1 - np.eye(2))
 
-    bounds = [math.tanh(math.atanh(result.coefficient) + sign * half) for sign in (-1, 1)]
+    alone = partial_correlation_from_matrix(matrix, x=0, y=1, controls=[], n=30 - n_controls)
 
-    assert [result.coefficient_interval.low, result.coefficient_interval.high] == pytest.approx(
-        bounds
-    )
+    assert result.p_value == pytest.approx(alone.p_value)
+    for end in ("low", "high"):
+        bounds = [getattr(r.coefficient_interval, end) for r in (result, alone)]
+        assert bounds[0] == pytest.approx(bounds[1])
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(8, 60), n_controls=st.integers(0, 4))

@@ -9,7 +9,7 @@ from surface_consistency.metrics.correlation.dependent_correlations import (
     compare_dependent_correlations,
 )
 
-TESTS = ["steiger", "dunn_clark", "williams", "meng", "hittner"]
+TESTS = ["zou", "steiger", "dunn_clark", "williams", "meng", "hittner"]
 correlations = st.floats(-0.95, 0.95)
 
 
@@ -61,17 +61,46 @@ def test_zou_interval_agrees_with_the_published_one():
         "zou",
         0.95,
     )
-    assert math.isnan(result.statistic)
-    assert math.isnan(result.p_value)
+
+
+def test_p_value_of_zou_is_the_level_at_which_its_interval_reaches_0():
+    result = compare((0.396, 0.179, 0.088, 66), "zou")
+
+    at_edge = compare_dependent_correlations(
+        0.396, 0.179, r_kh=0.088, n=66, confidence_level=1 - result.p_value
+    )
+    assert at_edge.difference_interval.low == pytest.approx(0, abs=1e-9)
+    assert 0.05 < result.p_value < 0.3
+    steiger = compare((0.396, 0.179, 0.088, 66), "steiger")
+    assert result.p_value == pytest.approx(steiger.p_value, rel=0.05)
+    assert math.isnan(steiger.difference_interval.low)
+
+
+@given(
+    a=correlations,
+    b=correlations,
+    c=correlations,
+    n=st.integers(4, 5000),
+    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+)
+@settings(deadline=None)
+def test_interval_leaves_out_0_exactly_where_the_test_rejects(a, b, c, n, level):
+    assume(1 - a * a - b * b - c * c + 2 * a * b * c > 1e-6)
+    result = compare_dependent_correlations(a, b, r_kh=c, n=n, confidence_level=level)
+    interval = result.difference_interval
+
+    assume(abs(result.p_value - (1 - level)) > 1e-9)
+    assert (result.p_value < 1 - level) == (interval.low > 0 or interval.high < 0)
 
 
 def test_claim_of_redirectqa_holds():
     """Pythia-12B, canonical names: entity frequency correlates more with accuracy, p < 0.01."""
     # Table 5 and appendix B.3 of arXiv 2604.21882; at most 2,112 canonical instances (one a fact).
-    result = compare((0.244, 0.197, 0.8291, 2112), "steiger")
+    for method in ("steiger", "zou"):
+        result = compare((0.244, 0.197, 0.8291, 2112), method)
 
-    assert result.statistic > 0
-    assert result.p_value < 0.01
+        assert result.statistic > 0
+        assert result.p_value < 0.01
     assert result.difference_interval.low > 0
 
 
@@ -99,9 +128,10 @@ def test_swapping_the_correlations_turns_the_sign(a, b, c, n, m):
     assert back.p_value == pytest.approx(forth.p_value, rel=1e-6, abs=1e-300)
     assert back.difference == -forth.difference
     bounds = (-back.difference_interval.high, -back.difference_interval.low)
-    assert bounds == pytest.approx((forth.difference_interval.low, forth.difference_interval.high))
+    expected = (forth.difference_interval.low, forth.difference_interval.high)
+    assert bounds == pytest.approx(expected, nan_ok=True)
     assert 0 <= forth.p_value <= 1
-    assert forth.difference_interval.low <= forth.difference <= forth.difference_interval.high
+    assert (m == "zou") == (expected[0] <= forth.difference <= expected[1])
 
 
 @given(r=correlations, c=correlations, n=st.integers(4, 5000), m=st.sampled_from(TESTS))
@@ -112,7 +142,7 @@ def test_equal_correlations_do_not_differ(r, c, n, m):
     result = compare((r, r, c, n), m)
 
     assert (result.difference, result.statistic, result.p_value) == (0, 0, 1)
-    assert result.difference_interval.low < 0 < result.difference_interval.high
+    assert (m == "zou") == (result.difference_interval.low < 0 < result.difference_interval.high)
 
 
 @pytest.mark.parametrize("method", TESTS)
@@ -129,11 +159,11 @@ def test_level_of_the_tests_is_nominal(method):
         covered += result.difference_interval.low <= 0 <= result.difference_interval.high
 
     assert 0.04 < significant / 3000 < 0.06
-    assert 0.94 < covered / 3000 < 0.96
+    assert covered == (3000 - significant if method == "zou" else 0)
 
 
 @pytest.mark.parametrize("values", [(1.0, 0.5, 0.5, 20), (0.5, -1.0, -0.5, 20), (0.5, 0.5, 1, 20)])
-@pytest.mark.parametrize("method", [*TESTS, "zou"])
+@pytest.mark.parametrize("method", TESTS)
 def test_perfect_correlations_are_nan_with_a_warning(values, method):
     with pytest.warns(UndefinedMetricWarning, match="a correlation is perfect in r_jk") as caught:
         result = compare(values, method)
@@ -151,8 +181,10 @@ def test_correlations_that_cannot_be_pooled_are_nan_with_a_warning():
         result = compare((0.516, 0.981, 0.494, 20), "hittner")
 
     assert math.isnan(result.statistic)
-    assert result.difference_interval.high < 0
     assert compare((0.516, 0.981, 0.494, 20), "williams").p_value < 0.01
+    zou = compare((0.516, 0.981, 0.494, 20), "zou")
+    assert zou.p_value < 0.01
+    assert zou.difference_interval.high < 0
 
 
 @pytest.mark.parametrize(
@@ -164,7 +196,7 @@ def test_correlations_that_cannot_be_pooled_are_nan_with_a_warning():
         ((0.9, 0.9, -0.9, 20), {}, ValueError, "no data have the correlations r_jk=0.9, r_jh=0.9"),
         ((0.1, 0.2, 0.3, 3), {}, ValueError, "n must be at least 4 to compare correlations; got 3"),
         ((0.1, 0.2, 0.3, 20.0), {}, TypeError, "n must be an integer count"),
-        ((0.1, 0.2, 0.3, 20), {"method": "olkin"}, ValueError, "method must be .steiger."),
+        ((0.1, 0.2, 0.3, 20), {"method": "olkin"}, ValueError, "method must be .zou."),
         (
             (0.1, 0.2, 0.3, 20),
             {"confidence_level": 95},

@@ -4,12 +4,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, Intervals, cluster_bootstrap, cluster_counts
 from surface_consistency.metrics.forgetting.forgetting import forgetting_counts
-from surface_consistency.metrics.forgetting.forgetting_groups import forgetting_by
+from surface_consistency.metrics.forgetting.forgetting_groups import DELETION_RATES, forgetting_by
 from surface_consistency.metrics.paired.mcnemar_tests import clustered_mcnemar, mcnemar
+from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 
 DELETION = ("leakage", "retrieval_mediated", "interference", "del_on_accuracy")
 GIVEN_FULL = (
@@ -88,9 +90,9 @@ def test_forgetting_by_agrees_with_the_golden_totals(data_files):
             rows += [(cell.variant, del_on, del_off)] * count
     frame = pd.DataFrame(rows, columns=["variant", "first_correct", "second_correct"])
 
-    result = forgetting_by(
-        frame, by="variant", cluster=None, intervals=Intervals(n_resamples=50)
-    ).set_index("variant")
+    result = forgetting_by(frame, by="variant", cluster=None, test="independent").set_index(
+        "variant"
+    )
 
     assert result["n"].to_dict() == {
         "Alias": 3840,
@@ -264,3 +266,31 @@ def test_forgetting_by_rejects_what_is_no_frame():
         forgetting_by({"first_correct": [1]})
     with pytest.raises(ValueError, match="frame has no rows: there are no facts to count"):
         forgetting_by(audit_frame(11).iloc[:0])
+
+
+@settings(deadline=None)
+@given(
+    pairs=st.lists(
+        st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), min_size=4, max_size=60
+    ),
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(pairs):
+    frame = pd.DataFrame(pairs, columns=["fact_id", "first_correct", "second_correct"])
+
+    row = forgetting_by(frame).iloc[0]
+
+    low, high = row["accuracy_difference_low"], row["accuracy_difference_high"]
+    assert (row["mcnemar_p_value"] < 0.05) == (low > 0 or high < 0)
+    assert math.isnan(row["mcnemar_p_value"]) == math.isnan(low)
+    cells = cluster_counts(
+        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+    )
+    sums = np.column_stack([cells, np.zeros((len(cells), 6))])
+    for name in DELETION:
+        inferred = cluster_t(parts_of(DELETION_RATES[name]), sums)
+        for null in np.linspace(0.02, 0.98, 33):
+            p_value = float(inferred.p_value(null))
+            if abs(p_value - 0.05) > 1e-9:
+                is_out = null < row[f"{name}_low"] or null > row[f"{name}_high"]
+                assert (p_value < 0.05) == is_out

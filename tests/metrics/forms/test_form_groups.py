@@ -1,10 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import Intervals, form_consistency, forms_by
+from surface_consistency.metrics.forms.forms import fact_sums, form_rates
+from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 
 METRICS = [
     *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
@@ -52,9 +55,12 @@ def test_columns_are_those_promised(frame):
 
     bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
     counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
-    counts += ["few_clusters", "n_undefined"]
+    counts += ["few_clusters", "not_inferred", "n_undefined"]
     assert list(rows.columns) == ["model", *counts, *bounds]
-    assert (rows.dtypes[[name for name in counts if name != "few_clusters"]] == "int64").all()
+    assert (
+        rows.dtypes[[name for name in counts if name not in ("few_clusters", "not_inferred")]]
+        == "int64"
+    ).all()
     assert rows["few_clusters"].dtype == bool
     assert (rows.dtypes[bounds] == "float64").all()
 
@@ -153,3 +159,23 @@ def test_forms_by_rejects_missing_columns(frame, option):
 def test_forms_by_rejects_what_is_no_frame(frame):
     with pytest.raises(TypeError, match="one row a form; got list"):
         forms_by(frame.to_dict("records"))
+
+
+@settings(deadline=None)
+@given(
+    right=st.lists(st.tuples(st.integers(0, 4), st.integers(2, 4)), min_size=4, max_size=25),
+    null=st.sampled_from([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98]),
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(right, null):
+    facts = [(fact, form, form < k) for fact, (k, m) in enumerate(right) for form in range(m)]
+
+    row = forms_by(pd.DataFrame(facts, columns=["fact_id", "form", "correct"])).iloc[0]
+
+    n_right, n_forms = np.array([(min(k, m), m) for k, m in right]).T
+    for name in ("accuracy", "all_right", "all_wrong", "all_agree", "consistency"):
+        inferred = cluster_t(parts_of(form_rates("unbiased")[name]), fact_sums(n_forms, n_right))
+        p_value = float(inferred.p_value(null))
+        if abs(p_value - 0.05) > 1e-9:
+            is_out = null < row[f"{name}_low"] or null > row[f"{name}_high"]
+            assert (p_value < 0.05) == is_out

@@ -196,20 +196,22 @@ def test_intervals_of_clusters_are_wider():
 
 
 def test_missing_forms_and_single_forms_are_left_out_and_counted():
-    correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]]
+    correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]] * 2
 
-    with pytest.warns(UnscoredWarning, match="3 forms lack a verdict"):
+    with pytest.warns(UnscoredWarning, match="6 forms lack a verdict"):
         result = form_consistency(correct, missing="drop", intervals=Intervals(n_resamples=50))
 
-    assert (result.n_facts, result.n_forms, result.n_single, result.n_missing) == (2, 5, 2, 3)
+    assert (result.n_facts, result.n_forms, result.n_single, result.n_missing) == (4, 10, 4, 6)
     assert result.consistency == 0.5
 
 
 def test_array_with_gaps_is_read_like_ragged_lists():
-    ragged = form_consistency([[1, 0, 1], [1, 1], [0, 0, 1]], intervals=Intervals(n_resamples=50))
-    padded = np.array([[1, 0, 1], [1, 1, np.nan], [0, 0, 1]])
+    ragged = form_consistency(
+        [[1, 0, 1], [1, 1], [0, 0, 1]] * 2, intervals=Intervals(n_resamples=50)
+    )
+    padded = np.array([[1, 0, 1], [1, 1, np.nan], [0, 0, 1]] * 2)
 
-    with pytest.warns(UnscoredWarning, match="1 forms lack"):
+    with pytest.warns(UnscoredWarning, match="2 forms lack"):
         result = form_consistency(padded, missing="drop", intervals=Intervals(n_resamples=50))
 
     assert [getattr(result, name) for name in METRICS] == [

@@ -72,8 +72,9 @@ def test_intervals_resample_clusters_within_a_bin():
     )
 
 
-def test_bin_of_one_cluster_has_no_interval():
-    curve = binned_curve([1, 2, 3, 4], [0, 1, 0, 1], n_bins=2, clusters=["a", "a", "b", "c"])
+def test_bin_of_fewer_than_four_clusters_has_no_interval():
+    correct, clusters = [0, 1, 0, 1] * 2, [*"aabc", *"defg"]
+    curve = binned_curve(range(8), correct, n_bins=2, clusters=clusters)
 
     assert math.isnan(curve["accuracy_low"][0])
     assert math.isfinite(curve["accuracy_low"][1])
@@ -197,3 +198,12 @@ def test_no_usable_rows_give_no_bins():
 def test_frequency_curves_rejects_bad_arguments(options, error, message):
     with pytest.raises(error, match=message):
         frequency_curves(instances(10), **({"accuracy": "a"} | options))
+
+
+def test_a_grouping_may_be_called_model():
+    """The column of one accuracy is no model: its name stands back behind the grouping's."""
+    frame = instances(40).assign(model=["m1", "m2"] * 40)
+
+    curves = frequency_curves(frame, accuracy="a", by="model", n_bins=2)
+
+    assert set(curves["model"]) == {"m1", "m2"}

@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -94,22 +95,27 @@ def test_analysis_agrees_with_the_single_functions(method):
                 assert row["estimate_low"] == pytest.approx(
                     result.coefficient_interval.low, abs=1e-10
                 )
+                assert row["p_value_independent"] == row["p_value"]
                 assert row["estimate_high"] == pytest.approx(
                     result.coefficient_interval.high, abs=1e-10
                 )
                 assert row["n"] == row["n_clusters"] == len(kept)
-            compared = compare_dependent_correlations(
-                expected["entity"].coefficient,
-                expected["surface"].coefficient,
-                r_kh=correlation(entity, surface, method=method).coefficient,
-                n=len(kept),
-                confidence_level=0.9,
+            compared, steiger = (
+                compare_dependent_correlations(
+                    expected["entity"].coefficient,
+                    expected["surface"].coefficient,
+                    r_kh=correlation(entity, surface, method=method).coefficient,
+                    n=len(kept),
+                    method=test,
+                    confidence_level=0.9,
+                )
+                for test in ("zou", "steiger")
             )
             row = cells.loc[(model, subset, "entity_minus_surface")]
             assert row["estimate"] == pytest.approx(compared.difference, abs=1e-10)
             assert row["p_value"] == pytest.approx(compared.p_value, rel=1e-6)
             assert row["estimate_low"] == pytest.approx(compared.difference_interval.low, abs=1e-10)
-    assert rows["cluster_p_value"].isna().all()
+            assert row["p_value_independent"] == pytest.approx(steiger.p_value, rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
@@ -135,8 +141,9 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
     assert row["estimate"] == pytest.approx(expected.estimate, abs=1e-10)
     assert (row["estimate_low"], row["estimate_high"]) == pytest.approx(
         (expected.estimate_interval.low, expected.estimate_interval.high),
-        abs=0.2 * expected.standard_error,
+        abs=1e-10,
     )
+    assert row["p_value"] == pytest.approx(expected.p_value, rel=1e-6)
     assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
 
 
@@ -146,7 +153,9 @@ def test_p_values_of_clusters_are_near_those_of_rows_where_rows_are_clusters():
     rows = frequency_analysis(frame, accuracy="large", cluster="instance")
 
     redirect = rows[rows["subset"] == "redirect"]
-    z = [[-math.log10(p) for p in redirect[column]] for column in ("p_value", "cluster_p_value")]
+    z = [
+        [-math.log10(p) for p in redirect[column]] for column in ("p_value_independent", "p_value")
+    ]
     assert z[0] == pytest.approx(z[1], rel=0.35, abs=0.2)
     assert (redirect["n_clusters"] == redirect["n"]).all()
 
@@ -165,8 +174,9 @@ def test_rows_of_repeated_facts_hold_less_than_as_many_facts():
         assert often[column].tolist() == pytest.approx(once[column].tolist())
     assert often["estimate_low"].tolist() == pytest.approx(once["estimate_low"].tolist(), abs=0.03)
     entity = once["statistic"] == "entity"
-    assert (often["p_value"] < once["p_value"] ** 2)[entity].all()
-    logs = [np.log(table["cluster_p_value"][entity]) for table in (once, often)]
+    paper = "p_value_independent"
+    assert (often[paper] < once[paper] ** 2)[entity].all()
+    logs = [np.log(table["p_value"][entity]) for table in (once, often)]
     assert logs[0].tolist() == pytest.approx(logs[1].tolist(), rel=0.1)
 
 
@@ -262,6 +272,54 @@ def test_estimates_are_bounded_and_opposite_for_wrongness(seed):
     assert right["p_value"].between(0, 1).all()
 
 
+@given(
+    seed=st.integers(0, 10_000),
+    cluster=st.sampled_from(["fact_id", None]),
+    interval=st.sampled_from(["auto", "percentile"]),
+    level=st.sampled_from([0.5, 0.9, 0.95]),
+)
+@settings(deadline=None, max_examples=20)
+def test_intervals_leave_out_0_exactly_where_the_test_rejects(seed, cluster, interval, level):
+    rows = frequency_analysis(
+        instances(seed, n_facts=40),
+        accuracy="small",
+        cluster=cluster,
+        intervals=Intervals(level=level, method=interval, n_resamples=101),
+    )
+
+    clear = rows[(rows["p_value"] - (1 - level)).abs() > 1e-9]
+    rejects = clear["p_value"] < 1 - level
+    leaves_out = (clear["estimate_low"] > 0) | (clear["estimate_high"] < 0)
+    assert len(clear) > 10
+    assert rejects.tolist() == leaves_out.tolist()
+
+
+def test_p_values_of_clusters_keep_their_level_where_those_of_rows_do_not():
+    """Ten rows of a fact share accuracy and frequency, and nothing goes with anything."""
+    rng, tries = np.random.default_rng(4), 200
+    fact = np.repeat(np.arange(40), 10)
+    rejected = np.zeros(2)
+    for _ in range(tries):
+        entity = rng.geometric(0.01, 40)[fact] + 20
+        frame = pd.DataFrame(
+            {
+                "fact_id": fact,
+                "is_canonical": True,
+                "entity_frequency": entity,
+                "surface_frequency": rng.binomial(entity, 0.3) + 1,
+                "small": rng.random(40)[fact].round(),
+            }
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            rows = frequency_analysis(frame, accuracy="small")
+        row = rows.set_index(["subset", "statistic"]).loc[("overall", "entity")]
+        rejected += row["p_value"] < 0.05, row["p_value_independent"] < 0.05
+
+    assert 0.02 <= rejected[0] / tries <= 0.08
+    assert rejected[1] / tries > 0.4
+
+
 def test_threshold_of_the_high_frequency_subset_is_strict():
     frame = instances(8)
     n_at_ten = int(((frame["surface_frequency"] == 10) & ~frame["is_canonical"]).sum())
@@ -287,7 +345,7 @@ def test_constant_accuracy_is_nan_with_one_warning():
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert (
-        rows[["estimate", "estimate_low", "estimate_high", "p_value", "cluster_p_value"]]
+        rows[["estimate", "estimate_low", "estimate_high", "p_value", "p_value_independent"]]
         .isna()
         .all(axis=None)
     )
@@ -346,7 +404,8 @@ def test_one_cluster_has_no_intervals():
         rows = frequency_analysis(instances(13).assign(fact_id=1), accuracy="small")
 
     assert rows["estimate_low"].isna().all()
-    assert rows["cluster_p_value"].isna().all()
+    assert rows["p_value"].isna().all()
+    assert rows["p_value_independent"].notna().all()
     assert rows["estimate"].notna().all()
 
 
@@ -407,7 +466,9 @@ def test_others_are_analysed_on_rows_that_have_them():
     ]
     expected = partial_correlation(x, kept["small"], controls=y)
     assert found.loc["others_given_surface", "estimate"] == pytest.approx(expected.coefficient)
-    assert found.loc["others_given_surface", "p_value"] == pytest.approx(expected.p_value)
+    assert found.loc["others_given_surface", "p_value_independent"] == pytest.approx(
+        expected.p_value
+    )
     assert found.loc["others", "estimate"] == pytest.approx(
         correlation(x, kept["small"]).coefficient
     )
@@ -461,4 +522,4 @@ def test_controls_are_held_constant_too(method):
     }
     for name, one in expected.items():
         assert found.loc[name, "estimate"] == pytest.approx(one.coefficient)
-        assert found.loc[name, "p_value"] == pytest.approx(one.p_value)
+        assert found.loc[name, "p_value_independent"] == pytest.approx(one.p_value)

@@ -110,7 +110,7 @@ def test_equal_measurements_change_nothing(surface_world):
     found = estimates(frame)
 
     shared = plain.loc[found.index]
-    for column in ("estimate", "estimate_low", "estimate_high", "cluster_p_value"):
+    for column in ("estimate", "estimate_low", "estimate_high", "p_value"):
         np.testing.assert_allclose(found[column], shared[column], atol=1e-9)
     np.testing.assert_allclose(found["plain"], found["estimate"], atol=1e-9)
     assert found["n"].tolist() == shared["n"].tolist()
@@ -165,7 +165,7 @@ def test_what_cannot_be_corrected_is_undefined(surface_world, change):
 
     subset = "redirect" if "is_canonical" in change else "overall"
     row = found.loc[(subset, "surface_given_entity")]
-    assert np.isnan(row[["estimate", "estimate_low", "cluster_p_value"]].astype(float)).all()
+    assert np.isnan(row[["estimate", "estimate_low", "p_value"]].astype(float)).all()
 
 
 def test_one_cluster_has_no_intervals(surface_world):

@@ -158,6 +158,12 @@ def separated(frame):
         (lambda f: f.assign(entity_frequency=8), "a term is constant"),
         (lambda f: f.assign(fact_id=f["fact_id"] % 4), "4 clusters for 4 terms"),
         (lambda f: f.assign(surface_frequency=0), "0 clusters for 4 terms"),
+        (
+            lambda f: f.assign(
+                fact_id=f["fact_id"].clip(0, 100) // 10 * 10 + 1e3 * (f["fact_id"] > 60)
+            ),
+            "its rows are worth 3.64 clusters, under 4",
+        ),
     ],
 )
 def test_undefined_regression_is_nan_with_a_warning(change, message):
@@ -240,3 +246,20 @@ def test_correctness_regression_rejects_what_is_missing():
         correctness_regression([0.0, np.nan, 1.0], [True, False, True])
     with pytest.raises(ValueError, match="names must name 1 scores; got 2"):
         correctness_regression([0.0, 1.0], [True, False], names=["a", "b"])
+
+
+def test_a_giant_cluster_costs_degrees_of_freedom():
+    """A fact with a quarter of the rows: 1 / (1/4^2 + 45 / 60^2) - 1 degrees, not 45."""
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=60)
+    right = rng.random(60) < 1 / (1 + np.exp(-score))
+    clusters = np.r_[np.zeros(15), np.arange(1, 46)]
+
+    row = correctness_regression(score, right, clusters=clusters).iloc[1]
+
+    df = 1 / (1 / 16 + 45 / 3600) - 1
+    half = stats.t.ppf(0.975, df) * row["standard_error"]
+    assert row["estimate_high"] - row["estimate"] == pytest.approx(half)
+    assert row["p_value"] == pytest.approx(2 * stats.t.sf(abs(row["z"]), df))
+    assert row["n_clusters"] == 46

@@ -15,6 +15,7 @@ from surface_consistency.metrics import (
     corrected_rate,
     judge_agreement,
 )
+from surface_consistency.metrics.positions.alignment import SCORES
 
 PERFECT = JudgeError(
     true_positives=10**6, false_negatives=0, false_positives=0, true_negatives=10**6
@@ -64,10 +65,10 @@ def test_perfect_judges_change_nothing():
         short, long, short_error=PERFECT, long_error=PERFECT, intervals=Intervals(n_resamples=500)
     )
 
-    for name in ("short_accuracy", "long_accuracy", "alignment", "signed_alignment"):
+    for name in SCORES:
         assert getattr(corrected, name) == pytest.approx(getattr(plain, name))
         low, high = getattr(corrected, f"{name}_interval"), getattr(plain, f"{name}_interval")
-        assert (low.low, low.high) == pytest.approx((high.low, high.high), abs=0.02)
+        assert (low.low, low.high) == pytest.approx((high.low, high.high), abs=1e-4)
     assert not corrected.is_cut
 
 

@@ -70,7 +70,7 @@ def test_contrast_of_a_statistic_of_ones_own_agrees_with_a_naive_jackknife():
 
 @pytest.mark.parametrize("rate", ["flip_rate", "accuracy_difference", "first_accuracy"])
 def test_contrast_of_many_clusters_agrees_with_a_naive_jackknife(rate):
-    """With 2,000 clusters MOVER and the jackknife are one."""
+    """With 2,000 clusters the t interval is the plain one."""
     rng = np.random.default_rng(0)
     a = rng.integers(0, 4, (2000, 4))
     b = np.minimum(a, rng.integers(0, 4, (2000, 4)))
@@ -79,7 +79,7 @@ def test_contrast_of_many_clusters_agrees_with_a_naive_jackknife(rate):
 
     difference, error = naive(a, b, PAIRED_RATES[rate])
     bounds = result.difference_interval
-    assert bounds.method == "mover"
+    assert bounds.method == "t"
     assert result.difference == pytest.approx(difference)
     for bound, sign in ((bounds.low, -1), (bounds.high, 1)):
         assert bound == pytest.approx(difference + sign * 1.96 * error, abs=0.06 * error)
@@ -95,7 +95,7 @@ def test_contrast_of_apart_groups_of_single_pairs_agrees_with_newcombe():
     bounds = contrast(a.astype(int), b.astype(int), rate="first_accuracy").difference_interval
 
     # (56/70 - 48/80) is [0.0524, 0.3339]; t with 69 and 79 degrees of freedom is a little wider.
-    assert (bounds.low, bounds.high) == pytest.approx((0.0524, 0.3339), abs=4e-3)
+    assert (bounds.low, bounds.high) == pytest.approx((0.0524, 0.3339), abs=0.014)
 
 
 @pytest.mark.parametrize("rate", ["flip_rate", "first_accuracy", "kappa"])
@@ -114,7 +114,8 @@ def test_p_values_go_with_intervals(rate):
         contrast(a, b, confidence_level=1 - p, **options).difference_interval
         for p in (found.p_value, 2 * found.p_equivalent)
     ]
-    assert min(abs(ends[0].low), abs(ends[0].high)) == pytest.approx(0, abs=1e-6)
+    # A p of the order of 1e-16 leaves few digits of the level.
+    assert min(abs(ends[0].low), abs(ends[0].high)) == pytest.approx(0, abs=1e-5)
     assert max(abs(ends[1].low), abs(ends[1].high)) == pytest.approx(margin, abs=1e-6)
 
 
@@ -166,6 +167,7 @@ def test_shared_clusters_shorten_the_interval():
     assert widths[0] < 0.7 * widths[1]
 
 
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 @pytest.mark.parametrize("kind", ["shared", "apart", "few"])
 @pytest.mark.parametrize("n_clusters", [10, 20, 50])
 def test_contrast_keeps_its_level(n_clusters, kind):
@@ -218,7 +220,7 @@ def test_contrast_rejects_bad_input(a, b, options, error, message):
 
 
 def test_contrast_of_one_cluster_is_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="each group needs two clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="worth 1 cluster, under 4"):
         result = contrast([[1, 2, 0, 1]], [[3, 1, 0, 0]])
 
     assert math.isnan(result.p_value)
@@ -347,6 +349,54 @@ def test_shared_pairs_narrow_the_interval(frame):
     separate = paired_by(both, by="model").iloc[0]
     width = row["difference_high"] - row["difference_low"]
     assert width < 0.65 * (separate["flip_rate_high"] - separate["flip_rate_low"])
+
+
+def test_groups_without_a_common_pair_are_counted(frame):
+    """Ids that name other pairs in each model leave nothing to compare."""
+    frame["pair_id"] = frame["model"] + frame["pair_id"]
+
+    with pytest.warns(UndefinedMetricWarning, match="1 couples of groups share no pair"):
+        rows = contrasts_by(frame, between="model", pair_id="pair_id")
+
+    assert rows.empty
+
+
+def test_few_clusters_are_named_in_the_row(frame):
+    rows = contrasts_by(frame[frame["fact_id"] < 3], between="types")
+
+    assert rows["not_inferred"].tolist() == ["worth 3 clusters, under 4"] * 3
+    assert rows[["difference_low", "difference_high", "p_value"]].isna().all(axis=None)
+    assert rows["difference"].notna().all()
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+@pytest.mark.parametrize("pair_id", [None, "pair_id"])
+def test_p_is_below_a_twentieth_exactly_where_the_interval_leaves_out_0(pair_id, data):
+    n = data.draw(st.integers(6, 30))
+    verdicts = st.lists(st.integers(0, 3), min_size=2 * n, max_size=2 * n)
+    cells = np.array(data.draw(verdicts))
+    facts = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
+    frame = pd.DataFrame(
+        {
+            "model": np.repeat(["a", "b"], n),
+            "pair_id": np.tile(np.arange(n), 2),
+            "fact_id": np.tile(facts, 2),
+            "first_correct": cells // 2,
+            "second_correct": cells % 2,
+        }
+    )
+
+    rows = contrasts_by(frame, between="model", pair_id=pair_id, rate=list(PAIRED_RATES))
+    again = contrasts_by(
+        frame.iloc[::-1], between="model", pair_id=pair_id, rate=list(PAIRED_RATES)
+    )
+
+    assert_frame_equal(rows, again)
+    leaves_out = (rows["difference_low"] > 0) | (rows["difference_high"] < 0)
+    assert (leaves_out == (rows["p_value"] < 0.05)).all()
+    assert (rows["p_value"].isna() == (rows["not_inferred"] != "")).all()
+    assert (rows["difference_low"].isna() == rows["p_value"].isna()).all()
 
 
 def test_contrasts_with_a_reference_are_against_it(frame):

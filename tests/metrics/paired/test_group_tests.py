@@ -1,9 +1,12 @@
+import functools
 import itertools
 import math
+import time
+import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
@@ -15,6 +18,8 @@ samples = st.tuples(
     st.lists(st.integers(-20, 20), min_size=2, max_size=5),
     st.lists(st.integers(-20, 20), min_size=2, max_size=5),
 )
+permuted = functools.partial(group_difference, test="permutation")
+
 ALTERNATIVES = ("two-sided", "greater", "less")
 
 
@@ -37,8 +42,7 @@ def slaq_like(seed, gain):
     ("aligned", "misaligned", "increase"), [(0.309, 0.261, 18.4), (0.552, 0.493, 12.0)]
 )
 def test_relative_difference_agrees_with_the_paper(aligned, misaligned, increase):
-    with pytest.warns(UndefinedMetricWarning, match="no row differs"):
-        result = group_difference([aligned] * 3 + [misaligned] * 3, [1] * 3 + [0] * 3)
+    result = permuted([aligned] * 3 + [misaligned] * 3, [1] * 3 + [0] * 3)
 
     assert 100 * result.relative_difference == pytest.approx(increase, abs=0.05)
 
@@ -49,9 +53,7 @@ def test_relative_difference_agrees_with_the_paper(aligned, misaligned, increase
 def test_exact_p_agrees_with_scipy(data, alternative):
     values, members = joined(*data)
 
-    result = group_difference(
-        values, members, alternative=alternative, intervals=Intervals(n_resamples=5)
-    )
+    result = permuted(values, members, alternative=alternative, intervals=Intervals(n_resamples=5))
     reference = stats.permutation_test(
         data,
         lambda x, y, axis: np.mean(x, axis=axis) - np.mean(y, axis=axis),
@@ -71,8 +73,8 @@ def test_drawn_p_agrees_with_the_exact_one(alternative):
     rng = np.random.default_rng(2)
     values, members = np.r_[rng.normal(0.7, 1, 8), rng.normal(0, 1, 9)], [1] * 8 + [0] * 9
 
-    exact = group_difference(values, members, alternative=alternative, n_permutations=24_310)
-    drawn = group_difference(values, members, alternative=alternative, n_permutations=20_000)
+    exact = permuted(values, members, alternative=alternative, n_permutations=24_310)
+    drawn = permuted(values, members, alternative=alternative, n_permutations=20_000)
 
     assert (exact.is_exact, drawn.is_exact) == (True, False)
     assert drawn.p_value == pytest.approx(exact.p_value, abs=0.015)
@@ -91,7 +93,7 @@ def test_stratified_exact_p_agrees_with_a_naive_loop():
                 np.mean([values[i] for i in inside]) - np.mean([values[i] for i in outside])
             )
 
-    result = group_difference(values, members, strata=strata, alternative="greater")
+    result = permuted(values, members, strata=strata, alternative="greater")
 
     assert result.is_exact
     expected = np.mean(np.array(differences) >= result.difference - 1e-9)
@@ -105,10 +107,8 @@ def test_strata_keep_the_differences_between_models():
     aligned = np.r_[np.arange(100) < 80, np.arange(100) < 20]
     values = 0.3 * (1 - model) + rng.normal(0, 0.05, 200)
 
-    pooled = group_difference(values, aligned, intervals=Intervals(n_resamples=200))
-    stratified = group_difference(
-        values, aligned, strata=model, intervals=Intervals(n_resamples=200)
-    )
+    pooled = permuted(values, aligned, intervals=Intervals(n_resamples=200))
+    stratified = permuted(values, aligned, strata=model, intervals=Intervals(n_resamples=200))
 
     assert pooled.p_value < 0.001
     assert stratified.p_value > 0.01
@@ -117,11 +117,11 @@ def test_strata_keep_the_differences_between_models():
 def test_group_difference_finds_a_planted_one():
     values, aligned, model = slaq_like(4, 0.048)
 
-    result = group_difference(values, aligned, strata=model, alternative="greater")
+    result = permuted(values, aligned, strata=model, alternative="greater")
 
+    bounds = group_difference(values, aligned).difference_interval
     assert result.p_value < 0.001
-    assert result.difference_interval.low > 0
-    assert result.difference_interval.low < result.difference < result.difference_interval.high
+    assert 0 < bounds.low < result.difference < bounds.high
     assert (result.n_group, result.n_other) == (180, 180)
 
 
@@ -130,7 +130,7 @@ def test_p_values_are_fair_without_a_difference():
     p_values = []
     for seed in range(200):
         values, aligned, model = slaq_like(100 + seed, 0.0)
-        result = group_difference(
+        result = permuted(
             values,
             aligned,
             strata=model,
@@ -147,8 +147,8 @@ def test_p_values_are_fair_without_a_difference():
 @given(samples)
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_group_difference_is_turned_by_swapping(data):
-    there = group_difference(*joined(*data), intervals=Intervals(n_resamples=5))
-    back = group_difference(*joined(*data[::-1]), intervals=Intervals(n_resamples=5))
+    there = permuted(*joined(*data), intervals=Intervals(n_resamples=5))
+    back = permuted(*joined(*data[::-1]), intervals=Intervals(n_resamples=5))
 
     assert back.difference == pytest.approx(-there.difference)
     assert back.p_value == pytest.approx(there.p_value)
@@ -162,8 +162,8 @@ def test_group_difference_is_free_of_order(data, random):
     rows = list(zip(*joined(*data), strict=True))
     random.shuffle(rows)
 
-    shuffled = group_difference(*zip(*rows, strict=True), intervals=Intervals(n_resamples=5))
-    there = group_difference(*joined(*data), intervals=Intervals(n_resamples=5))
+    shuffled = permuted(*zip(*rows, strict=True), intervals=Intervals(n_resamples=5))
+    there = permuted(*joined(*data), intervals=Intervals(n_resamples=5))
 
     assert shuffled.difference == pytest.approx(there.difference)
     assert shuffled.p_value == pytest.approx(there.p_value)
@@ -172,13 +172,9 @@ def test_group_difference_is_free_of_order(data, random):
 def test_chunks_do_not_change_the_draws(monkeypatch):
     values, aligned, _ = slaq_like(5, 0.01)
 
-    whole = group_difference(
-        values, aligned, n_permutations=500, intervals=Intervals(n_resamples=5)
-    )
+    whole = permuted(values, aligned, n_permutations=500, intervals=Intervals(n_resamples=5))
     monkeypatch.setattr(group_tests, "_CHUNK_ROWS", 1000)
-    pieces = group_difference(
-        values, aligned, n_permutations=500, intervals=Intervals(n_resamples=5)
-    )
+    pieces = permuted(values, aligned, n_permutations=500, intervals=Intervals(n_resamples=5))
 
     assert pieces.p_value == whole.p_value
 
@@ -190,8 +186,8 @@ def test_clusters_widen_the_interval():
     aligned = rng.random(40)[topic] < 0.5
     values = rng.normal(0, 1, 40)[topic] + rng.normal(0, 0.2, 360)
 
-    rows = group_difference(values, aligned, n_permutations=10)
-    topics = group_difference(values, aligned, clusters=topic, n_permutations=10)
+    rows = group_difference(values, aligned)
+    topics = group_difference(values, aligned, clusters=topic)
 
     assert topics.difference_interval.high - topics.difference_interval.low > 1.5 * (
         rows.difference_interval.high - rows.difference_interval.low
@@ -199,20 +195,64 @@ def test_clusters_widen_the_interval():
 
 
 def test_equal_values_differ_by_nothing():
-    with pytest.warns(UndefinedMetricWarning, match="no row differs"):
-        result = group_difference([0.5] * 8, [1, 0] * 4)
-
-    assert (result.difference, result.p_value) == (0.0, 1.0)
-    assert math.isnan(result.difference_interval.low)
+    for result in (permuted([0.5] * 8, [1, 0] * 4), group_difference([0.5] * 8, [1, 0] * 4)):
+        assert (result.difference, result.p_value) == (0.0, 1.0)
 
 
 def test_undefined_parts_are_nan():
     with pytest.warns(UndefinedMetricWarning, match="since the other mean is 0"):
-        result = group_difference([1.0, 2.0, 0.0, 0.0], [1, 1, 0, 0])
+        result = permuted([1.0, 2.0, 0.0, 0.0], [1, 1, 0, 0])
     assert math.isnan(result.relative_difference)
-    with pytest.warns(UndefinedMetricWarning, match="there is a single cluster"):
+    with pytest.warns(UndefinedMetricWarning, match="interval and p, worth 1 cluster, under 4"):
         result = group_difference([1.0, 2.0, 3.0], [1, 0, 0], clusters=["t"] * 3)
     assert math.isnan(result.difference_interval.low)
+    assert math.isnan(result.p_value)
+
+
+def test_t_of_single_rows_agrees_with_scipy():
+    """Equally many independent rows: Student's test, with its degrees less one."""
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0.4, 1.0, (2, 30))
+
+    result = group_difference(*joined(first, second))
+
+    expected = stats.ttest_ind(first, second)
+    # Left out one at a time, rows have the variance of either group times 30 / 29, and a half
+    # of the pooled degrees more.
+    scale = math.sqrt(59 / 60 * 30 / 29)
+    assert result.p_value == pytest.approx(2 * stats.t.sf(abs(expected.statistic) / scale, 59))
+    low, high = result.difference_interval.low, result.difference_interval.high
+    assert (result.p_value < 0.05) == (low > 0 or high < 0)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_p_is_below_a_twentieth_exactly_where_the_interval_leaves_out_0(data):
+    n = data.draw(st.integers(8, 40))
+    values = data.draw(st.lists(st.integers(-5, 5), min_size=n, max_size=n))
+    members = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    topics = data.draw(st.lists(st.integers(0, 12), min_size=n, max_size=n))
+    assume(0 < sum(members) < n)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        result = group_difference(values, members, clusters=topics)
+
+    bounds = result.difference_interval
+    assert math.isnan(result.p_value) == math.isnan(bounds.low)
+    assert (result.p_value < 0.05) == (bounds.low > 0 or bounds.high < 0)
+
+
+def test_a_hundred_thousand_pairs_are_compared_at_once():
+    rng = np.random.default_rng(0)
+    start = time.perf_counter()
+
+    result = group_difference(
+        rng.random(100_000), rng.random(100_000) < 0.3, clusters=np.arange(100_000) // 5
+    )
+
+    assert time.perf_counter() - start < 5.0
+    assert result.difference_interval.low < result.difference_interval.high
 
 
 @pytest.mark.parametrize(
@@ -229,6 +269,7 @@ def test_undefined_parts_are_nan():
         ([1, 2], [1, 0], {"strata": ["a", "b"]}, ValueError, "none holds both kinds of rows"),
         ([1, 2], [1, 0], {"strata": ["a"]}, ValueError, "strata must hold one label a row: got 1"),
         ([1, 2], [1, 0], {"clusters": ["a", None]}, ValueError, r"clusters\[1\] is None"),
+        ([1, 2], [1, 0], {"test": "z"}, ValueError, "test must be 't' or 'permutation'"),
         ([1, 2], [1, 0], {"alternative": "both"}, ValueError, "alternative must be"),
         ([1, 2], [1, 0], {"n_permutations": 0}, ValueError, "n_permutations must be at least 1"),
         ([1, 2], [1, 0], {"n_permutations": 1.0}, TypeError, "n_permutations must be an integer"),
@@ -236,7 +277,42 @@ def test_undefined_parts_are_nan():
 )
 def test_group_difference_rejects_bad_input(values, members, options, error, message):
     with pytest.raises(error, match=message):
-        group_difference(values, members, **options)
+        permuted(values, members, **options)
+
+
+def test_t_under_strata_is_the_regression_with_an_intercept_a_stratum():
+    """Models that differ in level and in share of the group show no difference."""
+    rng = np.random.default_rng(3)
+    model = np.repeat([0, 1, 2], 400)
+    topic = np.tile(np.repeat(np.arange(40), 10), 3)
+    aligned = rng.random(1200) < np.array([0.2, 0.5, 0.8])[model]
+    values = 0.3 + 0.2 * model + rng.normal(0, 0.05, 1200)
+    intercepts = model[:, None] == np.arange(3)
+    slope = np.linalg.lstsq(np.column_stack([aligned, intercepts]), values, rcond=None)[0][0]
+
+    whole = group_difference(values, aligned, clusters=topic)
+    within = group_difference(values, aligned, strata=model, clusters=topic)
+
+    assert whole.p_value < 1e-6
+    assert within.p_value > 0.05
+    assert within.difference_interval.low < 0.0 < within.difference_interval.high
+    assert within.difference == pytest.approx(slope, abs=1e-12)
+    assert (within.group_mean, within.other_mean) == (whole.group_mean, whole.other_mean)
+    shown = group_difference(values + 0.05 * aligned, aligned, strata=model, clusters=topic)
+    assert shown.difference == pytest.approx(slope + 0.05, abs=1e-12)
+    assert shown.difference_interval.low > 0.0
+    assert shown.p_value < 0.05
+
+
+def test_t_under_one_stratum_is_that_of_all_rows():
+    values, members = joined([0.9, 0.8, 0.7, 0.65], [0.3, 0.2, 0.1, 0.0])
+
+    assert group_difference(values, members, strata=["m"] * 8) == group_difference(values, members)
+
+
+def test_t_refuses_strata_of_one_kind_each():
+    with pytest.raises(ValueError, match="strata must leave something to compare"):
+        group_difference([1, 2], [1, 0], strata=["a", "b"])
 
 
 def clustered(seed, kind):
@@ -255,8 +331,8 @@ def test_p_values_are_fair_with_clusters(kind):
     for seed in range(200):
         values, aligned, topic = clustered(1000 + seed, kind)
         options = {"n_permutations": 99, "intervals": Intervals(rng=seed)}
-        by_topic.append(group_difference(values, aligned, clusters=topic, **options).p_value)
-        by_row.append(group_difference(values, aligned, **options).p_value)
+        by_topic.append(permuted(values, aligned, clusters=topic, **options).p_value)
+        by_row.append(permuted(values, aligned, **options).p_value)
 
     # A binomial count of 200 trials at 0.1 lies within 8 and 35 with probability 0.999.
     assert 8 <= sum(p <= 0.1 for p in by_topic) <= 35
@@ -275,7 +351,7 @@ def test_exact_p_of_whole_clusters_agrees_with_a_naive_loop(alternative):
         inside = np.isin(topics, [first, second])
         differences.append(values[inside].mean() - values[~inside].mean())
 
-    result = group_difference(
+    result = permuted(
         values,
         aligned,
         strata=strata,
@@ -300,7 +376,7 @@ def test_clusters_across_strata_exchange_whole_memberships():
     shuffled = [patterns[list(order)].ravel() for order in itertools.permutations(range(4))]
     differences = np.array([values[m].mean() - values[~m].mean() for m in shuffled])
 
-    result = group_difference(
+    result = permuted(
         values,
         aligned,
         strata=model,
@@ -319,13 +395,13 @@ def test_drawn_p_of_whole_clusters_agrees_with_the_exact_one(monkeypatch):
     values, aligned = rng.normal(size=topic.size) + 0.4 * (topic < 7), topic < 7
 
     exact, drawn = (
-        group_difference(
+        permuted(
             values, aligned, clusters=topic, n_permutations=n, intervals=Intervals(n_resamples=5)
         )
         for n in (3432, 3431)
     )
     monkeypatch.setattr(group_tests, "_CHUNK_CELLS", 500)
-    pieces = group_difference(
+    pieces = permuted(
         values, aligned, clusters=topic, n_permutations=3431, intervals=Intervals(n_resamples=5)
     )
 
@@ -360,7 +436,7 @@ def test_p_of_mixed_clusters_agrees_with_a_naive_loop(alternative):
     aligned = np.array([1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 0], dtype=bool)
     differences = naive_arrangements(values, aligned, topics)
 
-    result = group_difference(
+    result = permuted(
         values,
         aligned,
         clusters=topics,
@@ -391,7 +467,7 @@ def test_p_values_are_fair_where_facts_recur_in_every_model():
     for seed in range(200):
         values, aligned, topic, model = recurring(seed)
         options = {"n_permutations": 199, "intervals": Intervals(rng=seed)}
-        found = group_difference(values, aligned, strata=model, clusters=topic, **options)
+        found = permuted(values, aligned, strata=model, clusters=topic, **options)
         p_values.append(found.p_value)
 
     # A binomial count of 200 trials at 0.05 lies within 2 and 21 with probability 0.999.
@@ -407,8 +483,8 @@ def test_one_mixed_cluster_hardly_changes_p():
     mixed[0] = False
     options = {"clusters": topic, "n_permutations": 2_000}
 
-    whole = group_difference(values, aligned, **options)
-    almost = group_difference(values, mixed, **options)
+    whole = permuted(values, aligned, **options)
+    almost = permuted(values, mixed, **options)
 
     assert whole.p_value < 0.05
     assert almost.p_value == pytest.approx(whole.p_value, abs=0.02)
@@ -418,13 +494,13 @@ def test_clusters_of_single_rows_change_nothing():
     values, aligned, model = slaq_like(9, 0.01)
     options = {"strata": model, "n_permutations": 500}
 
-    alone = group_difference(values, aligned, **options)
+    alone = permuted(values, aligned, **options)
 
-    assert group_difference(values, aligned, clusters=range(360), **options) == alone
+    assert permuted(values, aligned, clusters=range(360), **options) == alone
 
 
 def test_group_difference_rejects_clusters_that_leave_nothing_to_shuffle():
     with pytest.raises(ValueError, match="strata and clusters must leave something to shuffle"):
-        group_difference(
+        permuted(
             [1.0, 2.0, 3.0, 4.0], [1, 1, 0, 0], strata=["a", "a", "a", "b"], clusters=[0, 0, 1, 1]
         )

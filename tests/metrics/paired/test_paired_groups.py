@@ -1,5 +1,7 @@
+import functools
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,12 @@ from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 from scipy import stats
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    RepeatedRowsWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
 from surface_consistency.metrics import (
     PAIRED_RATES,
     UNLABELLED,
@@ -17,6 +24,8 @@ from surface_consistency.metrics import (
     cluster_bootstrap,
     cluster_counts,
     clustered_mcnemar,
+    contrasts_by,
+    forgetting_by,
     kappa_of_counts,
     mcnemar,
     paired_by,
@@ -24,6 +33,7 @@ from surface_consistency.metrics import (
     with_adjusted_p_values,
 )
 from surface_consistency.metrics._groups import group_positions
+from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t
 
 CELLS = ["both", "first_only", "second_only", "neither"]
 CATEGORIES = ["from surnames", "from plurals", "from misspellings", "to acronyms"]
@@ -87,14 +97,12 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
             [member["first_correct"] for member in members],
             [member["second_correct"] for member in members],
         )
-        test = mcnemar(table)
         counts = cluster_counts(
             [member["first_correct"] for member in members],
             [member["second_correct"] for member in members],
             clusters=[member["fact_id"] for member in members],
         )
-        if counts.sum(axis=1).max() > 1:
-            test = clustered_mcnemar(counts)
+        test = cluster_t(PAIRED_RATES["accuracy_difference"].parts, counts.astype(float))
         assert tuple(row[CELLS]) == table.counts
         assert row["n"] == len(members)
         assert row["n_clusters"] == len({member["fact_id"] for member in members})
@@ -102,9 +110,9 @@ def test_paired_by_agrees_with_a_naive_loop(frame, by):
         assert {name: row[name] for name in PAIRED_RATES} == {
             name: getattr(table, name) for name in PAIRED_RATES
         }
-        assert row["mcnemar_statistic"] == test.statistic
-        assert row["mcnemar_p_value"] == test.p_value
-        assert row["mcnemar_method"] == test.method
+        assert row["mcnemar_statistic"] == pytest.approx(float(test.t()))
+        assert row["mcnemar_p_value"] == pytest.approx(float(test.p_value()))
+        assert row["mcnemar_method"] == "t"
 
 
 def test_intervals_of_paired_by_agree_with_a_naive_cluster_loop(frame):
@@ -155,8 +163,8 @@ def test_columns_of_paired_by_are_those_promised(frame):
     result = paired_by(frame, by=["template", "type"], intervals=Intervals(n_resamples=20))
 
     assert list(result.columns) == [
-        *["template", "type", *CELLS, "n", "n_clusters", "few_clusters", "n_missing"],
-        "n_undefined",
+        *["template", "type", *CELLS, "n", "n_clusters", "few_clusters"],
+        *["not_inferred", "n_missing", "n_undefined"],
         *rates,
         *["mcnemar_statistic", "mcnemar_p_value", "mcnemar_method", "design_effect"],
     ]
@@ -279,6 +287,61 @@ def test_groups_of_paired_by_have_their_own_streams(frame):
     assert result["consistency_low"].nunique() == 2
 
 
+def named_rows(n=60):
+    """Pairs that a prompt names, of facts that have several."""
+    rng = np.random.default_rng(4)
+    return pd.DataFrame(
+        {
+            "fact_id": np.arange(n) // 3,
+            "prompt": [f"prompt {k}" for k in range(n)],
+            "categories": [["a", "b"][: 1 + k % 2] for k in range(n)],
+            "first_correct": rng.random(n) < 0.5,
+            "second_correct": rng.random(n) < 0.5,
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        paired_by,
+        functools.partial(paired_by, by="categories"),
+        functools.partial(contrasts_by, between="categories"),
+        forgetting_by,
+    ],
+)
+def test_rows_that_repeat_are_counted_in_a_warning(call):
+    rows = named_rows()
+    call(rows)
+
+    with pytest.warns(RepeatedRowsWarning, match="60 of 120 rows repeat another in all columns"):
+        call(pd.concat([rows, rows]))
+    with pytest.warns(RepeatedRowsWarning, match="2 of 62 rows repeat another") as caught:
+        call(pd.concat([rows, rows[:2]]))
+    assert caught[0].filename == __file__
+
+
+def test_rows_that_nothing_names_may_repeat():
+    """Verdicts, facts and groups are shared; a name that has two verdicts names no row."""
+    rows = named_rows()
+    verdicts = rows[["fact_id", "first_correct", "second_correct"]].assign(fact_id=1)
+    other = rows.assign(prompt="the same", fact_id=1, second_correct=~rows["second_correct"])
+
+    paired_by(pd.concat([verdicts, verdicts]), cluster=None)
+    paired_by(pd.concat([rows, rows]).assign(prompt="the same", categories="a"), by="prompt")
+    paired_by(pd.concat([rows.assign(prompt="the same", fact_id=1), other]), cluster=None)
+    paired_by(rows.assign(pair_id=rows["prompt"]), pair_id="pair_id")
+
+
+def test_pairs_numbered_like_their_facts_do_not_repeat():
+    """Rows are told apart by all columns together, also where two hold the same values."""
+    number = np.arange(2_000)
+    rows = pd.DataFrame({"fact_id": number, "pair": number, "first_correct": number % 2 == 0})
+    rows["second_correct"] = number % 3 == 0
+
+    paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
+
+
 def test_swapped_columns_turn_the_difference(frame):
     ours = paired_by(frame, intervals=Intervals(n_resamples=300)).iloc[0]
 
@@ -288,7 +351,7 @@ def test_swapped_columns_turn_the_difference(frame):
 
     assert swapped["accuracy_difference"] == -ours["accuracy_difference"]
     assert swapped["first_only"] == ours["second_only"]
-    assert swapped["mcnemar_p_value"] == ours["mcnemar_p_value"]
+    assert swapped["mcnemar_p_value"] == pytest.approx(ours["mcnemar_p_value"], rel=1e-12)
 
 
 def test_rows_as_clusters_differ_from_facts(frame):
@@ -325,7 +388,14 @@ def test_intervals_of_paired_by_hold_their_bounds(rows):
         defined = low.notna()
         assert (low[defined] <= high[defined]).all()
         assert ((low[defined] >= floor) & (high[defined] <= 1)).all()
-        assert (defined == (result["n_clusters"] > 1) & result[name].notna()).all()
+        named = result["not_inferred"].str.contains(name) | ~result["not_inferred"].str.contains(
+            ":"
+        )
+        unknown = result[name].notna() & ~defined
+        assert (unknown <= (result["not_inferred"] != "") & named).all()
+    low, high = result["accuracy_difference_low"], result["accuracy_difference_high"]
+    assert (((low > 0) | (high < 0)) == (result["mcnemar_p_value"] < 0.05)).all()
+    assert (low.isna() == result["mcnemar_p_value"].isna()).all()
 
 
 @pytest.mark.parametrize(
@@ -419,7 +489,7 @@ def test_group_without_verdicts_keeps_its_row():
     assert math.isnan(empty["consistency_low"])
     assert math.isnan(empty["mcnemar_statistic"])
     assert math.isnan(empty["mcnemar_p_value"])
-    assert empty["mcnemar_method"] == "exact"
+    assert empty["mcnemar_method"] == "t"
 
 
 def test_undefined_numbers_are_named_in_one_warning():
@@ -441,7 +511,11 @@ def test_undefined_numbers_are_named_in_one_warning():
     assert "all intervals (one cluster) (1, such as in group label='b')" in message
     assert caught[0].filename == __file__
     assert result["flip_rate"].tolist() == [0.5, 0.0]
-    assert result["flip_rate_low"].isna().tolist() == [False, True]
+    assert result["flip_rate_low"].isna().tolist() == [True, True]
+    assert result["not_inferred"].tolist() == [
+        "worth 2 clusters, under 4",
+        "worth 1 cluster, under 4",
+    ]
 
 
 def test_undefined_resamples_are_counted():
@@ -699,9 +773,9 @@ def test_undefined_bca_intervals_are_named():
         {"fact_id": range(8), "first_correct": [1] + [0] * 7, "second_correct": [1, 0] * 4}
     )
 
-    with pytest.warns(UndefinedMetricWarning, match="interval of consistency_given_first_correct"):
-        row = paired_by(pairs, intervals=Intervals(method="bca")).iloc[0]
+    row = paired_by(pairs, intervals=Intervals(method="bca")).iloc[0]
 
+    assert "consistency_given_first_correct: the bias or the acceler" in row["not_inferred"]
     assert row["consistency_given_first_correct"] == 1
     assert math.isnan(row["consistency_given_first_correct_low"])
     assert row["flip_rate_low"] < row["flip_rate"] < row["flip_rate_high"]
@@ -734,25 +808,74 @@ def independent_obuchowski(pairs):
     return (sum(sums) / n) ** 2 / variance
 
 
-def test_auto_respects_clusters_with_several_pairs():
-    """No name of a test is given: facts that repeat get Obuchowski's form, others McNemar's."""
+def test_independent_takes_pairs_for_independent_and_obuchowski_does_not():
     rng = np.random.default_rng(5)
     facts = rng.integers(0, 40, 200)
     first, second = rng.random(200) < 0.7, rng.random(200) < 0.6
     frame = pd.DataFrame({"fact_id": facts, "first_correct": first, "second_correct": second})
 
-    repeated = paired_by(frame, intervals=Intervals(n_resamples=20)).iloc[0]
-    alone = paired_by(frame, cluster=None, intervals=Intervals(n_resamples=20)).iloc[0]
-    named = paired_by(frame, test="independent", intervals=Intervals(n_resamples=20)).iloc[0]
+    repeated = paired_by(frame, test="obuchowski").iloc[0]
+    alone = paired_by(frame, cluster=None, test="independent").iloc[0]
+    named = paired_by(frame, test="independent").iloc[0]
 
     expected = independent_obuchowski(
         zip(facts, first.astype(int), second.astype(int), strict=True)
     )
-    assert repeated["mcnemar_method"] == "obuchowski"
     assert repeated["mcnemar_statistic"] == pytest.approx(expected)
     assert repeated["mcnemar_p_value"] == pytest.approx(stats.chi2.sf(expected, 1))
     assert alone["mcnemar_method"] == named["mcnemar_method"] == "corrected"
     assert alone["mcnemar_p_value"] == named["mcnemar_p_value"]
+    # These tests are not of the interval by t, which is not shown beside them.
+    assert math.isnan(repeated["accuracy_difference_low"])
+    assert math.isnan(alone["accuracy_difference_high"])
+
+
+@settings(deadline=None)
+@given(b=st.integers(0, 20), c=st.integers(0, 20), same=st.integers(1, 20))
+def test_exact_test_brings_its_own_interval(b, c, same):
+    """Clopper and Pearson's of the flips, which leaves out 0 exactly where the test rejects."""
+    first, second = [1] * b + [0] * c + [1] * same, [0] * b + [1] * c + [1] * same
+    frame = pd.DataFrame(
+        {"fact_id": range(len(first)), "first_correct": first, "second_correct": second}
+    )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        row = paired_by(frame, test="exact").iloc[0]
+
+    low, high = row["accuracy_difference_low"], row["accuracy_difference_high"]
+    assert low <= row["accuracy_difference"] <= high
+    assert (row["mcnemar_p_value"] <= 0.05) == (low > 0 or high < 0)
+    if b + c:
+        share = stats.binomtest(c, b + c).proportion_ci(0.95, "exact")
+        scale = (b + c) / len(first)
+        assert low == pytest.approx(scale * (2 * share.low - 1), abs=1e-9)
+        assert high == pytest.approx(scale * (2 * share.high - 1), abs=1e-9)
+
+
+def test_unchanged_pair_does_not_change_the_kind_of_test():
+    """Four losses of twelve facts, and one more pair of a fact that did not change."""
+    frame = pd.DataFrame(
+        {"fact_id": range(12), "first_correct": 1, "second_correct": [0] * 4 + [1] * 8}
+    )
+    more = pd.concat([frame, frame.iloc[-1:]], ignore_index=True)
+
+    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
+        rows = [paired_by(part).iloc[0] for part in (frame, more)]
+
+    assert [row["mcnemar_method"] for row in rows] == ["t", "t"]
+    assert rows[0]["mcnemar_p_value"] == pytest.approx(rows[1]["mcnemar_p_value"], abs=0.02)
+
+
+def test_resampled_intervals_have_no_test_but_one_by_name(pairs):
+    drawn = Intervals(method="percentile", n_resamples=100)
+
+    alone, named = (
+        paired_by(pairs, intervals=drawn, **options).iloc[0] for options in ({}, {"test": "exact"})
+    )
+
+    assert math.isnan(alone["mcnemar_p_value"])
+    assert 0 <= named["mcnemar_p_value"] <= 1
 
 
 def test_auto_keeps_its_level_where_facts_repeat():
@@ -789,7 +912,9 @@ def test_form_of_the_test_is_passed_on(pairs, test):
 def test_clustered_test_of_one_cluster_is_named():
     pairs = pd.DataFrame({"fact_id": [1, 1], "first_correct": [1, 0], "second_correct": [0, 0]})
 
-    with pytest.warns(UndefinedMetricWarning, match=r"obuchowski test \(1, such as in the frame\)"):
+    with pytest.warns(
+        UndefinedMetricWarning, match=r"all intervals \(one cluster\) \(1, such as in the frame\)"
+    ):
         row = paired_by(pairs, test="obuchowski").iloc[0]
 
     assert math.isnan(row["mcnemar_p_value"])

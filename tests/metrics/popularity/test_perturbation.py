@@ -173,10 +173,10 @@ def test_missing_scores_are_left_out_and_counted():
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([1.0], [1.0, 2.0]), {}, "equally long"),
-        (([1.0, math.nan], [1.0, 2.0]), {}, "instance 1 lacks a score"),
+        (([1.0], [1.0, 2.0]), {}, "original and perturbed must have equal lengths; got 1 and 2"),
+        (([1.0, math.nan], [1.0, 2.0]), {}, r"original\[1\] is missing .*missing='drop'"),
         (([math.nan], [1.0]), {"missing": "drop"}, "no instance has both"),
-        (([1.0], [math.inf]), {}, "must not be infinite"),
+        (([1.0], [math.inf]), {}, r"perturbed\[0\] is inf: values must be finite"),
         (([1.0], [2.0]), {"alternative": "lower"}, "'two-sided', 'less' or 'greater'; got 'lower'"),
         (([1.0], [2.0]), {"missing": "skip"}, "missing must be"),
     ],

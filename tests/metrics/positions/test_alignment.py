@@ -4,13 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra import numpy as npst
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import CountRatio, Intervals, cluster_bootstrap
 from surface_consistency.metrics.paired.paired_tables import PairedTable, paired_table
-from surface_consistency.metrics.positions.alignment import alignment_scores, topic_alignment
+from surface_consistency.metrics.positions.alignment import (
+    alignment_scores,
+    topic_alignment,
+)
 
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(1, 6))
 
@@ -248,8 +251,8 @@ def test_signed_alignment_follows_from_the_published_accuracies():
     """Signed alignment = F_S + F_L - 1, so a negative one says that accuracies sum below 1."""
     # arXiv 2510.11218, section 4.2: alignment 73 to 78 %, signed alignment -0.51 to -0.01. A model
     # with both right in 37 % and both wrong in 38 % has alignment 0.75 and signed alignment -0.01.
-    short = [[1] * 37 + [1] * 13 + [0] * 12 + [0] * 38] * 2
-    long = [[1] * 37 + [0] * 13 + [1] * 12 + [0] * 38] * 2
+    short = [[1] * 37 + [1] * 13 + [0] * 12 + [0] * 38] * 4
+    long = [[1] * 37 + [0] * 13 + [1] * 12 + [0] * 38] * 4
 
     result = alignment_scores(short, long, intervals=Intervals(n_resamples=10))
 
@@ -320,21 +323,21 @@ def test_alignment_scores_are_the_same_for_the_same_seed():
 
 
 def test_alignment_scores_leave_topics_without_verdicts_out():
-    with pytest.warns(UnscoredWarning, match="2 of 6 pairs"):
+    with pytest.warns(UnscoredWarning, match="2 of 10 pairs"):
         result = alignment_scores(
-            [[1, 0], [None, None], [1, 1]],
-            [[1, 0], [1, 1], [1, 1]],
+            [[1, 0], [None, None], [1, 1], [1, 0], [1, 1]],
+            [[1, 0], [1, 1], [1, 1], [1, 0], [1, 1]],
             missing="drop",
             intervals=Intervals(n_resamples=50),
         )
 
-    assert (result.n_topics, result.n_missing) == (2, 2)
+    assert (result.n_topics, result.n_missing) == (4, 2)
     assert result.alignment == 1.0
     assert result.short_accuracy == 0.75
 
 
 def test_alignment_scores_of_one_topic_have_no_interval():
-    with pytest.warns(UndefinedMetricWarning, match="one topic says nothing"):
+    with pytest.warns(UndefinedMetricWarning, match="worth 1 cluster, under 4"):
         result = alignment_scores([[1, 0, 1]], [[1, 1, 1]])
 
     assert result.alignment == pytest.approx(2 / 3)
@@ -359,3 +362,72 @@ def test_alignment_scores_reject_pairs_without_any_verdict():
         pytest.raises(ValueError, match="no pair of a short and a long answer has both verdicts"),
     ):
         alignment_scores([[None, None]], [[1, 1]], missing="drop")
+
+
+@given(
+    seed=st.integers(0, 2**16),
+    n_topics=st.integers(4, 30),
+    level=st.sampled_from([0.5, 0.9, 0.95, 0.99]),
+)
+@settings(deadline=None, max_examples=40)
+def test_interval_of_the_difference_leaves_out_0_exactly_where_its_test_rejects(
+    seed, n_topics, level
+):
+    rng = np.random.default_rng(seed)
+    short = rng.random((n_topics, 3)) < rng.random()
+    long = rng.random((n_topics, 2, 3)) < rng.random()
+
+    result = alignment_scores(short, long, intervals=Intervals(level=level))
+
+    interval, p_value = result.accuracy_difference_interval, result.accuracy_difference_p_value
+    assume(abs(p_value - (1 - level)) > 1e-9)
+    assert (p_value < 1 - level) == (interval.low > 0 or interval.high < 0)
+    assert interval.low <= result.accuracy_difference <= interval.high
+
+
+def test_difference_of_many_topics_is_the_paired_t_of_their_means():
+    """What few events cannot show is nothing among 2,000."""
+    stats = pytest.importorskip("scipy.stats")
+    short, long = slaq_like(8, n_topics=2000)
+    topics = topic_alignment(short, long)
+    theirs = stats.ttest_rel(topics.long_accuracy, topics.short_accuracy)
+
+    result = alignment_scores(short, long)
+
+    bounds = theirs.confidence_interval(0.95)
+    interval = result.accuracy_difference_interval
+    assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high), abs=1e-3)
+    statistic = stats.t.isf(result.accuracy_difference_p_value / 2, 1999)
+    assert statistic == pytest.approx(abs(theirs.statistic), rel=0.06)
+
+
+@pytest.mark.parametrize(("n_topics", "rate"), [(6, 0.5), (20, 0.5), (20, 0.95), (60, 0.98)])
+def test_test_of_the_difference_keeps_its_level(n_topics, rate):
+    rng, rejected, tries = np.random.default_rng(3), 0, 300
+    for _ in range(tries):
+        ease = rng.beta(8 * rate, 8 * (1 - rate), (n_topics, 1))
+        short = rng.random((n_topics, 5)) < ease
+        long = rng.random((n_topics, 5)) < ease
+        rejected += alignment_scores(short, long).accuracy_difference_p_value < 0.05
+
+    assert rejected / tries <= 0.08
+
+
+def test_three_topics_are_not_inferred_from():
+    short, long = slaq_like(9, n_topics=3)
+    with pytest.warns(
+        UndefinedMetricWarning, match="intervals are undefined.*worth 3 clusters, under 4"
+    ):
+        result = alignment_scores(short, long)
+    assert math.isnan(result.accuracy_difference_p_value)
+    assert math.isnan(result.accuracy_difference_interval.low)
+    assert math.isnan(result.short_accuracy_interval.low)
+
+
+def test_resampled_differences_have_no_p_value_of_another_statistic():
+    short, long = slaq_like(5, n_topics=30)
+
+    drawn = alignment_scores(short, long, intervals=Intervals(method="percentile", n_resamples=90))
+
+    assert math.isnan(drawn.accuracy_difference_p_value)
+    assert (drawn.n_resamples, alignment_scores(short, long).n_resamples) == (90, None)

@@ -19,7 +19,7 @@ from surface_consistency.metrics.positions._momentum_null import (
     slopes,
     streak_counts,
 )
-from surface_consistency.metrics.positions.momentum_curves import momentum
+from surface_consistency.metrics.positions.momentum_curves import _accepted, _p_value, momentum
 from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
 
 SLOTS = 5
@@ -265,6 +265,24 @@ def test_momentum_that_is_planted_leaves_the_band(null):
     assert result.incorrect.slope < result.incorrect.null_slope_interval.low
     assert max(result.correct.p_value, result.incorrect.p_value) < 0.01
     assert result.correct.slope_interval.low > result.correct.null_slope
+    assert (
+        result.correct.excess_slope_interval.low > 0 > result.incorrect.excess_slope_interval.high
+    )
+    excess = result.correct.slope - result.correct.null_slope
+    assert result.correct.excess_slope == pytest.approx(excess)
+
+
+@pytest.mark.parametrize("n_null", [19, 39, 40, 99, 200])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95])
+def test_slopes_outside_the_null_are_those_of_small_p_values(n_null, level):
+    """At every rank that a slope can have among the draws, interval and p-value agree."""
+    draws = np.random.default_rng(n_null).permutation(np.arange(n_null) / n_null - 0.5)
+    low, high = _accepted(np.r_[draws, np.nan], level)
+
+    for slope in np.arange(-0.5, n_null) / n_null - 0.5:
+        p_value = _p_value(float(slope), draws)
+        assert (p_value < 1 - level - 1e-9) == (not low <= slope <= high)
+    assert (low, high) == (-1, 1) or low in draws
 
 
 def test_fading_looks_like_momentum_until_slots_are_kept():

@@ -183,7 +183,7 @@ def test_position_curve_rejects_topics_without_verdicts():
 
 
 def test_position_curve_of_one_topic_has_no_intervals():
-    with pytest.warns(UndefinedMetricWarning, match="one topic says nothing"):
+    with pytest.warns(UndefinedMetricWarning, match="worth 1 cluster, under 4"):
         result = position_curve([[[1, 0], [0, 1]]], [[[0, 1], [1, 0]]])
 
     assert accuracies(result) == [0.5, 0.5]
@@ -197,3 +197,60 @@ def test_position_curve_of_one_slot_has_no_slope():
 
     assert accuracies(result) == [0.5]
     assert math.isnan(result.slope)
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    seed=st.integers(0, 2**16),
+    n_topics=st.integers(4, 25),
+    fade=st.sampled_from([0.0, 0.1, 0.2]),
+    level=st.sampled_from([0.5, 0.9, 0.95]),
+)
+def test_trends_leave_out_0_exactly_where_their_tests_reject(seed, n_topics, fade, level):
+    result = position_curve(*balanced(seed, n_topics, fade), intervals=Intervals(level=level))
+
+    first, *_, last = accuracies(result)
+    assert result.last_difference == pytest.approx(last - first)
+    for name in ("slope", "last_difference"):
+        interval, p_value = getattr(result, f"{name}_interval"), getattr(result, f"{name}_p_value")
+        assert interval.low <= getattr(result, name) + 1e-12
+        assert getattr(result, name) - 1e-12 <= interval.high
+        if abs(p_value - (1 - level)) > 1e-9:
+            assert (p_value < 1 - level) == (interval.low > 0 or interval.high < 0)
+
+
+def test_trends_of_many_topics_are_the_t_of_their_own():
+    """With equal answers a slot the slope is the mean of the topics' slopes."""
+    stats = pytest.importorskip("scipy.stats")
+    slots, orders = balanced(11, n_topics=3000, fade=0.02)
+    means = slots.mean(axis=1)
+    slopes = np.polyfit(np.arange(SLOTS), means.T, 1)[0]
+
+    result = position_curve(slots, orders)
+
+    for name, values in (("slope", slopes), ("last_difference", means[:, -1] - means[:, 0])):
+        bounds = stats.ttest_1samp(values, 0).confidence_interval()
+        interval = getattr(result, f"{name}_interval")
+        assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high), abs=1e-3)
+
+
+@pytest.mark.parametrize(("n_topics", "power"), [(8, 0.1), (40, 0.95)])
+def test_trends_keep_their_level_and_find_a_planted_fall(n_topics, power):
+    tries, rejected, found = 200, np.zeros(2), np.zeros(2)
+    for seed in range(tries):
+        level = position_curve(*balanced(seed, n_topics))
+        faded = position_curve(*balanced(seed, n_topics, fade=0.15))
+        rejected += level.slope_p_value < 0.05, level.last_difference_p_value < 0.05
+        found += faded.slope_interval.high < 0, faded.last_difference_interval.high < 0
+
+    assert (rejected / tries <= 0.08).all()
+    assert (found / tries > power).all()
+
+
+def test_trends_of_three_topics_are_not_inferred():
+    with pytest.warns(UndefinedMetricWarning, match="the intervals, worth 3 clusters, under 4"):
+        result = position_curve(*balanced(0, n_topics=3))
+
+    assert not math.isnan(result.slope)
+    assert math.isnan(result.slope_p_value)
+    assert math.isnan(result.last_difference_interval.low)

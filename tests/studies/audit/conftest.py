@@ -193,7 +193,7 @@ def score(study):
 @pytest.fixture
 def finish(score):
     """Scores an audit and computes its tables."""
-    return lambda folder, n_resamples=50: audit_tables(score(folder), n_resamples=n_resamples)
+    return lambda folder: audit_tables(score(folder))
 
 
 def _outcome(place, **changes):

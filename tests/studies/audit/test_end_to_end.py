@@ -110,7 +110,7 @@ def run(grid, runner, tmp_path_factory):
     """One audit, scored."""
     folder = audit(grid[0], runner, tmp_path_factory.mktemp("run"))
     frame = score_run(folder, study=STUDY)
-    return folder, audit_tables(frame, n_resamples=500), frame
+    return folder, audit_tables(frame), frame
 
 
 def test_full_is_high_and_nothing_but_the_leaks_survives_without_retrieval(run):
@@ -206,7 +206,7 @@ def test_a_sweep_shows_that_a_high_threshold_stops_the_decoys(grid, runner, tmp_
         folder = audit(grid[0], runner, tmp_path / name, chosen, first)
         first = first or folder
         frame = score_run(folder, study=STUDY)
-        tables[chosen.threshold[0]] = audit_tables(frame, n_resamples=200)["by_topology"]
+        tables[chosen.threshold[0]] = audit_tables(frame)["by_topology"]
     noise = {limit: table.set_index("topology").loc["noise"] for limit, table in tables.items()}
 
     assert noise[0.5]["retrieval_mediated"] >= 3 / 30

@@ -194,13 +194,13 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
     ):
         with pytest.raises(ValidationError, match=f"--as-published sets {said}"):
             AuditSettings(as_published=True, **{name: value})
-    study, told = AuditStudy(), settings.model_dump(mode="json")
-    assert study.resolve_scoring(AuditScoring(), told, is_new_run=True).cleaner == "published"
+    told = settings.model_dump(mode="json")
+    assert AuditScoring().resolved(told, is_new_run=True).cleaner == "published"
     for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
         with pytest.raises(ValueError, match=f"--as-published sets --{flag} "):
-            study.resolve_scoring(scoring, told, is_new_run=True)
-        assert study.resolve_scoring(scoring, told).model_fields_set >= {flag}
-    assert study.resolve_scoring(AuditScoring(), {"as_published": False}).cleaner == "audit"
+            scoring.resolved(told, is_new_run=True)
+        assert scoring.resolved(told).model_fields_set >= {flag}
+    assert AuditScoring().resolved({"as_published": False}).cleaner == "audit"
 
 
 def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):

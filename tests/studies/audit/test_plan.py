@@ -54,6 +54,13 @@ def test_states_that_are_not_asked_have_no_targets(data, settings, fuzzy):
     assert plan.pairs["first_target"].isna().all()
 
 
+def test_answers_end_at_the_newline_unless_asked_otherwise(data, settings, fuzzy):
+    for chosen, stop in ((settings(), ("\n",)), (settings(stop=False), ())):
+        plan = plan_audit(data, chosen, fuzzy)
+
+        assert {group.params.stop for group in plan.groups.values()} == {stop}
+
+
 def test_where_indices_are_kept_is_not_recorded(data, settings, fuzzy, tmp_path):
     plan = plan_audit(data, settings(index_cache=str(tmp_path)), fuzzy)
 
@@ -166,6 +173,7 @@ def test_facts_with_further_objects_agree_with_counting(
     assert [set(found) for found in database.others] == expected
     assert len(database.report.facts) == len(database.others)
     assert plan.checks["closure"]["n_other_objects"].tolist() == [n]
+    assert plan.checks["closure_facts"]["other_objects"].ne("").sum() == n
 
 
 def keys(name, aliases):

@@ -324,7 +324,7 @@ def test_a_model_that_does_not_read_the_store_is_told_by_the_guards(
 
     right = frame[frame["first_correct"].astype(bool)]
     assert (frame["full_correct"] == frame["first_correct"]).all()
-    assert set(right["attribution"]) <= {"same_object", "same_subject", "unrelated", "echo"}
+    assert set(right["attribution"]) == {"parameters"}
 
 
 def test_abstentions_are_counted(audit, score, settings):
@@ -374,7 +374,7 @@ def test_a_run_without_answers_is_rejected(audit, score):
 
 def test_two_states_are_enough_for_some_tables(audit, finish, settings):
     """Without FULL there is no baseline to check, and no rate that needs it."""
-    tables = finish(audit(chosen=settings(states=("DEL-ON", "DEL-OFF"))), 200)
+    tables = finish(audit(chosen=settings(states=("DEL-ON", "DEL-OFF"))))
 
     assert "full_accuracy" not in tables["overall"]
     assert set(tables["states"]["state"]) == {"DEL-ON", "DEL-OFF"}
@@ -383,7 +383,7 @@ def test_two_states_are_enough_for_some_tables(audit, finish, settings):
 def test_one_state_gives_its_means_and_no_pairs(audit, finish, settings, study):
     """What was not asked is missing, not wrong."""
     folder = audit(chosen=settings(states=("FULL",)))
-    tables = finish(folder, 200)
+    tables = finish(folder)
 
     assert set(tables["states"]["state"]) == {"FULL"}
     assert tables["overall"]["n"].iloc[0] == 0
@@ -622,14 +622,14 @@ def test_options_are_refused_before_a_model_is_trained(
     )
 
     with pytest.raises(error, match=message):
-        AuditStudy().train_toy_model(
+        AuditStudy.toy_model.train(
             data, AuditSettings(), AuditToyModel(), tmp_path, options=options
         )
 
 
 def test_a_toy_model_rejects_more_leaks_than_facts(data, tmp_path):
     with pytest.raises(ValueError, match="leaked must be 0 to 14, got 15"):
-        AuditStudy().train_toy_model(
+        AuditStudy.toy_model.train(
             data, AuditSettings(), AuditToyModel(leaked=15), tmp_path, options={}
         )
 
@@ -645,7 +645,7 @@ def test_the_toy_model_needs_neither_network_nor_files(study, settings, tmp_path
     chosen = settings(limit=8, max_new_tokens=12)
     toy_model = AuditToyModel(leaked=2, steps=10)
 
-    runner = study.train_toy_model(
+    runner = study.toy_model.train(
         data, chosen, toy_model, tmp_path / "toy_model", options={"device": "cpu"}
     )
     folder = run_study(

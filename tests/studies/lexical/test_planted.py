@@ -22,7 +22,8 @@ from surface_consistency.studies.lexical.memorization import (
 )
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.records import LexicalOutcome
-from surface_consistency.studies.lexical.study import LexicalSettings, LexicalSource, LexicalStudy
+from surface_consistency.studies.lexical.settings import LexicalSettings, LexicalSource
+from surface_consistency.studies.lexical.study import LexicalStudy
 from tests.studies.lexical.world import CorpusModel, corpus, instances
 
 pytestmark = pytest.mark.filterwarnings(
@@ -37,6 +38,7 @@ TASK = "anaphor_agreement"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """The study asked and scored, and its n-grams counted."""
+    pytest.importorskip("surface_consistency_build", reason="it counts n-grams")
     home = tmp_path_factory.mktemp("world")
     rows, _ = instances()
     (home / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -22,14 +22,12 @@ from surface_consistency.studies.lexical.perturbation import (
     WordNet,
     write_senses,
 )
-from surface_consistency.studies.lexical.study import (
-    LexicalData,
-    LexicalJudge,
+from surface_consistency.studies.lexical.settings import (
     LexicalScoring,
     LexicalSettings,
     LexicalSource,
-    LexicalStudy,
 )
+from surface_consistency.studies.lexical.study import LexicalData, LexicalJudge, LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",

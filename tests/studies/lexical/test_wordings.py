@@ -11,6 +11,7 @@ from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError, UnscoredWarning
 from surface_consistency.models import FakeRunner
+from surface_consistency.plugins import importable
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
@@ -29,12 +30,8 @@ from surface_consistency.studies.lexical.prompts import (
 )
 from surface_consistency.studies.lexical.quality import rouge_l
 from surface_consistency.studies.lexical.records import BenchmarkInstance
-from surface_consistency.studies.lexical.study import (
-    LexicalData,
-    LexicalScoring,
-    LexicalSettings,
-    LexicalStudy,
-)
+from surface_consistency.studies.lexical.settings import LexicalScoring, LexicalSettings
+from surface_consistency.studies.lexical.study import LexicalData, LexicalStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",
@@ -205,6 +202,13 @@ def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
 def test_options_that_would_do_nothing_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         LexicalSettings(**settings)
+
+
+@pytest.fixture(autouse=True)
+def named():
+    """Let settings name the runners of this file, as if a person had on the command line."""
+    with importable(*(f"{__name__}:judge_of_{what}" for what in ("senses", "meaning"))):
+        yield
 
 
 def judge_of_senses(model=None):

@@ -10,9 +10,10 @@ import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RunLogError
 from surface_consistency.metrics import clustered_auc
 from surface_consistency.models import FakeRunner, TransformersRunner
+from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.consistency import (
@@ -237,7 +238,9 @@ def test_words_without_any_probability_give_no_verdict(data, tmp_path):
     assert math.isnan(log_odds(nothing))
     assert log_odds(some) == math.inf
     folder = run(data, Masked(set()), tmp_path / "run", limit=5)
-    with pytest.raises(DataError, match=r"neither yes nor no has a probability"):
+    with pytest.raises(
+        RunLogError, match=r"only errors such as 'tie: options are equally probable"
+    ):
         score_run(folder)
 
 
@@ -248,7 +251,8 @@ def name_lengths(names):
 
 def test_neighbours_may_be_any_function_from_names_to_vectors(data):
     settings = LinkingSettings(neighbours=f"{__name__}:name_lengths", limit=20)
-    plan = LinkingStudy().plan(data, settings)
+    with importable(f"{__name__}:name_lengths"):
+        plan = LinkingStudy().plan(data, settings)
     semantic = plan.pairs[plan.pairs["kind"] == "semantic_negative"]
     true = plan.pairs[plan.pairs["kind"] == "positive"].drop_duplicates("source_id")
     true = true.set_index("source_id")["first_surface"]

@@ -22,6 +22,7 @@ from surface_consistency.metrics import (
     intersection_over_union,
     transport_similarity,
 )
+from surface_consistency.models.loading import find_model
 from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
@@ -73,6 +74,15 @@ def test_pairs_of_both_classes_are_measured(analysed):
     [sample] = tables["mechanism_sample"].to_dict("records")
     assert (sample["drawn_aligned"], sample["drawn_misaligned"]) == (4, 4)
     assert sample["n_unfound"] == (pairs["second_span"] == "not found").sum()
+
+
+def test_a_store_names_the_weights_that_it_was_measured_on(analysed, weights):
+    _, _, store = analysed
+
+    model = json.loads((store / "manifest.json").read_text())["model"]
+
+    assert model["digest"] == find_model(str(weights), None).digest
+    assert model["digest"] is not None
 
 
 def test_similarities_are_those_of_the_stored_effects(analysed):

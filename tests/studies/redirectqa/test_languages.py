@@ -5,7 +5,6 @@ import math
 
 import pandas as pd
 import pytest
-from surface_consistency_build.wikimedia.wikis import WIKIS
 
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
@@ -24,8 +23,9 @@ FACTS = (
     ("author", "羅生門", "らしょうもん", "芥川龍之介"),
     ("director", "七人の侍", "7人の侍", "黒澤明"),
 )
+ASKED_IN_JAPANESE = {"capital": "首都はどこ", "author": "著者は誰", "director": "監督は誰"}
 ASKED = {
-    "ja": lambda relation, name: WIKIS["jawiki"].question(relation, name, template="original"),
+    "ja": lambda relation, name: f"{name}の{ASKED_IN_JAPANESE[relation]}ですか?",
     "th": lambda relation, name: f"{name} อยู่ที่ไหนในประเทศนี้",
     "my": lambda relation, name: f"{name} ဘယ်မှာရှိသလဲ",
     "fr": lambda relation, name: f"Quel est le {relation} de {name} ?",

@@ -138,6 +138,16 @@ def test_load_redirectqa_rejects_a_fact_without_relation(rows):
         load_redirectqa(rows)
 
 
+def test_one_question_in_known_words_tells_the_relation_of_a_fact(rows):
+    """Questions in other words after it, or none, take nothing back."""
+    named = load_redirectqa(rows).questions[0].triple.relation
+    for row in rows:
+        row["relation"] = None
+    rows[3] |= {"question": f"Where was {rows[3]['subject_surface']} born?"}
+
+    assert load_redirectqa(rows).questions[0].triple.relation == named
+
+
 def test_load_redirectqa_rejects_a_question_that_cannot_be_worded(rows):
     """Without a question, the relation must have a template."""
     for row in rows:
@@ -299,3 +309,10 @@ def test_answers_are_not_lost_in_silence(rows):
     alone = load_redirectqa(source, columns={"answers": "object_surface"}).questions[0]
     assert named.triple.answers == ("London", "London, UK")
     assert alone.triple.answers == ("London",)
+
+
+def test_rows_that_vary_the_name_of_the_object_are_refused_for_that(rows):
+    rows[2]["object_surface"] = "Paris"
+
+    with pytest.raises(DataError, match="vary the name of the object are not for this study"):
+        load_redirectqa(rows)

@@ -17,8 +17,9 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqVerdict
-from surface_consistency.studies.slaq.study import SlaqScoring, SlaqSettings, SlaqStudy
-from tests.made_data import article, own_caches, row, write_csv, written  # noqa: F401 - fixtures
+from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy
+from tests.made_data import own_caches, row, write_csv  # noqa: F401 - fixtures
 from tests.made_topics import make_topic  # noqa: F401 - fixtures
 
 REFERENCES = ("Rome", "Carthage", "Hannibal Barca.", "264 BCE", "because of trade")

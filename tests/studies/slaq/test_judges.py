@@ -21,7 +21,7 @@ from surface_consistency.studies.slaq.judges import (
     matcher_agreement,
 )
 from surface_consistency.studies.slaq.labels import load_labelled_answers
-from surface_consistency.studies.slaq.study import SlaqScoring
+from surface_consistency.studies.slaq.settings import SlaqScoring
 
 LONG = "Rome fought Carthage, and Hannibal Barca led; it began in 264 BCE."
 

@@ -9,7 +9,8 @@ from surface_consistency.metrics import Intervals, paired_by, topic_arrays
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqOutcome
-from surface_consistency.studies.slaq.study import SlaqSettings, SlaqStudy, topic_prompts
+from surface_consistency.studies.slaq.settings import SlaqSettings
+from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
 
 VERDICTS = (True, False, None)
 SETTINGS = SlaqSettings(free=True, permutations=3)

@@ -16,7 +16,7 @@ def test_flag_is_read(cell, flag):
     assert flag_of(cell) is flag
 
 
-@pytest.mark.parametrize("cell", ["2", 0.5, "entity", -1, ["1"], "NA"])
+@pytest.mark.parametrize("cell", ["2", 2, 2.0, 0.5, "entity", -1, ["1"], "NA"])
 def test_flag_rejects(cell):
     with pytest.raises(ValueError, match="expected"):
         flag_of(cell)

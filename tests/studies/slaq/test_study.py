@@ -6,8 +6,8 @@ import re
 import pandas as pd
 import pytest
 
-from surface_consistency.cli.options import ModelSettings
 from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.score import import_predictions, score_run
 from surface_consistency.engine.study import find_study
 from surface_consistency.errors import (
@@ -17,16 +17,17 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
 )
 from surface_consistency.models import FakeRunner
+from surface_consistency.plugins import importable
 from surface_consistency.schemas.settings import record_from_options, record_options
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
-from surface_consistency.studies.slaq.study import (
+from surface_consistency.studies.slaq.settings import (
     SlaqScoring,
     SlaqSettings,
     SlaqSource,
-    SlaqStudy,
     SlaqToyModel,
 )
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
@@ -62,7 +63,8 @@ def runners(tmp_path, monkeypatch):
     """Make `slaq_runners` importable."""
     (tmp_path / "slaq_runners.py").write_text(RUNNER)
     monkeypatch.syspath_prepend(str(tmp_path))
-    return "slaq_runners"
+    with importable(*(f"slaq_runners:{name}" for name in ("judging", "thinking", "silly"))):
+        yield "slaq_runners"
 
 
 @pytest.fixture
@@ -315,7 +317,7 @@ def test_predictions_made_elsewhere_are_scored(tmp_path):
 def test_options_are_refused_before_a_model_is_trained(options, error, message, tmp_path):
     pytest.importorskip("torch")
     with pytest.raises(error, match=message):
-        SlaqStudy().train_toy_model(
+        SlaqStudy.toy_model.train(
             load_slaq_sample(), SlaqSettings(limit=1), SlaqToyModel(), tmp_path, options=options
         )
     assert not list(tmp_path.iterdir())
@@ -332,7 +334,7 @@ def test_a_limit_beyond_the_data_says_what_is_asked(caplog):
 
 def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):
     pytest.importorskip("torch")
-    runner = SlaqStudy().train_toy_model(
+    runner = SlaqStudy.toy_model.train(
         load_slaq_sample(),
         SlaqSettings(limit=1, long_tokens=4, short_tokens=4),
         SlaqToyModel(toy_model_steps=1),

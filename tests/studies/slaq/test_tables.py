@@ -48,7 +48,6 @@ def test_scores_agree_with_paired_by(make_slaq_run, coin):
         frame,
         by=["model", "category"],
         cluster="topic_id",
-        test="obuchowski",
         intervals=Intervals(n_resamples=20_000),
         rates={"consistency": PAIRED_RATES["consistency"]},
     )

@@ -5,17 +5,19 @@ from pathlib import Path
 
 import datasets
 import pytest
-from surface_consistency_build.builders.popqa_redirect import export, popqa_redirect_builder
+from surface_consistency_build.builders.popqa_redirect import popqa_redirect_builder
 from surface_consistency_build.builders.popqa_redirect.popqa_redirect_builder import (
     PopQARedirectBuilder,
-    PopQARedirectConfig,
     build_popqa_redirect,
 )
+from surface_consistency_build.cards.dataset_build import write_popqa_redirect
 from surface_consistency_build.wikimedia.construction import BuiltRow
 
+from surface_consistency.cli.main import main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
 from surface_consistency.studies.redirectqa.data import load_redirectqa
+from surface_consistency.studies.redirectqa.popqa import load_popqa
 
 pytest.importorskip("duckdb")
 
@@ -141,8 +143,8 @@ def test_build_rejects_missing_rows_of_popqa(dumps, tmp_path):
 
 
 def test_export_agrees_with_the_builder(dumps, popqa, tmp_path):
-    config = PopQARedirectConfig(name="original", popqa=str(popqa))
-    written = export.export(dumps, tmp_path / "out", config=config, work=tmp_path / "work")
+    given = load_popqa(str(popqa))
+    written = write_popqa_redirect(given, dumps, tmp_path / "out", templates=["original"])
 
     loaded = datasets.load_dataset(
         str(written.folder), split="test", cache_dir=str(tmp_path / "hf")
@@ -161,18 +163,15 @@ def test_export_warns_of_subjects_without_items(dumps, popqa, tmp_path):
     for row in lines:
         row.pop("s_uri", None)
     popqa.write_text("".join(json.dumps(row) + "\n" for row in lines), "utf-8")
-    config = PopQARedirectConfig(popqa=str(popqa))
 
     with pytest.warns(SurfaceConsistencyWarning, match=r"facts name no Wikidata item .*s_uri"):
-        export.export(dumps, tmp_path / "out", config=config, work=tmp_path / "work")
+        write_popqa_redirect(load_popqa(str(popqa)), dumps, tmp_path / "out")
 
 
 def test_main_lists_what_it_would_upload(dumps, popqa, tmp_path, capsys):
-    export.main(
-        [
-            *("--dumps", str(dumps), "--popqa", str(popqa), "--out", str(tmp_path / "out")),
-            *("--push-to-hub", "owner/popqa-redirects", "--no-checksums"),
-        ]
-    )
+    words = ["build", "popqa", "--quiet", "--dumps", str(dumps), "--popqa", str(popqa)]
+    upload = ["--push-to-hub", "owner/popqa-redirects", "--no-checksums"]
+
+    assert main([*words, "--out", str(tmp_path / "out"), *upload]) == 0
 
     assert capsys.readouterr().out.splitlines()[-2].startswith("would upload 5 files, ")

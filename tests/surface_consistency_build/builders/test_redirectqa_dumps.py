@@ -8,14 +8,16 @@ import datasets
 import huggingface_hub
 import pytest
 from surface_consistency_build.builders import common as builders
-from surface_consistency_build.builders.redirectqa import dumps_builder, export
+from surface_consistency_build.builders.redirectqa import dumps_builder
 from surface_consistency_build.builders.redirectqa.dumps_builder import (
     RedirectQADumpsBuilder,
     RedirectQADumpsConfig,
     build_from_dumps,
 )
+from surface_consistency_build.cards.dataset_build import write_redirectqa
 from surface_consistency_build.wikimedia.construction import BuiltRow
 
+from surface_consistency.cli.main import main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import (
     DataError,
@@ -67,14 +69,6 @@ def test_build_of_v0_1_0_leaves_religion_and_the_paraphrase_out(dumps, cache):
 
     assert "religion" not in rows.unique("relation")
     assert rows.unique("template") == ["original"]
-
-
-def test_build_of_objects_varies_the_object(dumps, cache):
-    rows = build_from_dumps(dumps, cache, name="v1.0.0-objects")
-    first = rows.filter(lambda row: row["triplet_id"] == 1)
-
-    assert set(first.unique("object_surface")) == {"Brisk Harbor", "Brisk Harbour", "Brisk harbor"}
-    assert set(rows.unique("subject_redirect_wiki_title")) == {None}
 
 
 def test_build_names_the_cache_after_the_data_set(rows, cache):
@@ -195,16 +189,19 @@ def test_builder_writes_parquet_shards(dumps, cache, rows, tmp_path):
     assert loaded.to_list() == rows.to_list()
 
 
+BUILD = ["build", "redirectqa", "--quiet", "--dumps"]
+RELEASES = [
+    config.settings()
+    for config in RedirectQADumpsBuilder.BUILDER_CONFIGS
+    if config.name in {"v1.0.0", "v0.1.0"}
+]
+
+
 @pytest.fixture(scope="module")
 def exported(dumps, cache, tmp_path_factory):
     """Both releases in one folder."""
-    configs = [
-        config
-        for config in RedirectQADumpsBuilder.BUILDER_CONFIGS
-        if config.name in {"v1.0.0", "v0.1.0"}
-    ]
     out = tmp_path_factory.mktemp("exported")
-    return export.export(dumps, out, configs=configs, work=cache)
+    return write_redirectqa(dumps, out, builds=RELEASES, work=cache)
 
 
 @pytest.mark.parametrize("name", ["v1.0.0", "v0.1.0"])
@@ -258,12 +255,7 @@ def test_export_manifest_names_dumps_by_their_checksums(exported, dumps):
 
 def test_export_is_deterministic(exported, dumps, tmp_path):
     """Another work folder, the same bytes."""
-    configs = [
-        config
-        for config in RedirectQADumpsBuilder.BUILDER_CONFIGS
-        if config.name in {"v1.0.0", "v0.1.0"}
-    ]
-    again = export.export(dumps, tmp_path / "out", configs=configs, work=tmp_path / "work")
+    again = write_redirectqa(dumps, tmp_path / "out", builds=RELEASES, work=tmp_path / "work")
 
     assert again.files == exported.files
     for name in again.files:
@@ -272,12 +264,10 @@ def test_export_is_deterministic(exported, dumps, tmp_path):
 
 def test_main_lists_what_it_would_upload(dumps, tmp_path, capsys):
     """Without `--no-dry-run` nothing goes out; sockets are blocked here."""
-    export.main(
-        [
-            *("--dumps", str(dumps), "--out", str(tmp_path / "out")),
-            *("--config", "v0.1.0", "--push-to-hub", "owner/redirectqa"),
-        ]
-    )
+    older = ["--wiki", "enwiki-v0.1.0", "--name", "v0.1.0", "--push-to-hub", "owner/redirectqa"]
+
+    assert main([*BUILD, str(dumps), "--out", str(tmp_path / "out"), *older]) == 0
+
     lines = capsys.readouterr().out.splitlines()
 
     assert lines[-2].startswith("would upload 5 files, ")
@@ -296,20 +286,16 @@ def test_main_uploads_when_asked(dumps, tmp_path, capsys, monkeypatch):
             calls.append(len(options["allow_patterns"]))
 
     monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
-    export.main(
-        [
-            *("--dumps", str(dumps), "--out", str(tmp_path / "out"), "--no-checksums"),
-            *("--push-to-hub", "owner/redirectqa", "--no-dry-run"),
-        ]
-    )
+    upload = ["--no-checksums", "--push-to-hub", "owner/redirectqa", "--no-dry-run"]
+
+    assert main([*BUILD, str(dumps), "--out", str(tmp_path / "out"), *upload]) == 0
 
     assert calls == ["owner/redirectqa", 5]
     assert capsys.readouterr().out.splitlines()[-1].startswith("uploaded 5 files, ")
 
 
-def test_main_rejects_a_repository_without_owner_before_any_work(dumps, tmp_path):
-    arguments = ["--dumps", str(dumps), "--out", str(tmp_path / "out"), "--push-to-hub", "name"]
+def test_main_rejects_a_repository_without_owner_before_any_work(dumps, tmp_path, capsys):
+    assert main([*BUILD, str(dumps), "--out", str(tmp_path / "out"), "--push-to-hub", "name"]) == 2
 
-    with pytest.raises(ValueError, match="repo_id must be owner/name as on the hub, got 'name'"):
-        export.main(arguments)
+    assert "repo_id must be owner/name as on the hub, got 'name'" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

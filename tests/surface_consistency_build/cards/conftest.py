@@ -1,3 +1,8 @@
 """Fixtures of cards."""
 
-from tests.made_data import built_rows, manifest, own_caches, subset, write_lines  # noqa: F401 - fixtures
+from tests.made_data import own_caches, write_lines  # noqa: F401 - fixtures
+from tests.surface_consistency_build.made_records import (  # noqa: F401 - fixtures
+    built_rows,
+    manifest,
+    subset,
+)

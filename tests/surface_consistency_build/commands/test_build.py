@@ -1,6 +1,8 @@
 """The command `build`, as a user types it, on the miniature wiki."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -205,3 +207,69 @@ def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
 
     card = (tmp_path / "out" / "README.md").read_text("utf-8")
     assert f"{cut.name} is cut off or damaged near byte" in card
+
+
+def test_build_audit_writes_the_published_layout(tmp_path, capsys):
+    databases = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(databases), "--styles", "cloze"]) == 0
+
+    assert len(list(databases.rglob("*.jsonl"))) == 3 * 4
+    assert (databases / "countries" / "noise.json").is_file()
+    assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
+    printed = capsys.readouterr().out
+    assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
+
+
+@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
+def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
+    table = tmp_path / "moons"
+    table.mkdir()
+    (table / "facts.tsv").write_text("subject\trelation\tobject\nIo\tPlanet\tJupiter\n")
+    out = tmp_path / "out"
+
+    assert main(["build", "audit", "--out", str(out), "--domains", str(table)]) == 2
+    told = capsys.readouterr().err
+    assert "topology alias equals base" in told
+    assert "error:" in told
+    assert (
+        main(["build", "audit", "--out", str(out), "--domains", str(table), "--topologies", "base"])
+        == 0
+    )
+    assert (out / "moons" / "base.json").is_file()
+
+
+def test_a_full_disk_at_a_folder_is_told_as_at_a_file(tmp_path, monkeypatch, capsys):
+    def full(path, *_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(path))
+
+    monkeypatch.setattr(os, "mkdir", full)
+
+    assert main(["build", "audit", "--out", str(tmp_path / "built")]) == 2
+
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: {tmp_path / 'built'}")
+    assert "cannot be written (No space left on device); free disk space" in told
+
+
+def test_a_folder_without_texts_is_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+
+    assert main(["build", "slaq", "--articles", "empty", "--out", "x"]) == 2
+
+    assert "folder empty holds no .txt" in capsys.readouterr().err
+
+
+def test_completion_knows_the_options_of_these_commands(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    monkeypatch.delenv("ZSH_VERSION", raising=False)
+    monkeypatch.setenv("BASH_VERSION", "5.2")
+
+    assert main(["--install-completion"]) == 0
+
+    told = capsys.readouterr().out
+    script = Path(told.removeprefix("wrote ").partition(";")[0]).read_text(encoding="utf-8")
+    assert "redirectqa" in script
+    assert "--dumps" in script

@@ -1,6 +1,7 @@
 """The command `count`, as a user types it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -163,3 +164,27 @@ def test_importing_the_room_loads_no_library_that_is_slow():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("command", "rows", "flag"),
+    [
+        ("pairs", [{"subject_id": "a", "object_id": "\ud800"}], "--pairs"),
+        ("ngrams", [{"id": "\ud800", "text": "Ada"}], "--data"),
+        ("ngrams", [{"id": "1", "text": "Ada \udc00"}], "--data"),
+        ("entity-map", [{"entity_id": "a", "title": "\ud800"}], "--titles"),
+    ],
+)
+def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command, rows, flag):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "names.csv").write_text("entity_id,surface\na,Ada\nb,Bob\n")
+    (tmp_path / "corpus.jsonl").write_text('{"text": "Ada"}\n')
+    given = {flag: "rows.jsonl", "--out": "out"}
+    if command != "ngrams":
+        given["--names"] = "names.csv"
+    given["--entity-map" if command == "entity-map" else "--corpus"] = "corpus.jsonl"
+    words = [word for name, file in given.items() for word in (name, str(tmp_path / file))]
+
+    assert main(["count", command, *words]) == 2
+
+    assert re.search(r"rows\.jsonl:1: .* holds half a character; mend it", capsys.readouterr().err)

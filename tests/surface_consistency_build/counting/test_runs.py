@@ -36,6 +36,7 @@ from surface_consistency.errors import (
     WorkerLostError,
 )
 from surface_consistency.metrics import Intervals, frequency_analysis
+from surface_consistency.plugins import importable
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
 
@@ -420,8 +421,9 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
 def test_a_segmenter_by_name(tmp_path, corpus):
     task = name_task(boundary="segmented", segmenter="surface_consistency.text:tokenize")
     run = plan(tmp_path, corpus, task)
-    run.run_all(n_workers=1)
-    run.merge()
+    with importable("surface_consistency.text:tokenize"):
+        run.run_all(n_workers=1)
+        run.merge()
 
     # Words between white space: "York," is none of the names.
     assert [row[0] for row in counted(tmp_path / "counts")] == [30, 15, 60, 15]

@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 from surface_consistency_build.counting import CorpusSettings, CountRun, NameTask, SurfaceTable
-from surface_consistency_build.counting.scale import CountStep, MergeStep
+from surface_consistency_build.counting.runs import CountStep, MergeStep
 
 from surface_consistency.errors import DataError
 

@@ -77,6 +77,7 @@ def test_tables_of_other_names_roles_or_entities_have_other_digests():
         ([("Q1", "a", "name")], "row 1: role must be one of canonical, redirect"),
         ([("Q1", "a\x00b")], "holds a control character or half a character"),
         ([("Q1", "a\ud800")], "holds a control character or half a character"),
+        ([("Q\ud800", "a")], r"row 1: 'Q\\ud800' holds half a character; mend it"),
     ],
 )
 def test_rows_that_cannot_be_counted(rows, message):

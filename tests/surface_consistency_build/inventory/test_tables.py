@@ -11,6 +11,7 @@ import pytest
 from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
 from surface_consistency_build.inventory.tables import (
     InventorySettings,
+    _wrapped,
     inventory_tables,
     write_inventory,
 )
@@ -199,13 +200,22 @@ def test_rare_names_are_counted_and_not_drafted(dumps, tmp_path):
     assert [len(table.frame) for table in inventory_tables(written.inventory, least=4)] == [2, 3, 3]
 
 
+def test_a_comment_of_a_draft_may_be_as_long_as_its_width():
+    word = "a" * 92
+
+    assert list(_wrapped(word)) == [f"#   {word}"]
+    assert list(_wrapped(f"{word} b")) == [f"#   {word}", "#    b"]
+
+
 def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_path, capsys):
     out = tmp_path / "inventory"
     arguments = ["build", "inventory", "--dumps", str(dumps), "--out", str(out), "--least", "1"]
 
     assert main([*arguments, "--show", "0"]) == 2
     assert "--show counts names and must be 1 or more, got 0" in capsys.readouterr().err
-    assert main([*arguments, "--show", "2"]) == 0
+    assert main([*arguments, "--show", "1"]) == 0
+    assert "7 more are in inventory.csv." in capsys.readouterr().out
+    assert main([*arguments, "--show", "2", "--overwrite"]) == 0
     said = capsys.readouterr().out
     assert "23 redirects of jawiki (20260101) in the article namespace; 21 lead to" in said
     assert "6 more are in inventory.csv." in said

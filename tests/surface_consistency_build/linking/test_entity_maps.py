@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import tracemalloc
 import zipfile
 import zlib
 
@@ -201,24 +202,65 @@ def by_numpy(path, name):
                     yield np.lib.format.read_array(file)
 
 
-@pytest.mark.parametrize(
-    ("shape", "n_plain", "message"),
-    [((1 << 40,), None, "is no array"), ((4,), 1 << 31, "unpacks to more than")],
-)
-def test_a_bomb_is_refused_by_name(tmp_path, shape, n_plain, message):
-    content = io.BytesIO()
-    header = {"descr": "<i8", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(content, header)
+def one_member(path, content, n_plain=None):
+    """Write an archive of one member, whose entry may say another size."""
     member = zipfile.ZipInfo(URI + "Bomb.npy")
-    with zipfile.ZipFile(tmp_path / "map.npz", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(member, content.getvalue() + bytes(32))
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(member, content, zipfile.ZIP_DEFLATED)
         member.file_size = n_plain or member.file_size
+    return path
 
+
+def headed(shape, kind="<i8"):
+    """Write a header that may say what does not follow."""
+    content = io.BytesIO()
+    header = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(content, header)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (headed((1 << 40,)) + bytes(32), "the header of .*Bomb' says 1,099,511,627,776 numbers"),
+        (headed((3,)) + bytes(32), "says 3 numbers of 8 bytes, and 32 bytes follow"),
+        (headed((-4,)) + bytes(32), "Bomb' must hold numbers of documents"),
+        (headed((2, 2)) + bytes(32), "Bomb' must hold numbers of documents"),
+        (headed((4,), "<U8") + bytes(128), "Bomb' must hold numbers of documents"),
+        (headed((4,), "|O") + bytes(32), "Bomb' must hold numbers of documents"),
+        (headed((4,)).replace(b"<i8", b"\xff)]") + bytes(32), "Bomb' must hold numbers"),
+        (b"\x93NUMPY", "Bomb' must hold numbers"),
+    ],
+)
+def test_a_header_that_lies_is_refused_by_name(tmp_path, content, message):
     with (
-        EntityMap.open(tmp_path / "map.npz") as linked,
-        pytest.raises(DataError, match=rf"Bomb' {message}"),
+        EntityMap.open(one_member(tmp_path / "map.npz", content)) as linked,
+        pytest.raises(DataError, match=rf"map.npz: an array is damaged .*{message}"),
     ):
         linked.count("Bomb")
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path):
+    zeros = headed((1 << 24,)) + bytes(1 << 27)
+    path = one_member(tmp_path / "map.npz", zeros)
+    assert path.stat().st_size < 1 << 18
+
+    tracemalloc.start()
+    with EntityMap.open(path) as linked, pytest.raises(DataError, match="Bomb' unpacks to 134,217"):
+        linked.count("Bomb")
+
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+    said = one_member(tmp_path / "said.npz", headed((4,)) + bytes(32), n_plain=1 << 31)
+    with EntityMap.open(said) as linked, pytest.raises(DataError, match="unpacks to 2,147,483"):
+        linked.count("Bomb")
+
+
+def test_zeros_that_unpack_to_little_are_read(tmp_path):
+    path = one_member(tmp_path / "map.npz", headed((1 << 20,)) + bytes(1 << 23))
+
+    with EntityMap.open(path) as linked:
+        assert linked.documents("Bomb").tolist() == [0]
 
 
 @pytest.mark.parametrize("kept", [0, 3, 50, 300, -1, -30])

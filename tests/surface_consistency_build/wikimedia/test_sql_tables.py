@@ -72,6 +72,12 @@ def test_parse_create_table_rejects_one_without_columns(statement):
         parse_create_table(statement)
 
 
+@pytest.mark.parametrize("end", [b"`a` int(8;", b"`a` int(8), KEY (`a`;", b"`a` int(8)"])
+def test_parse_create_table_rejects_one_that_does_not_close(end):
+    with pytest.raises(DumpError, match="the parentheses of a CREATE TABLE do not close: b'CREATE"):
+        parse_create_table(b"CREATE TABLE `t` (" + end)
+
+
 # The definitions in the files themselves: zcat FILE | sed -n '/CREATE TABLE/,/ENGINE/p'
 @pytest.mark.parametrize(
     ("file", "names"),

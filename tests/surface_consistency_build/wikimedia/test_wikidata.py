@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from surface_consistency_build.wikimedia._wikidata_items import WikidataCounts
 from surface_consistency_build.wikimedia.wikidata import (
-    WikidataCounts,
     WikidataEntity,
     read_entities,
     read_entity_batches,

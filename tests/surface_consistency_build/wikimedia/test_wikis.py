@@ -15,6 +15,7 @@ from surface_consistency_build.wikimedia.wikis import (
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
+from surface_consistency.text import guess_language
 
 SMALL = {"name": "xx", "wiki": "xxwiki", "language": "xx", "project": "xx.wikipedia"}
 
@@ -237,3 +238,27 @@ def test_configuration_is_not_changed_in_place():
     assert isinstance(WIKIS["enwiki"], WikiConfig)
     with pytest.raises(ValueError, match="frozen"):
         WIKIS["enwiki"].name = "other"
+
+
+@pytest.mark.parametrize("wiki", ["enwiki", "zhwiki", "jawiki"])
+@pytest.mark.parametrize("name", ["夏目漱石", "Ann"])
+def test_every_question_of_a_wiki_is_in_its_language_whatever_the_name(wiki, name):
+    config = WIKIS[wiki]
+    asked = [
+        config.question(relation, name, template=template)
+        for relation in config.relations
+        for template in config.question_templates
+    ]
+
+    assert guess_language(asked) == config.language
+    if wiki == "enwiki":
+        assert {guess_language([question]) for question in asked} == {"en"}
+
+
+@pytest.mark.parametrize("name", ["w.json", "w.toml"])
+def test_a_hostile_wiki_is_refused_by_name(tmp_path, name):
+    nested = "[" * 100_000
+    (tmp_path / name).write_text(nested if name == "w.json" else f"name = {nested}")
+
+    with pytest.raises(RecordError, match=r"w\.\w+: nested more than 64 levels deep"):
+        load_wiki(tmp_path / name)

@@ -268,6 +268,31 @@ def test_corrections_take_the_place_of_what_was_written(written, tmp_path):
     assert again.n_corrected == 2
 
 
+@pytest.mark.parametrize("said", [{"is_grounded": "yes"}, {"is_open_domain": "yes"}, {}])
+def test_a_broken_rule_stands_unless_both_marks_confirm_the_row(written, tmp_path, said):
+    topic, answer = TOPICS[0], "Ptolemy of Alexandria"
+    sheet = written / "review.csv"
+    fill(sheet, topic, "long", corrected_answer=f"{topic.long_answer} {answer}")
+    fill(sheet, topic, "1", corrected_answer=answer, **said)
+
+    done = apply_review(sheet, articles(), tmp_path / "done")
+
+    assert list(done.refused) == [topic.topic]
+    assert "the reviewer refused" not in done.refused[topic.topic]
+
+
+@pytest.mark.parametrize("kind", ["question", "answer"])
+def test_a_correction_of_one_text_takes_the_place_of_a_no(written, tmp_path, kind):
+    one = TOPICS[0].questions[0]
+    cells = {f"corrected_{kind}": f"{getattr(one, kind)} "}
+    fill(written / "review.csv", TOPICS[0], "1", is_open_domain="no", **cells)
+
+    done = apply_review(written / "review.csv", articles(), tmp_path / "done")
+
+    assert done.refused == {}
+    assert done.n_corrected == 1
+
+
 def test_a_no_without_a_correction_leaves_the_topic_out(written, tmp_path):
     fill(written / "review.csv", TOPICS[1], "3", is_open_domain="no")
 

@@ -55,3 +55,16 @@ def test_writer_prompt_asks_for_a_better_answer():
 def test_writer_prompt_rejects_bad_options(options, message):
     with pytest.raises(ValueError, match=message):
         writer_prompt(ARTICLE, **options)
+
+
+def test_a_writer_is_asked_in_the_words_of_the_paper():
+    article = SlaqArticle(title="Null Island", category="Geography", text="A {text} of sea. More.")
+    options = {"layout": "one_line", "prompts": "paper"}
+    (turn,) = writer_prompt(article, **options, max_characters=17).messages
+    again = writer_prompt(article, **options, previous="old", faults=("bad",), attempt=2).messages
+
+    assert turn.content.endswith("Reference Article:\nA {text} of sea.\n\n-\n\nGenerate Now:")
+    assert "Null Island" not in turn.content
+    assert [one.role for one in again] == ["user", "assistant", "user"]
+    with pytest.raises(ValueError, match="layout 'json' is not what the paper's words ask for"):
+        writer_prompt(article, prompts="paper")

@@ -1,8 +1,12 @@
 from typing import get_args
 
 import pytest
+from surface_consistency_build.writers.slaq_articles import clean_article
 from surface_consistency_build.writers.slaq_rules import Rule, check_topic
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
+
+from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.studies.slaq.records import SlaqArticle
 
 LONG = "It took place in North Africa and Sicily and Spain from 264 to 241 BCE."
 
@@ -146,3 +150,20 @@ def test_every_rule_is_tested():
     tested = {rule for _, rule, _ in BREACHES}
 
     assert tested | {"grounded", "long_answer_covers", "long_answer_adds"} == set(get_args(Rule))
+
+
+@pytest.mark.parametrize("topic", load_slaq_sample().topics, ids=lambda topic: topic.id)
+def test_sample_breaks_no_rule(topic):
+    """The sample passes the checks that are asked of a writer."""
+    text = " ".join([topic.long_answer, *(question.answer for question in topic.questions)])
+    written = WrittenTopic(
+        facts=tuple(
+            WrittenFact(question=question.question, answer=question.answer)
+            for question in topic.questions
+        ),
+        long_question=topic.long_question,
+        long_answer=topic.long_answer,
+    )
+    article = SlaqArticle(title=topic.topic, category=topic.category, text=clean_article(text))
+
+    assert check_topic(written, article) == []

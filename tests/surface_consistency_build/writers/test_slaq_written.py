@@ -99,6 +99,7 @@ def test_parse_reads_quoted_cells():
         ("ShortQ1: a\nShortA1: b\nShortQ1_Entity: 1\nShortQ2: c\nShortQ2_Entity: 0", [True, False]),
         ('{"ShortQ1": "a", "ShortQ1_Entity": 1, "ShortQ2": "b", "ShortQ2_Entity": "0"}', [1, 0]),
         ('{"ShortQ1": "a", "ShortQ1_Entity": "maybe", "ShortQ2": "b"}', [None, None]),
+        ('{"ShortQ1": "a", "ShortQ1_Entity": 2, "ShortQ2": "b", "ShortQ2_Entity": -1}', [None] * 2),
         ('{"facts": [{"question": "a", "answer": "b", "entity": true}]}', [True]),
     ],
 )

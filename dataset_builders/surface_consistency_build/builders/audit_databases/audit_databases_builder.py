@@ -22,14 +22,6 @@ from surface_consistency.studies.audit.files import read_audit_prompts, read_dat
 from surface_consistency.studies.audit.retrieval.verification import database_coverage
 from surface_consistency_build.builders.common import only_split, prepared
 
-__all__ = [
-    "AuditDatabasesBuilder",
-    "AuditDatabasesConfig",
-    "AuditPromptRow",
-    "AuditTripletRow",
-    "build",
-]
-
 _NAME: Final = "audit_databases"
 _PREFIX: Final = "prompts_"
 

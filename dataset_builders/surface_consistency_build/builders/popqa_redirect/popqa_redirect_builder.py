@@ -16,14 +16,6 @@ from surface_consistency_build.wikimedia.construction.build import BuildResult
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
 
-__all__ = [
-    "PopQARedirectBuilder",
-    "PopQARedirectConfig",
-    "build_popqa_redirect",
-    "load_config_popqa",
-    "popqa_redirect_builder",
-]
-
 
 @dataclass
 class PopQARedirectConfig(DumpsConfig):

@@ -1,7 +1,7 @@
 """Builder of RedirectQA from local dump files of Wikipedia and Wikidata.
 
 `data_dir` is a folder of dumps under the names that Wikimedia publishes them by. The configurations
-are the two releases of RedirectQA, the variant that renames objects, and other wikis.
+are the two releases of RedirectQA, and other wikis.
 `dumps_builder` makes a builder whose cache is keyed by the dumps' content, the configuration and
 the versions of builder and package; rows come from
 `surface_consistency_build.wikimedia.construction`.
@@ -18,13 +18,6 @@ from surface_consistency_build.cards.dataset_build import BuildSettings
 from surface_consistency_build.wikimedia.construction.build import CATEGORY_CAP, BuildResult
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
 
-__all__ = [
-    "RedirectQADumpsBuilder",
-    "RedirectQADumpsConfig",
-    "build_from_dumps",
-    "dumps_builder",
-]
-
 
 @dataclass
 class RedirectQADumpsConfig(DumpsConfig):
@@ -38,9 +31,6 @@ class RedirectQADumpsConfig(DumpsConfig):
 
     category_cap: int | None = CATEGORY_CAP
     """Instances at which a category is down-sampled; None for no balancing."""
-
-    vary: Literal["subject", "object"] = "subject"
-    """Whose surface form varies."""
 
     unambiguous: Literal["subject", "both"] = "subject"
     """Whose canonical surface form must be that of one entity alone."""
@@ -59,7 +49,6 @@ class RedirectQADumpsConfig(DumpsConfig):
             triples=self.triples,
             seed=self.seed,
             category_cap=self.category_cap,
-            variant=self.vary,
             unambiguous=self.unambiguous,
         )
 
@@ -81,9 +70,6 @@ class RedirectQADumpsBuilder(BuiltRowsBuilder):
             name="v0.1.0",
             wiki="enwiki-v0.1.0",
             description="English Wikipedia, 15 relations (no religion), one wording",
-        ),
-        RedirectQADumpsConfig(
-            name="v1.0.0-objects", vary="object", description="As v1.0.0, with the object renamed"
         ),
         RedirectQADumpsConfig(
             name="ja", wiki="jawiki", description="Japanese Wikipedia, redirects uncategorised"

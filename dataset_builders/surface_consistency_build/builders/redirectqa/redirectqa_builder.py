@@ -22,8 +22,6 @@ from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.release import RedirectQARow, hub_rows
 from surface_consistency_build.builders.common import only_split, prepared
 
-__all__ = ["RedirectQABuilder", "RedirectQAConfig", "build", "source_hash"]
-
 _NAME = "redirectqa"
 
 

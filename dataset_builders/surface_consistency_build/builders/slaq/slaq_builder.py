@@ -21,8 +21,6 @@ from surface_consistency.studies.slaq.rows import SlaqRow, to_slaq_rows
 from surface_consistency_build.builders.common import only_split, prepared
 from surface_consistency_build.builders.redirectqa import redirectqa_builder
 
-__all__ = ["SlaqBuilder", "SlaqConfig", "build", "source_hash"]
-
 _NAME = "slaq"
 _VERSION = datasets.Version("1.0.0")
 

@@ -24,8 +24,6 @@ from surface_consistency_build.samples.redirectqa_sample.tables import (
     surface_of,
 )
 
-__all__ = ["SAMPLE_FOLDER", "TABLES_FOLDER", "build_rows", "main", "render_sample"]
-
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 

@@ -20,17 +20,6 @@ from typing import Final
 
 from surface_consistency_build.samples.tsv import read_lines, split_values
 
-__all__ = [
-    "Fact",
-    "Redirect",
-    "Relation",
-    "Tables",
-    "check_tables",
-    "find_faults",
-    "read_tables",
-    "surface_of",
-]
-
 _QID = re.compile(r"Q[1-9][0-9]*")
 _SOURCES = ("release", "paper", "dump", "hand")
 _MAX_REDIRECTS = 4

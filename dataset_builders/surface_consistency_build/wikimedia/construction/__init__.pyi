@@ -4,7 +4,6 @@ from ._work_folder import (
 from .build import (
     CATEGORY_CAP as CATEGORY_CAP,
     BuildResult as BuildResult,
-    Variant as Variant,
     build_redirectqa as build_redirectqa,
 )
 from .dump_files import (

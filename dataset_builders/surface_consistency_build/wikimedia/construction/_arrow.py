@@ -10,15 +10,6 @@ import pyarrow.parquet as pq
 
 from surface_consistency.text import surface_from_title
 
-__all__ = [
-    "TableWriter",
-    "Tally",
-    "batch_of",
-    "surfaces_of",
-    "table_schema",
-    "text_column",
-]
-
 _GROUP_ROWS = 1 << 18
 # What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
 _SPECIAL = (

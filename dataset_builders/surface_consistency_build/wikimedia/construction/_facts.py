@@ -12,19 +12,6 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "AskedFact",
-    "Redirect",
-    "Side",
-    "asked_facts",
-    "asked_in_each_wording",
-    "canonical_row",
-    "object_rows",
-    "redirects_of",
-    "subject_rows",
-    "with_subject_redirect",
-]
-
 _FACTS_AT_ONCE = 5_000
 
 
@@ -155,26 +142,6 @@ def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
     yield from asked_in_each_wording(canonical, config)
     for redirect in fact.redirects:
         yield from asked_in_each_wording(with_subject_redirect(canonical, redirect), config)
-
-
-def object_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
-    """Ask a fact once a name of its object; the one accepted answer varies, in each wording."""
-    name = fact.object.surface
-    canonical = _row_of_names(fact, config, (name,))
-    yield from asked_in_each_wording(canonical, config)
-    for redirect in fact.redirects:
-        yield from asked_in_each_wording(
-            canonical.model_copy(
-                update={
-                    "object_surface": redirect.surface,
-                    "object_aliases": (redirect.surface,),
-                    "object_surface_category": redirect.labels,
-                    "object_redirect_wiki_title": redirect.title,
-                    "redirect_pageviews": redirect.views,
-                }
-            ),
-            config,
-        )
 
 
 def with_subject_redirect(

@@ -25,17 +25,6 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "Pipeline",
-    "Step",
-    "article_steps",
-    "fact_steps",
-    "naming_step",
-    "pairing_step",
-    "rows_step",
-    "surface_steps",
-]
-
 _VERSION = 2
 
 _ARTICLES_OF_ENTITIES = """
@@ -186,11 +175,10 @@ def surface_steps(
 ) -> tuple[Step, ...]:
     """List the steps that give the facts their surface forms; `pairing` is `pairing_step`'s."""
     labels = {"labels": list(config.labels)}
-    varied = {"varied": pairing.settings.get("varied", "subject")}
     balanced = {"category_cap": category_cap, "seed": seed}
     known = ("sample", "resolved", "categories")
     return (
-        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels | varied),
+        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels),
         Step(
             "08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), surfaces.keep_surfaces
         ),
@@ -199,9 +187,9 @@ def surface_steps(
     )
 
 
-def pairing_step(run: Callable[..., list[StepCount]], **settings: object) -> Step:
+def pairing_step(run: Callable[..., list[StepCount]]) -> Step:
     """Describe the step that pairs facts with surface forms."""
-    return Step("09_instances", ("sample", "surfaces"), ("instances",), run, settings)
+    return Step("09_instances", ("sample", "surfaces"), ("instances",), run)
 
 
 def naming_step(config: WikiConfig) -> Step:

@@ -20,17 +20,6 @@ from surface_consistency_build.wikimedia.pages_xml import RedirectPage
 from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
-__all__ = [
-    "categorylinks_rows",
-    "entity_rows",
-    "linktarget_rows",
-    "page_rows",
-    "props_rows",
-    "redirect_page_rows",
-    "redirect_rows",
-    "view_rows",
-]
-
 Batches = Iterator[pa.RecordBatch]
 ReadColumns = Callable[[Path, tuple[str, ...]], Batches]
 

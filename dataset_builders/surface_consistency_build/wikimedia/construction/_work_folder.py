@@ -17,8 +17,6 @@ from surface_consistency.runs.locks import FileLock
 from surface_consistency.schemas._record import Items, Record
 from surface_consistency_build.wikimedia.construction.progress import StepCount
 
-__all__ = ["Checkpoints", "Marker", "digest_of", "file_digest", "files_digest", "locked_folder"]
-
 _WHOLE: Final = 64 * 1024 * 1024
 _EDGE: Final = 1024 * 1024
 _PROBE: Final = 64 * 1024

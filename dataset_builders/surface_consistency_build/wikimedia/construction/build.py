@@ -5,14 +5,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, get_args
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from surface_consistency.errors import DataError
-from surface_consistency_build.wikimedia.construction._facts import (
-    asked_facts,
-    object_rows,
-    subject_rows,
-)
+from surface_consistency_build.wikimedia.construction._facts import asked_facts, subject_rows
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Pipeline,
     Step,
@@ -45,23 +41,9 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "CATEGORY_CAP",
-    "BuildResources",
-    "BuildResult",
-    "Variant",
-    "build_redirectqa",
-    "check_dumps",
-    "run_build",
-]
-
 CATEGORY_CAP = 1_000
 """Surface instances at which a category counts as over-represented: the largest categories of the
 release hold about that many, and it holds about 30,000 instances."""
-
-Variant = Literal["subject", "object"]
-"""Whose surface form varies."""
-
 
 _MAY_BE_EMPTY = frozenset({"read page_props", "names"})
 
@@ -130,7 +112,6 @@ def build_redirectqa(
     triples: int = 500_000,
     seed: int = 0,
     category_cap: int | None = CATEGORY_CAP,
-    variant: Variant = "subject",
     unambiguous: Unambiguous = "subject",
     **resources: Unpack[BuildResources],
 ) -> BuildResult:
@@ -152,8 +133,6 @@ def build_redirectqa(
         seed: Seed of the draws.
         category_cap: Instances at which a category is down-sampled; None for no balancing. See
             `steps.balance`.
-        variant: Whose surface form varies. With "object" every question stands under its canonical
-            subject, and each row accepts one name of the gold object, its redirects among them.
         unambiguous: Whose canonical surface form must be that of one entity alone.
         resources: Memory and threads, which dumps are taken, and who hears of progress:
             `BuildResources`.
@@ -168,10 +147,9 @@ def build_redirectqa(
         WorkFolderLockedError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
-    _check_options(triples, category_cap, variant, resources.get("threads"))
+    _check_options(triples, category_cap, resources.get("threads"))
     check_dumps(dumps, facts_too=True)
     config = config if isinstance(config, WikiConfig) else load_wiki(config)
-    ask = subject_rows if variant == "subject" else object_rows
     steps = (
         *article_steps(),
         *fact_steps(config, triples=triples, seed=seed, unambiguous=unambiguous),
@@ -179,7 +157,7 @@ def build_redirectqa(
             config,
             category_cap=category_cap,
             seed=seed,
-            pairing=pairing_step(pair_with_surfaces, varied=variant),
+            pairing=pairing_step(pair_with_surfaces),
         ),
         naming_step(config),
     )
@@ -189,17 +167,15 @@ def build_redirectqa(
         config=config,
         steps=steps,
         steps_folder="steps",
-        last=rows_step(config, "entity_names", "right_answers", variant=variant),
+        last=rows_step(config, "entity_names", "right_answers"),
         rows=lambda connection: (
-            row for fact in asked_facts(connection) for row in ask(fact, config)
+            row for fact in asked_facts(connection) for row in subject_rows(fact, config)
         ),
         **resources,
     )
 
 
-def _check_options(
-    triples: int, category_cap: int | None, variant: str, threads: int | None
-) -> None:
+def _check_options(triples: int, category_cap: int | None, threads: int | None) -> None:
     """Refuse options out of their range."""
     if triples < 1:
         raise ValueError(f"triples must be at least 1, got {triples}")
@@ -208,8 +184,6 @@ def _check_options(
             f"category_cap must be at least 1, or None (on the command line 0) for no "
             f"balancing, got {category_cap}"
         )
-    if variant not in get_args(Variant):
-        raise ValueError(f"variant must be one of {', '.join(get_args(Variant))}, got {variant!r}")
     if threads is not None and threads < 1:
         raise ValueError(f"threads must be at least 1, got {threads}")
 

@@ -13,8 +13,6 @@ from surface_consistency_build.wikimedia.construction.progress import StepCount,
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["count_of", "keep_rows", "open_database", "quoted"]
-
 
 @contextmanager
 def open_database(

@@ -8,19 +8,6 @@ from typing import Final, Literal
 
 from surface_consistency.errors import SourceNotFoundError
 
-__all__ = [
-    "DumpFiles",
-    "Route",
-    "check_months",
-    "dated_files",
-    "dump_name",
-    "pageview_files",
-    "table_date",
-    "wiki_tables",
-    "wikidata_file",
-    "wikis_of",
-]
-
 Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
 tables without categories."""

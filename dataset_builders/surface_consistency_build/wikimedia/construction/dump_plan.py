@@ -20,8 +20,6 @@ from surface_consistency_build.wikimedia.construction.dump_files import (
 from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
-__all__ = ["DumpPlan", "PlannedDump", "find_dumps"]
-
 _SITE: Final = "https://dumps.wikimedia.org"
 _SHOWN: Final = 4
 _MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))

@@ -39,8 +39,6 @@ from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["augment_popqa"]
-
 _FACTS_AT_ONCE = 5_000
 
 

@@ -11,8 +11,6 @@ from pydantic import Field
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency_build.wikimedia.streams import ReadProgress
 
-__all__ = ["BuildHook", "BuildProgress", "StepCount", "Tracker", "attrition_frame", "step_counts"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildProgress:

@@ -15,8 +15,6 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency_build.wikimedia.construction._arrow import TableWriter
 
-__all__ = ["BuiltRow", "read_rows", "row_schema", "write_rows"]
-
 _ROWS_AT_ONCE = 10_000
 
 
@@ -64,7 +62,7 @@ class BuiltRow(Record):
     """Wikidata item of the gold object."""
 
     object_surface: str | None
-    """Name of the object: its label, or in the object variant its surface form."""
+    """Name of the object: its label."""
 
     object_aliases: Items[str]
     """Accepted answers, `object_surface` first."""
@@ -82,7 +80,7 @@ class BuiltRow(Record):
     """Title of the object's article, with spaces; None when not known."""
 
     object_redirect_wiki_title: str | None
-    """As `subject_redirect_wiki_title`, for the object."""
+    """As `subject_redirect_wiki_title`, for the object: None, since its name does not vary."""
 
     object_pageviews: int | None = Field(ge=0)
     """Views of the object's article over the period."""

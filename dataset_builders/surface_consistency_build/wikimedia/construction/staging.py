@@ -41,8 +41,6 @@ from surface_consistency_build.wikimedia.streams import MarkedReadOptions, ReadO
 from surface_consistency_build.wikimedia.wikidata import read_entity_batches
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
-__all__ = ["END_MARKED", "StagedTables", "stage"]
-
 TableBatches = Mapping[str, pa.RecordBatch]
 
 _PROPERTIES = tuple(sorted(relation.property_id for relation in RELATIONS.values()))

@@ -8,8 +8,6 @@ from surface_consistency_build.wikimedia.construction.progress import StepCount,
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["join_articles", "resolve_redirects", "sum_views"]
-
 
 def sum_views(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Sum the views of a title over months and kinds of access; titles that are no page go.

@@ -11,16 +11,6 @@ from surface_consistency_build.wikimedia.construction.progress import StepCount,
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = [
-    "GivenFact",
-    "Unambiguous",
-    "candidate_triples",
-    "find_shared_names",
-    "insert_facts",
-    "pair_given_facts",
-    "sample_triples",
-]
-
 
 def find_shared_names(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     """Find the canonical surface forms that several entities share.

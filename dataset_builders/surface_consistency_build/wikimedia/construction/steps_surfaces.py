@@ -1,7 +1,7 @@
 """Steps that give the facts their surface forms, and the right answers their names."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from surface_consistency_build.wikimedia.construction.database import count_of, keep_rows, quoted
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
@@ -10,16 +10,11 @@ from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL
 if TYPE_CHECKING:
     import duckdb
 
-__all__ = ["balance", "keep_categories", "keep_surfaces", "name_objects", "pair_with_surfaces"]
-
 
 def keep_categories(
-    connection: "duckdb.DuckDBPyConnection",
-    *,
-    labels: Sequence[str],
-    varied: Literal["subject", "object"] = "subject",
+    connection: "duckdb.DuckDBPyConnection", *, labels: Sequence[str]
 ) -> list[StepCount]:
-    """Keep the redirects to drawn entities that are in one of the wanted categories.
+    """Keep the redirects to drawn subjects that are in one of the wanted categories.
 
     Reads `sample` (subject, object), `resolved` (page_id, title, surface, entity) and `categories`
     (page_id, label). Makes `kinds` (page_id, title, surface, entity, labels), the labels sorted.
@@ -28,16 +23,15 @@ def keep_categories(
         connection: The database.
         labels: The wanted labels; with `UNCATEGORISED_LABEL` among them, redirects in no other
             wanted category are kept under it.
-        varied: Whose redirects are wanted.
 
     Returns:
-        Redirects of the drawn entities that are in none.
+        Redirects of the drawn subjects that are in none.
     """
     wanted = ", ".join(quoted(label) for label in labels)
     rest = f"[{quoted(UNCATEGORISED_LABEL)}]" if UNCATEGORISED_LABEL in labels else "NULL"
     query = f"""
         WITH ours AS (
-            SELECT * FROM resolved SEMI JOIN sample ON resolved.entity = sample.{varied}
+            SELECT * FROM resolved SEMI JOIN sample ON resolved.entity = sample.subject
         ), listed AS (
             SELECT page_id, list_sort(list(DISTINCT label)) AS labels
             FROM categories SEMI JOIN ours USING (page_id)
@@ -52,7 +46,7 @@ def keep_categories(
         query,
         {"in none of the categories": "labels IS NULL"},
         step="categories",
-        unit=f"redirects of drawn {varied}s",
+        unit="redirects of drawn subjects",
         columns="page_id, title, surface, entity, labels",
     )
 
@@ -104,17 +98,14 @@ def keep_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
     )
 
 
-def pair_with_surfaces(
-    connection: "duckdb.DuckDBPyConnection", *, varied: Literal["subject", "object"] = "subject"
-) -> list[StepCount]:
-    """Pair each drawn fact with the surface forms of its subject (or object).
+def pair_with_surfaces(connection: "duckdb.DuckDBPyConnection") -> list[StepCount]:
+    """Pair each drawn fact with the surface forms of its subject.
 
     Reads `sample` (triplet_id, subject, object) and `surfaces` (page_id, title, entity, labels).
     Makes `instances` (triplet_id, page_id, title, labels).
 
     Args:
         connection: The database.
-        varied: Whose surface form varies.
 
     Returns:
         Facts without any redirect surface, which go.
@@ -122,11 +113,11 @@ def pair_with_surfaces(
     connection.execute(
         "CREATE OR REPLACE TABLE instances AS "
         "SELECT sample.triplet_id, surfaces.page_id, surfaces.title, surfaces.labels "
-        f"FROM sample JOIN surfaces ON surfaces.entity = sample.{varied}"
+        "FROM sample JOIN surfaces ON surfaces.entity = sample.subject"
     )
     n_drawn = count_of(connection, "sample")
     n_left = count_of(connection, "(SELECT DISTINCT triplet_id FROM instances)")
-    lost = {f"the {varied} has no redirect surface": n_drawn - n_left}
+    lost = {"the subject has no redirect surface": n_drawn - n_left}
     return step_counts("instances", "triples", n_drawn, n_left, lost)
 
 

@@ -11,8 +11,6 @@ from surface_consistency.studies.audit.lookup.settings import LookupSettings, To
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Splitter", "decode"]
-
 Splitter = Callable[[Sequence[Row]], list[list[Row]]]
 """Takes the rows that wait; gives for each the rows that it becomes, results inserted."""
 

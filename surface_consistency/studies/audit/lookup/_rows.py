@@ -15,8 +15,6 @@ from surface_consistency.studies.audit.lookup.fact_store import (
 )
 from surface_consistency.studies.audit.lookup.settings import LookupSettings, TokenIds
 
-__all__ = ["Kind", "Reader", "Results", "Row"]
-
 Kind = Literal["pause", "allow", "forbid"]
 """How lookup tokens are decoded: as in "answer" and "null", which stop for the result, or not."""
 

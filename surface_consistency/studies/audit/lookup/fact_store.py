@@ -7,8 +7,6 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import Prompt
 
-__all__ = ["MODES", "FactStore", "LookupMode", "LookupRequest", "ask_store", "mode_of"]
-
 LookupMode = Literal["answer", "allow", "forbid", "null"]
 """What becomes of a prompt's lookups: they are answered; or, with retrieval off, the model may
 write lookup tokens and goes on to write the value itself, or it cannot write them, or the null

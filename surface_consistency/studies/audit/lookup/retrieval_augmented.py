@@ -11,14 +11,13 @@ from surface_consistency.models.runner import BatchPlanner, Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
+from surface_consistency.studies.audit.attribution import accepted_candidates
 from surface_consistency.studies.audit.lookup.fact_store import (
     FactStore,
     LookupRequest,
     ask_store,
     mode_of,
 )
-
-__all__ = ["RetrievalAugmentedRunner"]
 
 _BATCH_SIZE = 32
 
@@ -85,6 +84,7 @@ class RetrievalAugmentedRunner:
         self._store = store
         self._query = query
         self._n_facts = n_facts
+        self._shown = accepted_candidates(n_facts)
         self._template = template
         self._fact_template = fact_template
         self._null_text = null_text
@@ -199,18 +199,11 @@ class RetrievalAugmentedRunner:
 
     def _facts(self, lookup: Lookup) -> list[str]:
         """Write the facts of a lookup."""
-        trace, query = lookup.trace, lookup.query
         if lookup.value is None:
             return []
-        triples = [
-            (one.subject, one.relation, one.object)
-            for one in (() if trace is None else trace.retained_candidates)
-            if trace is None or trace.threshold is None or one.score >= trace.threshold
-        ]
-        if not triples and trace is not None and trace.selected_candidate is not None:
-            chosen = trace.selected_candidate
-            triples = [(chosen.subject, chosen.relation, chosen.object)]
-        triples = triples[: self._n_facts] or [(query.entity, query.relation, lookup.value)]
+        shown = () if lookup.trace is None else self._shown(lookup.trace)
+        triples = [(one.subject, one.relation, one.object) for one in shown]
+        triples = triples or [(lookup.query.entity, lookup.query.relation, lookup.value)]
         return [
             self._fact_template.format(subject=subject, relation=relation, object=value)
             for subject, relation, value in triples

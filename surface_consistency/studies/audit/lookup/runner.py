@@ -20,8 +20,6 @@ from surface_consistency.studies.audit.lookup.settings import LookupSettings, fi
 if TYPE_CHECKING:
     from array import array
 
-__all__ = ["LookupRunner"]
-
 _KINDS: dict[LookupMode, Kind] = {
     "answer": "pause",
     "null": "pause",

@@ -8,8 +8,6 @@ from surface_consistency.errors import RunnerError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-__all__ = ["LookupSettings", "TokenIds", "find_tokens"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupSettings:

@@ -16,15 +16,6 @@ from surface_consistency.studies.audit.matching.markup import (
 )
 from surface_consistency.text import token_key
 
-__all__ = [
-    "CLEANERS",
-    "Cleaner",
-    "audit_answer",
-    "published_answer",
-    "published_clean",
-    "says_unknown",
-]
-
 _UNKNOWN: Final = frozenset(
     (
         "",
@@ -60,8 +51,12 @@ def says_unknown(answer: str) -> bool:
 
 _LEAD_INS = ("the answer is ", "it is ", "it's ")
 _SECTIONS = re.compile(r"\n(?:Question:|Context:|Fact:|Prompt:|Answer:|\n)")
-_MARKUP = re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL)
-_TAGS = re.compile(r"<[^>]+>")
+# In this order: a tag of HTML that is never closed does not swallow what stands before a token.
+_MARKUP = (
+    re.compile(r"<\|db_[^|]+\|>.*?<\|db_end\|>", re.DOTALL),
+    re.compile(r"<\|db_[^|]+\|>"),
+    re.compile(r"<[^>]+>"),
+)
 _SENTENCE_END = re.compile(r"""(?<=[.!?])\s+(?=[A-Z"'])""")
 _QUOTES = " \t\n\r\"'`"
 
@@ -86,7 +81,8 @@ def published_clean(text: str) -> str:
             text = text[len(lead_in) :].strip()
             break
     text = html.unescape(_SECTIONS.split(text, maxsplit=1)[0].strip())
-    text = _TAGS.sub(" ", _MARKUP.sub(" ", text))
+    for markup in _MARKUP:
+        text = markup.sub(" ", text)
     text = " ".join(text.split()).strip(_QUOTES)
     return _SENTENCE_END.split(text, maxsplit=1)[0].strip().strip(_QUOTES + ",;:.")
 

@@ -6,21 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeVar
 
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.matching.cleaners import CLEANERS, Cleaner, says_unknown
 from surface_consistency.text import token_key
 
-__all__ = [
-    "EQUIVALENCES",
-    "AuditJudgement",
-    "Equivalence",
-    "TokenOverlap",
-    "audit_key",
-    "judge_answer",
-    "token_overlap",
-]
-
+_Rule = TypeVar("_Rule")
 _TOKEN = re.compile(r"(?:(?<!\S)[.#@+\u2212-])?(?:\d+\.\d+|\w+(?:[-'’]\w+)*)(?:[+#]+(?!\w))?")
 
 
@@ -196,7 +188,8 @@ def judge_answer(
             f"`text` must be a string, got {type(text).__name__}; leave out prompts that could not "
             "be asked"
         )
-    clean, rule = _cleaner(cleaner), _equivalence(equivalence)
+    clean = rule_named("cleaner", cleaner, CLEANERS)
+    rule = rule_named("equivalence", equivalence, EQUIVALENCES)
     answer = clean(text, prompt, lookups or ())
     key = rule.key(answer)
     golds = [rule.key(gold) for gold in (prompt.gold_object, *prompt.object_aliases)]
@@ -221,21 +214,22 @@ def _overlap(key: str, golds: Sequence[str], *, is_correct: bool) -> TokenOverla
     return max((token_overlap(key, gold) for gold in golds), key=lambda overlap: overlap.f1)
 
 
-def _cleaner(cleaner: str | Cleaner) -> Cleaner:
-    """Find a cleaner by name."""
-    if not isinstance(cleaner, str):
-        return cleaner
-    if cleaner not in CLEANERS:
-        raise ValueError(f"`cleaner` must be one of {', '.join(CLEANERS)}; got {cleaner!r}")
-    return CLEANERS[cleaner]
+def rule_named(option: str, rule: str | _Rule, rules: Mapping[str, _Rule]) -> _Rule:
+    """Find a rule by name.
 
+    Args:
+        option: What the rule is, for errors.
+        rule: Its name, or the rule itself.
+        rules: The rules by name.
 
-def _equivalence(equivalence: str | Equivalence) -> Equivalence:
-    """Find an equivalence by name."""
-    if not isinstance(equivalence, str):
-        return equivalence
-    if equivalence not in EQUIVALENCES:
-        raise ValueError(
-            f"`equivalence` must be one of {', '.join(EQUIVALENCES)}; got {equivalence!r}"
-        )
-    return EQUIVALENCES[equivalence]
+    Returns:
+        The rule.
+
+    Raises:
+        ValueError: If there is none of the name.
+    """
+    if not isinstance(rule, str):
+        return rule
+    if rule not in rules:
+        raise ValueError(f"`{option}` must be one of {', '.join(rules)}; got {rule!r}")
+    return rules[rule]

@@ -7,8 +7,6 @@ from typing import Final, Literal
 
 from surface_consistency.text import token_key
 
-__all__ = ["LOOKUP_TOKENS", "WrittenLookup", "parse_lookups", "strip_lookups"]
-
 LOOKUP_TOKENS: Final = ("<|db_entity|>", "<|db_relationship|>", "<|db_return|>", "<|db_end|>")
 """What opens the entity, the relation and the value of a lookup, and what ends it."""
 

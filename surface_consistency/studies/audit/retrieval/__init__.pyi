@@ -20,25 +20,27 @@ from .embedding_index import (
     load_index as load_index,
     save_index as save_index,
 )
-from .hybrid_retriever import (
-    HybridRetriever as HybridRetriever,
-)
 from .mapped_database import (
     MappedDatabase as MappedDatabase,
     MappedTriplets as MappedTriplets,
     open_database as open_database,
 )
-from .policy import (
-    Fallback as Fallback,
-    Selection as Selection,
-    select_candidate as select_candidate,
-)
 from .retriever import (
     Deleted as Deleted,
+    Fallback as Fallback,
     Hits as Hits,
     Retriever as Retriever,
+    Selection as Selection,
     content_digest as content_digest,
     lookup_key as lookup_key,
+    select_candidate as select_candidate,
+)
+from .retrievers import (
+    BM25Retriever as BM25Retriever,
+    EmbeddingRetriever as EmbeddingRetriever,
+    FuzzyRetriever as FuzzyRetriever,
+    FuzzyScorer as FuzzyScorer,
+    HybridRetriever as HybridRetriever,
 )
 from .triplet_index import (
     TripletIndex as TripletIndex,
@@ -46,18 +48,10 @@ from .triplet_index import (
 from .triplet_store import (
     TripletStore as TripletStore,
 )
-from .vector_retrievers import (
-    EmbeddingRetriever as EmbeddingRetriever,
-)
 from .verification import (
     ClosureReport as ClosureReport,
     DatabaseCoverage as DatabaseCoverage,
     FactClosure as FactClosure,
     database_coverage as database_coverage,
     verify_closures as verify_closures,
-)
-from .word_retrievers import (
-    BM25Retriever as BM25Retriever,
-    FuzzyRetriever as FuzzyRetriever,
-    FuzzyScorer as FuzzyScorer,
 )

@@ -11,20 +11,6 @@ from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval.retriever import Deleted, Hits, content_digest
 from surface_consistency.studies.audit.retrieval.triplet_index import Ids, key_column
 
-__all__ = [
-    "Floats",
-    "Ints",
-    "KeyHits",
-    "KeyTable",
-    "Masked",
-    "Scorer",
-    "check_k",
-    "deleted_indices",
-    "rank_entries",
-    "ranked",
-    "top_keys",
-]
-
 Ints = npt.NDArray[np.int64]
 
 Floats = npt.NDArray[np.float32]
@@ -66,8 +52,6 @@ class Masked:
     """Rows of the keys of which no entry is left..."""
     dead_keys: Ints
     """...and these keys, sorted by key."""
-    n_dead: Ints
-    """Keys a row that are dead, shape (n_rows,)."""
     n_partly: Ints
     """Keys a row that have lost some entries, not all, shape (n_rows,)."""
 
@@ -123,7 +107,6 @@ class KeyTable:
             codes=codes,
             dead_rows=key_rows[is_dead][by_key],
             dead_keys=keys[is_dead][by_key],
-            n_dead=np.bincount(key_rows[is_dead], minlength=n_rows),
             n_partly=np.bincount(key_rows[~is_dead], minlength=n_rows),
         )
 

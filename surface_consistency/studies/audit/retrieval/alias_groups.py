@@ -8,8 +8,6 @@ from typing import Final, Literal, NamedTuple, Self
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 from surface_consistency.text import folded, token_key
 
-__all__ = ["CACHED_KEYS", "KEYS", "ROLES", "AliasGroups", "NameKey", "Role", "name_key", "names_in"]
-
 Role = Literal["subject", "relation", "object"]
 """Part of a fact."""
 KeyName = Literal["published", "strict"]

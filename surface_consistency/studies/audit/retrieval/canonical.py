@@ -13,8 +13,6 @@ import numpy.typing as npt
 from surface_consistency.schemas.memory import FactDatabase, LookupQuery, Triplet, TripletDatabase
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, AliasGroups, Role
 
-__all__ = ["CanonicalDatabase", "canonicalise"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanonicalDatabase:

@@ -30,13 +30,6 @@ from surface_consistency.studies.audit.retrieval.triplet_index import (
     key_column,
 )
 
-__all__ = [
-    "Closure",
-    "Embed",
-    "alias_closures",
-    "similarity_closures",
-]
-
 _NO_ENTRIES: Final = np.empty(0, dtype=np.int64)
 _NO_ENTRIES.setflags(write=False)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.floating]]

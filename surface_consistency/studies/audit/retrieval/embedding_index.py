@@ -21,16 +21,6 @@ from surface_consistency.models.encoders import Encoder, check_vectors
 from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval._ranking import KeyTable
 
-__all__ = [
-    "BLOCK",
-    "EmbeddingIndex",
-    "build_index",
-    "cached_index",
-    "index_identity",
-    "load_index",
-    "save_index",
-]
-
 BLOCK = 16_384
 """Keys that are encoded, and vectors that are written, at a time."""
 

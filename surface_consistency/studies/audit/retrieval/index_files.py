@@ -17,8 +17,6 @@ from surface_consistency.studies.audit.retrieval.triplet_index import Ids, group
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ARRAYS", "BLOCK", "hash_key", "map_array", "write_index"]
-
 ARRAYS: Final = ("ids", "starts", "members")
 """Fields of a column that are arrays, a file each."""
 BLOCK: Final = 1 << 16

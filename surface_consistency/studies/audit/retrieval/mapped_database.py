@@ -46,8 +46,6 @@ from surface_consistency.studies.audit.retrieval.index_files import (
 from surface_consistency.studies.audit.retrieval.retriever import content_digest
 from surface_consistency.studies.audit.retrieval.triplet_index import Ids, NameColumn, TripletIndex
 
-__all__ = ["MappedDatabase", "MappedTriplets", "open_database"]
-
 _LOG = logging.getLogger(__name__)
 
 # Keys of names hang on what Unicode says of case and letters, which Python renews.

@@ -19,16 +19,6 @@ from surface_consistency.studies.audit.retrieval.alias_groups import (
 )
 from surface_consistency.studies.audit.retrieval.retriever import lookup_key
 
-__all__ = [
-    "Ids",
-    "NameColumn",
-    "NameFinder",
-    "TripletIndex",
-    "group_entries",
-    "is_among",
-    "key_column",
-]
-
 Ids = npt.NDArray[np.integer[Any]]
 _NONE: Final = np.empty(0, np.int64)
 

@@ -19,20 +19,16 @@ from surface_consistency.schemas.memory import (
 )
 from surface_consistency.studies.audit.retrieval._ranking import Ints, check_k, deleted_indices
 from surface_consistency.studies.audit.retrieval.alias_groups import NameKey, name_key
-from surface_consistency.studies.audit.retrieval.policy import (
-    Fallback,
-    check_policy,
-    select_candidate,
-)
 from surface_consistency.studies.audit.retrieval.retriever import (
     Deleted,
+    Fallback,
     Hits,
     Retriever,
+    check_policy,
     content_digest,
     lookup_key,
+    select_candidate,
 )
-
-__all__ = ["TripletStore"]
 
 _Ranked = list[tuple[int, float]]
 """Entries and their scores, closest first."""
@@ -170,15 +166,17 @@ class TripletStore:
 
         Args:
             queries: What is looked up.
-            states: State of the store for each. FULL ignores its deletion; DEL-OFF answers nothing.
-            deleted: For each, the indices of the deleted triplets; None where none is.
+            states: State of the store for each. FULL searches as if nothing were deleted; DEL-OFF
+                answers nothing.
+            deleted: For each, the indices of the triplets that its deletion removes, by which
+                candidates are flagged in FULL too; None where none is.
             targets: For each, the fact by which candidates are flagged; None for no flags.
 
         Returns:
             One trace a query, in order. `all_candidates` are the k closest of the whole store,
-            `deleted_candidates` those of them that are deleted, and `retained_candidates` the k
-            closest of what remains. A lookup whose entity and relation are both blank searches
-            nothing: it is an abstention with an `error`.
+            `deleted_candidates` those of them that are deleted, none in FULL, and
+            `retained_candidates` the k closest of what remains. A lookup whose entity and relation
+            are both blank searches nothing: it is an abstention with an `error`.
 
         Raises:
             ValueError: If the sequences differ in length, or an index or state does not exist.
@@ -208,7 +206,7 @@ class TripletStore:
                 facts[i],
                 whole=ranked[whole[i]],
                 rest=ranked[rest[i]],
-                deleted=np.frombuffer(rest[i].deleted, np.int64),
+                deleted=gone[i],
             )
             if is_asked[i]
             else self._silent_trace(query, states[i])
@@ -250,7 +248,9 @@ class TripletStore:
             lookup_query=query,
             threshold=self._threshold,
             all_candidates=tuple(made[pair] for pair in whole),
-            deleted_candidates=tuple(made[pair] for pair in whole if pair[0] in gone),
+            deleted_candidates=tuple(
+                made[pair] for pair in whole if pair[0] in gone and state != "FULL"
+            ),
             retained_candidates=retained,
             selected_candidate=selected.candidate,
             selected_value=None if selected.candidate is None else selected.candidate.object,
@@ -268,7 +268,7 @@ class TripletStore:
             error=None if is_off else _EMPTY_LOOKUP,
         )
 
-    def _candidate(self, entry: int, score: float, flags: _Flags, is_deleted: bool) -> Candidate:
+    def _candidate(self, entry: int, score: float, flags: _Flags, is_target: bool) -> Candidate:
         """Describe one entry."""
         subject, relation, value = self._database.triplets[entry]
         return Candidate(
@@ -280,7 +280,7 @@ class TripletStore:
             matches_relation=flags[1],
             matches_object=flags[2],
             supports_target_fact=all(flags),
-            matches_deleted_fact=is_deleted,
+            matches_deleted_fact=is_target,
         )
 
 

@@ -28,14 +28,6 @@ from surface_consistency.studies.audit.retrieval.triplet_index import (
     is_among,
 )
 
-__all__ = [
-    "ClosureReport",
-    "DatabaseCoverage",
-    "FactClosure",
-    "database_coverage",
-    "verify_closures",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseCoverage:

@@ -4,10 +4,6 @@ from .frequencies import (
     corpus_frequencies as corpus_frequencies,
     read_word_counts as read_word_counts,
 )
-from .inflection import (
-    Inflector as Inflector,
-    lemminflect_inflector as lemminflect_inflector,
-)
 from .perturb import (
     candidate_synonyms as candidate_synonyms,
     perturb as perturb,
@@ -22,9 +18,11 @@ from .senses import (
     write_senses as write_senses,
 )
 from .tagging import (
+    Inflector as Inflector,
     Tagger as Tagger,
     Word as Word,
     WordNetTagger as WordNetTagger,
+    lemminflect_inflector as lemminflect_inflector,
 )
 from .wordnet import (
     Synset as Synset,

@@ -10,8 +10,6 @@ from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.lexical.perturbation.wordnet import WordNet
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
-__all__ = ["FrequencyMatch", "WordFrequency", "corpus_frequencies", "read_word_counts"]
-
 WordFrequency = Callable[[str, PartOfSpeech], float]
 """Tells how often a lemma is used as a part of speech; NaN where that was not counted."""
 
@@ -168,11 +166,9 @@ class FrequencyMatch:
             low, high = 1.0 / self._within, self._within
             frequent = [other for other, ratio in ratios.items() if low <= ratio <= high]
             rarer = [other for other, ratio in ratios.items() if ratio < low]
-            both = bool(frequent and rarer)
-            self._parts[key] = {
-                "frequent": frequent if both else [],
-                "rarer": rarer if both else [],
-            }
+            if not (frequent and rarer):
+                frequent = rarer = []
+            self._parts[key] = {"frequent": frequent, "rarer": rarer}
         return self._parts[key]
 
 

@@ -6,16 +6,18 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from surface_consistency.studies.lexical.perturbation.inflection import (
-    Inflector,
-    lemminflect_inflector,
-)
 from surface_consistency.studies.lexical.perturbation.senses import (
     FirstSense,
     SenseChooser,
     SenseQuestion,
 )
-from surface_consistency.studies.lexical.perturbation.tagging import Tagger, Word, WordNetTagger
+from surface_consistency.studies.lexical.perturbation.tagging import (
+    Inflector,
+    Tagger,
+    Word,
+    WordNetTagger,
+    lemminflect_inflector,
+)
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset, WordNet
 from surface_consistency.studies.lexical.records import (
     BenchmarkInstance,
@@ -23,8 +25,6 @@ from surface_consistency.studies.lexical.records import (
     PartOfSpeech,
     PerturbedInstance,
 )
-
-__all__ = ["candidate_synonyms", "perturb", "perturb_all"]
 
 _VOWELS: Final = frozenset("aeiou")
 _WHOLE: Final = float(2**64)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,15 +12,6 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import existing_file, json_objects
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.studies.lexical.perturbation.wordnet import Synset
-
-__all__ = [
-    "FirstSense",
-    "JudgedSense",
-    "SenseChooser",
-    "SenseQuestion",
-    "StoredSense",
-    "write_senses",
-]
 
 _QUESTION: Final = (
     "What does the word “{word}” mean in the following text?\n\nText: {text}\n\n{options}\n\n"
@@ -133,16 +124,14 @@ class JudgedSense:
 
     Args:
         runner: Any runner; a `models.MultipleChoiceRunner` chooses by probability.
-        batch_size: Questions a batch.
 
     References:
         Appendix A.2 of the study of lexical popularity, which asks a fine-tuned Llama-3.1-8B; its
         wording is not printed, and this one is this package's own.
     """
 
-    def __init__(self, runner: _Answering, *, batch_size: int = 64) -> None:
+    def __init__(self, runner: _Answering) -> None:
         self._runner = runner
-        self._batch_size = batch_size
         self.n_unclear = 0
         """Words whose sense the model did not tell."""
 
@@ -154,7 +143,9 @@ class JudgedSense:
             for prompt, question in zip(prompts, questions, strict=True)
             if len(question.synsets) > 1
         }
-        answers = dict(self._answers(list(unclear.values())))
+        params = GenerationParams(max_new_tokens=4)
+        replies = self._runner.generate(list(unclear.values()), params) if unclear else ()
+        answers = {reply.prompt_id: reply.text or "" for reply in replies}
         chosen: list[Synset | None] = []
         for prompt, question in zip(prompts, questions, strict=True):
             if len(question.synsets) == 1:
@@ -165,14 +156,6 @@ class JudgedSense:
             self.n_unclear += not is_known
             chosen.append(question.synsets[int(number) - 1] if is_known else None)
         return chosen
-
-    def _answers(self, prompts: Sequence[Prompt]) -> Iterator[tuple[str, str]]:
-        """Ask by batches."""
-        params = GenerationParams(max_new_tokens=4)
-        for start in range(0, len(prompts), self._batch_size):
-            batch = prompts[start : start + self._batch_size]
-            for answer in self._runner.generate(batch, params):
-                yield answer.prompt_id, answer.text or ""
 
 
 def write_senses(

@@ -15,8 +15,6 @@ from typing import Final
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.lexical.records import PartOfSpeech
 
-__all__ = ["Synset", "WordNet"]
-
 _FILES: Final[Mapping[PartOfSpeech, str]] = {
     "noun": "noun",
     "verb": "verb",

@@ -13,16 +13,6 @@ import numpy.typing as npt
 
 from surface_consistency.errors import UnsupportedModelError
 
-__all__ = [
-    "Component",
-    "ComponentMap",
-    "LayerHookPoints",
-    "Unit",
-    "find_components",
-    "n_inputs",
-    "unwrapped",
-]
-
 Unit = Literal["head", "kv_group"]
 """What attention is cut into: query heads, or the groups of them that share keys and values."""
 

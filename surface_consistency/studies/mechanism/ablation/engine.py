@@ -18,7 +18,6 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models import is_out_of_memory, model_context
-from surface_consistency.studies.mechanism.ablation import hooks
 from surface_consistency.studies.mechanism.ablation.components import (
     ComponentMap,
     Unit,
@@ -26,13 +25,23 @@ from surface_consistency.studies.mechanism.ablation.components import (
     n_inputs,
     unwrapped,
 )
-from surface_consistency.studies.mechanism.ablation.hooks import Flags
-from surface_consistency.studies.mechanism.ablation.readout import Readout, ReadoutKind, Result
+from surface_consistency.studies.mechanism.ablation.readout import (
+    Batch,
+    Flags,
+    LayerRows,
+    Readout,
+    ReadoutKind,
+    Result,
+    changed_output,
+    fixed_layer,
+    keep_last_positions,
+    part_rows,
+    with_zeros_before,
+    without_slices,
+)
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["AblationModel", "Mode"]
 
 Mode = Literal["growing", "rows", "single"]
 """How rows stand in a batch: parting from layer to layer, each whole, or one at a time."""
@@ -248,12 +257,10 @@ class AblationModel:
             greedy = np.array(predicted) == np.array(readout.gold)
         return values, greedy
 
-    def _tree(self, ablated: Flags) -> tuple[list[hooks.LayerRows], npt.NDArray[np.int64]]:
+    def _tree(self, ablated: Flags) -> tuple[list[LayerRows], npt.NDArray[np.int64]]:
         """Say where rows part, and which row of the last layer each of them is."""
         if self.mode != "growing":
-            layers = [
-                hooks.LayerRows(parents=None, ablated=ablated[:, here]) for here in self._places
-            ]
+            layers = [LayerRows(parents=None, ablated=ablated[:, here]) for here in self._places]
             return layers, np.arange(len(ablated))
         layers, place, n_before = [], np.zeros(len(ablated), dtype=np.int64), 1
         for here in self._places:
@@ -261,13 +268,11 @@ class AblationModel:
             rows, place = np.unique(keys, axis=0, return_inverse=True)
             place = place.reshape(-1)
             parents = None if len(rows) == n_before else rows[:, 0]
-            layers.append(hooks.LayerRows(parents=parents, ablated=rows[:, 1:].astype(bool)))
+            layers.append(LayerRows(parents=parents, ablated=rows[:, 1:].astype(bool)))
             n_before = len(rows)
         return layers, place
 
-    def _forward(
-        self, readout: Readout, layers: list[hooks.LayerRows], n_rows: int
-    ) -> "torch.Tensor":
+    def _forward(self, readout: Readout, layers: list[LayerRows], n_rows: int) -> "torch.Tensor":
         """Run the model with hooks; return what is read from at the answer's positions."""
         n_read = len(readout.gold)
         inputs = list(readout.ids[:-1])
@@ -278,7 +283,7 @@ class AblationModel:
         if keeps and first and self.reuses_prompt:
             options = {"use_cache": True, "past_key_values": self._cached(inputs[:first])}
             inputs, offset, first = inputs[first:], first, 0
-        batch = hooks.Batch(
+        batch = Batch(
             readout=readout, layers=layers, first=first, offset=offset, n_inputs=len(inputs)
         )
         with ExitStack() as handles:
@@ -300,13 +305,11 @@ class AblationModel:
         hidden: torch.Tensor = body(input_ids=ids, **options)[0]
         return hidden
 
-    def _hooks(self, batch: hooks.Batch, layer: int) -> Iterator[Any]:
+    def _hooks(self, batch: Batch, layer: int) -> Iterator[Any]:
         """Register what happens at one layer."""
         points, rows = self.map.hook_points[layer], batch.layers[layer]
         if rows.parents is not None:
-            yield points.layer.register_forward_pre_hook(
-                hooks.part_rows(rows.parents), with_kwargs=True
-            )
+            yield points.layer.register_forward_pre_hook(part_rows(rows.parents), with_kwargs=True)
         heads = np.repeat(rows.ablated[:, :-1], points.n_heads // points.n_units, axis=1)
         mlp = rows.ablated[:, -1:]
         n_read = len(batch.readout.gold)
@@ -314,30 +317,28 @@ class AblationModel:
         if ends:
             # What the last layer adds elsewhere is never read.
             for module in (points.projection, points.mlp):
-                yield module.register_forward_pre_hook(
-                    hooks.keep_last_positions(n_read, batch.n_inputs)
-                )
+                yield module.register_forward_pre_hook(keep_last_positions(n_read, batch.n_inputs))
         if heads.any():
             replacement = self._replacement_values(batch, "attention", layer)
             yield points.projection.register_forward_pre_hook(
                 lambda module, args: (
-                    hooks.without_slices(args[0], heads, batch, replacement),
+                    without_slices(args[0], heads, batch, replacement),
                     *args[1:],
                 )
             )
         if mlp.any():
             other = self._replacement_values(batch, "mlps", layer)
             yield points.mlp.register_forward_hook(
-                lambda module, args, output: hooks.changed_output(
-                    output, lambda values: hooks.without_slices(values, mlp, batch, other)
+                lambda module, args, output: changed_output(
+                    output, lambda values: without_slices(values, mlp, batch, other)
                 )
             )
         if ends:
             for module in (points.projection, points.mlp):
                 yield module.register_forward_hook(
-                    lambda module, args, output: hooks.changed_output(
+                    lambda module, args, output: changed_output(
                         output,
-                        lambda values: hooks.with_zeros_before(values, n_read, batch.n_inputs),
+                        lambda values: with_zeros_before(values, n_read, batch.n_inputs),
                     )
                 )
 
@@ -348,7 +349,7 @@ class AblationModel:
         return [np.flatnonzero(layers == layer) for layer in range(len(self.map.hook_points))]
 
     def _replacement_values(
-        self, batch: hooks.Batch, kind: Literal["attention", "mlps"], layer: int
+        self, batch: Batch, kind: Literal["attention", "mlps"], layer: int
     ) -> "torch.Tensor | None":
         """Take what stands in for the components of a layer, from the first position ablated."""
         readout = batch.readout
@@ -367,7 +368,7 @@ class AblationModel:
             self._body(self._tensor([prompt]), use_cache=True, past_key_values=cache)
             layers = []
             for layer in cache.layers:
-                fixed = hooks.fixed_layer()()
+                fixed = fixed_layer()()
                 fixed.lazy_initialization(layer.keys, layer.values)
                 fixed.keys, fixed.values = layer.keys, layer.values
                 layers.append(fixed)

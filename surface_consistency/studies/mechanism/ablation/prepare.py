@@ -8,13 +8,10 @@ import numpy.typing as npt
 
 from surface_consistency.studies.mechanism.ablation.components import Unit
 from surface_consistency.studies.mechanism.ablation.engine import AblationModel, Mode
-from surface_consistency.studies.mechanism.ablation.hooks import Flags
-from surface_consistency.studies.mechanism.ablation.readout import Readout
+from surface_consistency.studies.mechanism.ablation.readout import Flags, Readout
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["prepare_model"]
 
 _REFUSALS: Final = (
     *(AttributeError, IndexError, NotImplementedError, RuntimeError),

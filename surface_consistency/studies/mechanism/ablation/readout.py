@@ -1,7 +1,9 @@
-"""What is read of a text, under what, and what stands in a component's place meanwhile."""
+"""What is read of a text under what, and what happens to the rows of a batch inside the model."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +11,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Positions", "Readout", "ReadoutKind", "Replacement", "Result"]
-
+Flags = npt.NDArray[np.bool_]
 
 Positions = Literal["all", "answer"]
 """Where components are taken away: everywhere, or only where the answer is written. The second is
@@ -94,3 +95,139 @@ class Result:
     is_greedy: npt.NDArray[np.bool_] | None
     """Whether each token is the most probable of the untouched model, `(n_tokens,)`; None where no
     row is untouched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LayerRows:
+    """What happens to the rows of a batch at one layer."""
+
+    parents: npt.NDArray[np.int64] | None
+    """For each row the one of the layer below that it goes on from; None where none part."""
+
+    ablated: Flags
+    """What each row loses here, `(n_rows, n_components_of_the_layer)`, the MLP last."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """Rows of one forward."""
+
+    readout: Readout
+    """What is read."""
+
+    layers: list[LayerRows]
+    """The rows at each layer."""
+
+    first: int
+    """Position of the model's input from which on components are away."""
+
+    offset: int
+    """Positions of the text that stand in a cache, before those of the input."""
+
+    n_inputs: int
+    """Positions of the input."""
+
+
+def part_rows(
+    parents: npt.NDArray[np.int64],
+) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    """Make the hook with which rows part before a layer, each a copy of its parent."""
+
+    def part(
+        module: Any,  # noqa: ANN401
+        args: tuple[Any, ...],
+        options: dict[str, Any],
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        hidden = args[0] if args else options["hidden_states"]
+        hidden = hidden[parents.tolist()]
+        if args:
+            return (hidden, *args[1:]), options
+        return args, {**options, "hidden_states": hidden}
+
+    return part
+
+
+def keep_last_positions(n_read: int, n_inputs: int) -> Callable[..., tuple[Any, ...]]:
+    """Make the hook with which a module reads the last positions alone."""
+
+    def keep(module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:  # noqa: ANN401
+        if args and args[0].dim() == 3 and args[0].shape[1] == n_inputs:
+            return (args[0][:, -n_read:].contiguous(), *args[1:])
+        return args
+
+    return keep
+
+
+def with_zeros_before(values: "torch.Tensor", n_read: int, n_inputs: int) -> "torch.Tensor":
+    """Put zeros where a module read nothing."""
+    if values.dim() != 3 or values.shape[1] != n_read:
+        return values
+    import torch
+
+    zeros = values.new_zeros(values.shape[0], n_inputs - n_read, values.shape[2])
+    return torch.cat([zeros, values], dim=1)
+
+
+def changed_output(output: Any, change: "Callable[[torch.Tensor], torch.Tensor]") -> Any:  # noqa: ANN401
+    """Change what a module gives; of several values, as of experts with their router, the first."""
+    return (change(output[0]), *output[1:]) if isinstance(output, tuple) else change(output)
+
+
+def without_slices(
+    values: "torch.Tensor", ablated: Flags, batch: Batch, replacement: "torch.Tensor | None"
+) -> "torch.Tensor":
+    """Take slices of some rows away, or put others in their place.
+
+    Args:
+        values: `(n_rows, n_positions, width)`, or with rows and positions in one axis; the last
+            positions of the input.
+        ablated: Slices of each row that go, `(n_rows, n_slices)`.
+        batch: Tells the position of the input from which on they go.
+        replacement: `(n_inputs - first, width)` or `(1, width)`; None for zero.
+    """
+    import torch
+
+    n_rows, n_slices = ablated.shape
+    rows = np.flatnonzero(ablated.any(axis=1))
+    if not rows.size:
+        return values
+    changed = values.reshape(n_rows, -1, n_slices, values.shape[-1] // n_slices).clone()
+    first = max(0, batch.first - (batch.n_inputs - changed.shape[1]))
+    where = torch.tensor(rows.tolist(), device=values.device)
+    gone = torch.tensor(ablated[rows].tolist(), device=values.device)[:, None, :, None]
+    part = changed[where, first:]
+    if replacement is None:
+        part = part.masked_fill(gone, 0.0)
+    else:
+        other = replacement[-part.shape[1] :].to(part.device, part.dtype)
+        part = torch.where(gone, other.reshape(-1, n_slices, part.shape[-1]), part)
+    changed[where, first:] = part
+    return changed.reshape(values.shape)
+
+
+@cache
+def fixed_layer() -> Any:  # noqa: ANN401
+    """Make the class of a cached prompt on first use, when transformers is there."""
+    import torch
+    from transformers.cache_utils import DynamicLayer
+
+    class FixedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
+        """Keys and values of one prompt, which stand before those of every row and stay."""
+
+        def update(
+            self,
+            key_states: torch.Tensor,
+            value_states: torch.Tensor,
+            *args: object,
+            **kwargs: object,
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            """Put the prompt before new columns, and keep nothing of them."""
+            n_rows = key_states.shape[0]
+            keys: Any = self.keys
+            values: Any = self.values
+            return (
+                torch.cat([keys.expand(n_rows, -1, -1, -1), key_states], dim=-2),
+                torch.cat([values.expand(n_rows, -1, -1, -1), value_states], dim=-2),
+            )
+
+    return FixedLayer

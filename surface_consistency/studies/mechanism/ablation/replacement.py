@@ -13,8 +13,6 @@ from surface_consistency.studies.mechanism.ablation.readout import Replacement
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["mean_replacement", "resample_replacement"]
-
 
 def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Replacement:
     """Measure the mean of every component over texts.

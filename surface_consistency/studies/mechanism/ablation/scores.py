@@ -20,8 +20,6 @@ from surface_consistency.studies.mechanism.ablation.readout import (
     Replacement,
 )
 
-__all__ = ["AblationScores", "RecoveredSet", "TokenizedAnswer", "ablate", "recover"]
-
 _Floats = npt.NDArray[np.float64]
 _ROUNDING: Final = 1e-9
 _BACKUP: Final = 0.25

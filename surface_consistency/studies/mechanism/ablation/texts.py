@@ -21,8 +21,6 @@ from surface_consistency.studies.mechanism.ablation.engine import AblationModel
 from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
 from surface_consistency.studies.mechanism.ablation.scores import TokenizedAnswer
 
-__all__ = ["AnswerEncoder", "EncodedAnswer", "LoadedModel", "load_ablation_model"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedAnswer:

@@ -142,11 +142,15 @@ def test_audit_answer_is_what_was_looked_up(text, answer):
         ('Answer: The answer is "Paris"\nQuestion: What city?', "Paris"),
         ("Paris! It is wonderful.", "Paris!"),
         ("Paris? Yes, Paris.", "Paris?"),
+        # A "<" that no ">" closes takes no stray token for its own.
+        ("x < y <|db_return|> z", "x < y z"),
+        ("5 &lt; 6 <|db_entity|> Peru", "5 < 6 Peru"),
+        ("<|db_entity|> A <b <|db_return|> Lima", "A <b Lima"),
         # Its faults.
         ("George W. Bush", "George W"),
         (".us", "us"),
     ],
-    ids=range(18),
+    ids=range(21),
 )
 def test_published_clean_agrees_with_published_tests(text, answer):
     assert published_clean(text) == answer

@@ -1,8 +1,11 @@
-"""The published key of entries and lookups."""
+"""The published key of entries and lookups; threshold and fallback."""
 
+import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
-from surface_consistency.studies.audit.retrieval import lookup_key
+from surface_consistency.schemas import Candidate
+from surface_consistency.studies.audit.retrieval import lookup_key, select_candidate
 
 
 @pytest.mark.parametrize(
@@ -18,3 +21,79 @@ from surface_consistency.studies.audit.retrieval import lookup_key
 )
 def test_lookup_key_agrees_with_the_published_rule(entity, relation, key):
     assert lookup_key(entity, relation) == key
+
+
+def candidate(score, value="v"):
+    return Candidate(
+        subject="s",
+        relation="r",
+        object=value,
+        score=score,
+        matches_subject=False,
+        matches_relation=False,
+        matches_object=False,
+        supports_target_fact=False,
+        matches_deleted_fact=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "threshold", "fallback", "selected", "is_fallback"),
+    [
+        ([0.9, 0.7], 0.6, "abstain", 0.9, False),
+        ([0.6], 0.6, "abstain", 0.6, False),
+        ([0.59], 0.6, "abstain", None, False),
+        ([0.59, 0.1], 0.6, "top1_anyway", 0.59, True),
+        ([0.61, 0.1], 0.6, "top1_anyway", 0.61, False),
+        ([-0.2], None, "abstain", -0.2, False),
+        ([-0.2], -1.0, "top1_anyway", -0.2, False),
+        ([], None, "top1_anyway", None, False),
+        ([], 0.6, "abstain", None, False),
+    ],
+)
+def test_selection_is_by_threshold_then_fallback(
+    scores, threshold, fallback, selected, is_fallback
+):
+    chosen = select_candidate(
+        [candidate(score) for score in scores], threshold=threshold, fallback=fallback
+    )
+
+    assert (chosen.candidate.score if chosen.candidate else None) == selected
+    assert chosen.is_fallback == is_fallback
+
+
+@given(
+    st.lists(st.floats(-1, 1), max_size=5),
+    st.floats(-1, 1),
+    st.floats(0, 1),
+)
+def test_a_higher_threshold_never_answers_more(scores, threshold, more):
+    """What a strict threshold accepts, a laxer one accepts too, and it is the same candidate."""
+    retained = [candidate(score) for score in sorted(scores, reverse=True)]
+
+    lax = select_candidate(retained, threshold=threshold)
+    strict = select_candidate(retained, threshold=threshold + more)
+
+    assert strict.candidate in (None, lax.candidate)
+
+
+def test_select_candidate_rejects_policies_that_are_none():
+    with pytest.raises(ValueError, match="fallback must be one of abstain, top1_anyway; got 'x'"):
+        select_candidate([], threshold=0.5, fallback="x")
+    with pytest.raises(ValueError, match="threshold must be a number or None; got NaN"):
+        select_candidate([], threshold=float("nan"))
+
+
+@pytest.mark.parametrize("percent", range(0, 101, 5))
+def test_a_score_in_single_precision_meets_its_threshold(percent):
+    """Retrievers round to single precision, where 0.7 and 0.9 are a little less."""
+    score = float(np.float32(percent / 100))
+    below = float(np.nextafter(np.float32(percent / 100), np.float32(-1)))
+
+    assert select_candidate([candidate(score)], threshold=percent / 100).candidate
+    assert not select_candidate([candidate(below)], threshold=percent / 100).candidate
+
+
+@pytest.mark.parametrize("threshold", [1e300, float("inf")])
+def test_a_threshold_beyond_all_scores_accepts_none(threshold):
+    assert select_candidate([candidate(1.0)], threshold=threshold).candidate is None

@@ -54,6 +54,10 @@ def test_states_of_one_lookup(store, ask):
     assert objects(full.all_candidates)[:2] == ["N'Djamena", "Fort-Lamy"]
     assert full.retained_candidates == full.all_candidates
     assert full.deleted_candidates == ()
+    # The published audit flags the deletion's entries in FULL too, where they are still there.
+    marked = [one.object for one in full.retained_candidates if one.matches_deleted_fact]
+    assert marked == ["N'Djamena", "Fort-Lamy"]
+    assert full.selected_candidate.matches_deleted_fact
     assert full.selected_value == "N'Djamena"
     assert objects(on.all_candidates) == objects(full.all_candidates)
     assert objects(on.deleted_candidates) == ["N'Djamena", "Fort-Lamy"]

@@ -176,21 +176,6 @@ def test_fewer_relations_and_wordings_read_no_dump_again(dumps, built):
     assert "religion" not in {row.relation for row in result.rows()}
 
 
-def test_object_variant_varies_the_accepted_name(dumps, built):
-    result = build_redirectqa(
-        dumps, built.path.parents[1], config=ENWIKI, threads=1, variant="object"
-    )
-
-    rows = list(result.rows())
-    assert all(row.subject_surface_category == (CANONICAL_LABEL,) for row in rows)
-    assert all(row.object_aliases == (row.object_surface,) for row in rows)
-    assert len(content(rows, "question")) == 2 * result.n_triples
-    redirects = [row for row in rows if row.object_redirect_wiki_title]
-    assert len(redirects) == 2 * result.n_redirect_instances
-    assert all(CANONICAL_LABEL not in row.object_surface_category for row in redirects)
-    assert built.path.is_file()
-
-
 def test_cap_leaves_the_canonical_rows_of_what_is_kept(dumps, built, tmp_path):
     result = build_redirectqa(
         dumps, built.path.parents[1], config=ENWIKI, category_cap=1, threads=1
@@ -348,7 +333,6 @@ def test_build_names_the_step_that_left_nothing(dumps, tmp_path):
     [
         ({"triples": 0}, "triples must be at least 1, got 0"),
         ({"category_cap": 0}, "category_cap must be at least 1"),
-        ({"variant": "both"}, "variant must be one of subject, object"),
         ({"threads": 0}, "threads must be at least 1"),
         ({"memory_limit": "much"}, "memory_limit must be a size such as '2GB', got 'much'"),
     ],

@@ -150,12 +150,6 @@ def test_keep_categories_keeps_sorted_labels_of_the_subjects(drawn, lost):
     assert lost(counts) == {"in none of the categories": 1}
 
 
-def test_keep_categories_keeps_those_of_the_objects(drawn):
-    keep_categories(drawn.connection, labels=[SHORT, LONG], varied="object")
-
-    assert drawn.rows("kinds") == [(3, "O", "O", 20, [LONG])]
-
-
 def test_uncategorised_redirects_are_kept_where_wanted(drawn):
     keep_categories(drawn.connection, labels=[SHORT, UNCATEGORISED_LABEL])
 
@@ -187,17 +181,16 @@ def test_keep_surfaces_compares_letter_by_letter(tables, lost):
     }
 
 
-@pytest.mark.parametrize(("varied", "pairs"), [("subject", [(1, 5), (2, 5)]), ("object", [(1, 6)])])
-def test_pair_with_surfaces_counts_facts_without_any(varied, pairs, tables):
+def test_pair_with_surfaces_counts_facts_without_any(tables):
     tables.fill(
         sample=[(1, 10, 19, 20), (2, 10, 22, 21), (3, 11, 19, 21)],
         surfaces=[(5, "S", "S", 10, [SHORT]), (6, "O", "O", 20, [SHORT])],
     )
 
-    [count] = pair_with_surfaces(tables.connection, varied=varied)
+    [count] = pair_with_surfaces(tables.connection)
 
-    assert tables.rows("instances", "triplet_id, page_id") == pairs
-    assert (count.rows_in, count.rows_out, count.removed) == (3, len(pairs), 3 - len(pairs))
+    assert tables.rows("instances", "triplet_id, page_id") == [(1, 5), (2, 5)]
+    assert (count.rows_in, count.rows_out, count.removed) == (3, 2, 1)
 
 
 def test_balance_without_cap_keeps_all(tables, lost):

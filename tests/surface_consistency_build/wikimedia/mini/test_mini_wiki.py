@@ -252,21 +252,6 @@ def test_category_cap_keeps_full_what_is_small(sql_build, build, cap):
     assert max(alone.values()) <= cap * 2
 
 
-def test_object_variant_renames_the_object(sql_build, build):
-    """Q3 is the capital that the first question asks for; its redirects become the answers."""
-    rows = [row for row in build(variant="object").rows() if row.triplet_id == 1]
-
-    assert [(row.object_surface, row.object_surface_category) for row in rows[::2]] == [
-        ("Brisk Harbor", ("__MAIN__",)),
-        ("Brisk Harbour", ("Redirects_from_alternative_spellings",)),
-        ("Brisk harbor", ("Redirects_from_other_capitalisations",)),
-    ]
-    assert {row.question for row in rows} == {
-        "What is the capital of Velmora?",
-        "Which city is the capital of Velmora?",
-    }
-
-
 def test_unambiguous_objects_leave_shared_names_out(sql_build, build):
     """Q24's second occupation has the name of another item: no fact, and still a right answer."""
     result = build(unambiguous="both")

@@ -9,14 +9,17 @@ import pytest
 from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.paired import tables as paired_tables
-from surface_consistency.engine.paired.tables import detectable_note, with_detectable
+from surface_consistency.engine.paired.contrasts import detectable_note
+from surface_consistency.engine.paired.page import inferred
+from surface_consistency.engine.paired.tables import with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.metrics import Intervals, adjust_p_values, minimum_detectable_difference
+from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Value
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.data import load_sample
@@ -215,7 +218,9 @@ def test_write_tables_is_read_back_without_options(runs, tmp_path):
     assert [path.name for path in written] == [*(f"{n}.csv" for n in tables), "SOURCES.txt"]
     for name, table in tables.items():
         back = pd.read_csv(tmp_path / "deep" / "tables" / f"{name}.csv")
-        pd.testing.assert_frame_equal(back, table, check_dtype=False, rtol=1e-15)
+        # A reason that is not needed is an empty cell.
+        expected = table.replace({"not_inferred": {"": np.nan}})
+        pd.testing.assert_frame_equal(back, expected, check_dtype=False, rtol=1e-15)
     lines = (tmp_path / "deep" / "tables" / "SOURCES.txt").read_text("utf-8").splitlines()
     assert lines == [f"{run.label}\t{run.signature}" for run in runs]
 
@@ -278,7 +283,11 @@ def titles(page):
 
 @pytest.mark.parametrize(
     ("n_flips", "title"),
-    [(2, "Above the noise"), (56, "Near the noise"), (180, "Near the noise")],
+    [
+        (2, "Above the noise"),
+        (56, "Not shown above the noise"),
+        (180, "Not shown above the noise"),
+    ],
 )
 def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
     make_outcomes, make_manifest, noise_floor, n_flips, title
@@ -290,7 +299,8 @@ def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
     )
 
-    assert titles(page_of([run])) & {"Above the noise", "Near the noise"} == {title}
+    known = {"Above the noise", "Not shown above the noise"}
+    assert titles(page_of([run])) & known == {title}
 
 
 BY_KIND = RedirectQAStudy.design.model_copy(update={"stratum": "kind", "facet": None})
@@ -309,7 +319,7 @@ def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, no
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    assert "Near the noise" in titles(page_of([run], design=BY_KIND))
+    assert "Not shown above the noise" in titles(page_of([run], design=BY_KIND))
 
 
 def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):
@@ -340,8 +350,8 @@ def test_the_finding_names_the_panel_that_it_is_of(random_outcomes, make_manifes
 
     both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
 
-    assert "of m’s verdicts (template: original)." in both
-    assert "of m’s verdicts." in one
+    assert "of the verdicts of m (template: original)." in both
+    assert "of the verdicts of m." in one
 
 
 def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manifest):
@@ -443,12 +453,10 @@ def test_relations_as_clusters_leave_the_table_by_relation_its_intervals(
 def test_tables_say_what_their_pairs_could_have_shown(runs):
     table = tables_of(runs)["by_type"]
 
-    assert "with a probability of 80 %" in table.note
+    assert "would be found 4 times in 5" in table.note
     row = table.frame.iloc[0]
-    effect = max(1.0, row["design_effect"])
-    assert row["detectable_difference"] == minimum_detectable_difference(
-        int(row["n"]), discordant_rate=row["flip_rate"], design_effect=effect
-    )
+    half = (row["accuracy_difference_high"] - row["accuracy_difference_low"]) / 2
+    assert row["detectable_difference"] == pytest.approx(half * 2.801585 / 1.959964)
 
 
 def test_contrasts_of_models_share_their_pairs(runs):
@@ -477,7 +485,7 @@ def test_tables_of_contrasts_say_what_they_could_have_shown(runs):
     halves = (table.frame["difference_high"] - table.frame["difference_low"]) / 2
     # Half the interval is 1.96 standard errors, and 80 % power needs 0.8416 more.
     least, most = (100 * half * 2.801585 / 1.959964 for half in (halves.min(), halves.max()))
-    assert f"80 %, before the correction: {least:.1f} to {most:.1f}, by row." in table.note
+    assert f"for several rows: {least:.1f} to {most:.1f}." in table.note
 
 
 def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
@@ -507,17 +515,43 @@ def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
     assert all(set(part["cluster"]) <= held for part in counts.values())
 
 
-def test_nothing_is_said_of_power_below_ten_clusters():
-    """Three topics of 25 pairs tell no design effect, whatever their number of pairs."""
-    table = pd.DataFrame(
-        {"n": [75, 75], "n_clusters": [3, 25], "flip_rate": [0.4, 0.4], "design_effect": [0.9, 0.9]}
-    )
+def test_power_is_that_of_the_interval_and_none_without_one():
+    bounds = {"low": [np.nan, -0.7, -0.07, -0.99], "high": [np.nan, 0.7, 0.07, -0.01]}
+    table = pd.DataFrame({f"accuracy_difference_{end}": row for end, row in bounds.items()})
 
     found = with_detectable(table)["detectable_difference"]
 
     assert np.isnan(found[0])
-    assert found[1] == pytest.approx(0.2, abs=0.02)
-    assert detectable_note(table.assign(detectable_difference=found)).endswith(
-        "In 1 of 2 rows the test could hardly have found any difference: that it finds none there "
-        "means nothing."
+    assert found[2] == pytest.approx(0.1, abs=0.001)
+    # The first row has no interval, the second too wide a one; the last shows a difference.
+    assert detectable_note(table.iloc[[0, 1, 2]]) == (
+        "A true difference of this many points would be found 4 times in 5, before any correction "
+        "for several rows: 10.0. In 2 of 3 rows there is too little to find any: that none is "
+        "found there says nothing."
     )
+    assert "too little" not in detectable_note(table.iloc[[2, 3]])
+
+
+def test_limits_are_told_of_every_panel(random_outcomes, make_manifest):
+    frames = [
+        random_outcomes(15, seed=4, model="m"),
+        random_outcomes(15, seed=5, model="m", template="paraphrase"),
+    ]
+    run = StudyRun(label="m", manifest=make_manifest("m"), outcomes=pd.concat(frames))
+
+    checks = page_of([run]).checks
+
+    for title in ("Few clusters", "No noise floor"):
+        told = [sentence_text(check.text) for check in checks if check.title == title]
+        assert ["original" in told[0], "paraphrase" in told[1], len(told)] == [True, True, 2]
+
+
+def test_no_number_without_an_interval_stands_below_a_picture():
+    facts = [
+        ("same verdict", Value(value=0.5, low=0.4, high=0.6), ""),
+        ("kappa", Value(value=0.2, kind="number"), ""),
+        ("tested", Value(value=0.03, kind="p_value"), "t"),
+        ("not tested", Value(value=float("nan"), kind="p_value"), ""),
+    ]
+
+    assert [name for name, *_ in inferred(facts)] == ["same verdict", "tested"]

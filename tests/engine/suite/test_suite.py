@@ -16,6 +16,7 @@ from surface_consistency.engine.suite.file import read_suite
 from surface_consistency.engine.suite.runs import run_suite, suite_states
 from surface_consistency.engine.suite.steps import SuiteMergeStep, SuiteStep
 from surface_consistency.errors import DataError, RunnerError, SourceNotFoundError
+from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.redirectqa.data import load_sample
@@ -73,6 +74,13 @@ class Answerer(FakeRunner):
 
     def fingerprint(self):
         return {"runner": "answerer", "model": self.model}
+
+
+@pytest.fixture(autouse=True)
+def named():
+    """Let suites name the runner of this file, as if a person had on the command line."""
+    with importable(f"{__name__}:Answerer"):
+        yield
 
 
 def write(folder, text=FILE):
@@ -403,7 +411,7 @@ def test_revisions_that_are_missing_or_twins_are_told_before_the_start(tmp_path,
         (
             'runner = "{runner}"',
             'runner = "transformer"',
-            r"model 1: no runner 'transformer' \(did you mean 'transformers'\?\)",
+            r"model 1: runner: no runner 'transformer' \(did you mean 'transformers'\?\)",
         ),
         (
             'runner = "{runner}"',
@@ -456,3 +464,24 @@ def test_documents_of_a_step_before_are_refused(file, tmp_path):
     for step in (SuiteStep(file, tmp_path), SuiteMergeStep(file, tmp_path)):
         with pytest.raises(DataError, match="put no reader before it"):
             step(iter(["a document"]))
+
+
+def test_names_of_dots_stay_within_the_folder_of_the_suite(tmp_path):
+    path = write(tmp_path, FILE.replace('"broken"', '".."').replace('"knowing"', '"."'))
+    path.write_text(
+        path.read_text().replace(
+            'study = "redirectqa"', '&\nname = ".."'.replace("&", 'study = "redirectqa"')
+        )
+    )
+
+    assert [cell.folder for cell in read_suite(path).cells] == ["--/-", "--/--", "--/ignorant"]
+
+
+def test_locks_of_devices_lie_in_a_folder_of_the_user(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    step = SuiteStep(file, tmp_path / "out", devices=["cuda:0", "cuda:1"])
+
+    with step._device(0) as first, step._device(0) as second:
+        locks = sorted(path.name for path in (tmp_path / "cache").rglob("*.lock"))
+        assert (first, second) == ("cuda:0", "cuda:1")
+        assert [name[-7:] for name in locks] == ["-0.lock", "-1.lock"]

@@ -58,7 +58,6 @@ def test_demo_leaves_every_product(demo):
         "tables/by_category.csv",
         "checks/noise_floor.csv",
         "checks/rules.csv",
-        "figures/squares.pdf",
         "report.html",
     ):
         assert (demo / name).stat().st_size > 0

@@ -1,0 +1,423 @@
+"""The retrievers: by embedding, exact and with numpy; by words or letters; several as one."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import JsonValue
+
+from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.models.encoders import CachedEncoder, Encoder, check_vectors
+from surface_consistency.schemas.memory import LookupQuery, Triplet
+from surface_consistency.studies.audit.retrieval._ranking import (
+    Floats,
+    Ints,
+    KeyHits,
+    KeyTable,
+    Masked,
+    Scorer,
+    check_k,
+    rank_entries,
+    ranked,
+    top_keys,
+)
+from surface_consistency.studies.audit.retrieval.embedding_index import (
+    EmbeddingIndex,
+    build_index,
+    cached_index,
+    index_identity,
+)
+from surface_consistency.studies.audit.retrieval.retriever import (
+    Deleted,
+    Hits,
+    Retriever,
+    lookup_key,
+)
+from surface_consistency.text import normalize, tokenize
+
+FuzzyScorer = Literal["ratio", "token_sort_ratio", "token_set_ratio", "WRatio"]
+"""A scorer of `rapidfuzz.fuzz`."""
+_SCORERS = get_args(FuzzyScorer)
+_PAIRS = 8192
+_UNIT_ROUNDOFF = 2.0**-24
+
+
+class EmbeddingRetriever:
+    """Exact search over all entries: blocks of scores by matrix product, masked, then ranked.
+
+    Candidates are found by scores in single precision, whose last bits depend on the batch; the
+    scores of the few candidates are computed again in double precision, so hits and their order do
+    not depend on it.
+
+    Args:
+        triplets: The entries of the store.
+        encoder: What encodes keys and queries; a `CachedEncoder` may be shared with the retrievers
+            of other stores.
+        index: An index that was built of these triplets by this encoder; None to build it.
+        cache_dir: Folder in which indices are kept; None to keep none.
+        verify: Whether the digest of a kept index is checked on loading.
+
+    Raises:
+        RetrievalError: If a vector is not finite or longer than 1, or `index` is of another store
+            or encoder.
+
+    Notes:
+        Entries of equal key (same subject and relation) score alike and are ranked by index.
+        A store without entries has no hits, and a query without text is encoded as it is.
+
+    Examples:
+        >>> from surface_consistency.schemas.memory import LookupQuery, Triplet
+        >>> class Initials:
+        ...     def fingerprint(self):
+        ...         return {"encoder": "initials"}
+        ...
+        ...     def encode(self, texts):
+        ...         return np.eye(128, dtype=np.float32)[[ord(text[0]) for text in texts]]
+        >>> store = [Triplet("France", "capital", "Paris"), Triplet("Chad", "capital", "N'Djamena")]
+        >>> retriever = EmbeddingRetriever(store, Initials())
+        >>> query = LookupQuery(entity="Chad", relation="capital")
+        >>> retriever.search([query], k=1).indices, retriever.search([query], k=2, deleted=[[1]])
+        (array([[1]]), Hits(indices=array([[ 0, -1]]), scores=array([[  0., -inf]], dtype=float32)))
+    """
+
+    def __init__(
+        self,
+        triplets: Sequence[Triplet],
+        encoder: Encoder,
+        *,
+        index: EmbeddingIndex | None = None,
+        cache_dir: str | os.PathLike[str] | None = None,
+        verify: bool = True,
+    ) -> None:
+        self._table = KeyTable.of(triplets)
+        self._encoder = encoder if isinstance(encoder, CachedEncoder) else CachedEncoder(encoder)
+        self._encoded_by = encoder.fingerprint()
+        expected = index_identity(self._table.content, self._encoded_by)
+        if index is not None:
+            if index.identity != expected or len(index.vectors) != self._table.n_keys:
+                raise RetrievalError(
+                    f"the index {index.identity[:12]} was built of another store or by another "
+                    f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
+                    "with this encoder"
+                )
+        elif cache_dir is not None:
+            index = cached_index(self._table, self._encoder, cache_dir=cache_dir, verify=verify)
+        else:
+            index = build_index(self._table, self._encoder)
+        self._index = index
+        self._vectors = index.vectors
+
+    @property
+    def index(self) -> EmbeddingIndex:
+        """The vectors that are searched."""
+        return self._index
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell kind, encoder and content."""
+        return {
+            "retriever": "embedding",
+            "encoder": self._encoded_by,
+            "content": self._table.content,
+        }
+
+    def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
+        """Rank the entries for each query; see `Retriever.search`.
+
+        Scores are cosine similarities in [-1, 1]. Each distinct query text is encoded once.
+        """
+        check_k(k)
+        if not queries or not self._table.n_keys:
+            vectors = np.empty((len(queries), self._vectors.shape[1]), np.float32)
+        else:
+            texts = [lookup_key(query.entity, query.relation) for query in queries]
+            vectors = self._encoder.encode(texts)
+        return self.search_vectors(vectors, k=k, deleted=deleted)
+
+    def search_vectors(
+        self, vectors: npt.NDArray[np.float32], *, k: int, deleted: Deleted = None
+    ) -> Hits:
+        """Rank the entries for queries that are vectors already.
+
+        Args:
+            vectors: Finite vectors of length 1, shape (n_queries, dimension).
+            k: How many entries each query gets at most, at least 1.
+            deleted: Entries that do not exist for a query.
+
+        Returns:
+            Indices and scores, one row a query.
+
+        Raises:
+            ValueError: If `k`, the dimension or `deleted` does not fit.
+            RetrievalError: If a vector is not finite or longer than 1; names the query.
+        """
+        n_rows = len(vectors)
+        masked = self._table.masked(deleted, n_rows)
+        if vectors.ndim != 2 or vectors.shape[1] != self._vectors.shape[1]:
+            raise ValueError(
+                f"queries must be of shape (n, {self._vectors.shape[1]}) as the index is; got "
+                f"{vectors.shape}"
+            )
+        if not n_rows or not self._table.n_keys:
+            return rank_entries(self._table, KeyHits.none(), masked, n_rows=n_rows, k=check_k(k))
+        queries = check_vectors(vectors, range(n_rows))
+        hits = self._candidates(queries, check_k(k), masked)
+        exact = KeyHits(
+            rows=hits.rows, keys=hits.keys, scores=self._exact(queries, hits.rows, hits.keys)
+        )
+        return rank_entries(self._table, exact, masked, n_rows=n_rows, k=k)
+
+    def _candidates(self, queries: npt.NDArray[np.float32], k: int, masked: Masked) -> KeyHits:
+        """Search all keys but the masked."""
+
+        def score(rows: slice, columns: slice, out: Floats) -> None:
+            np.matmul(queries[rows], self._vectors[columns].T, out=out)
+
+        # A sum of d products of unit vectors is off by at most d roundings, in either score.
+        slack = 2.0 * _UNIT_ROUNDOFF * queries.shape[1]
+        need = k + masked.n_partly
+        return top_keys(score, keys=self._table.texts, need=need, masked=masked, slack=slack)
+
+    def _exact(
+        self, queries: npt.NDArray[np.float32], rows: Ints, keys: Ints
+    ) -> npt.NDArray[np.float32]:
+        """Return the scores of pairs, computed in double precision and rounded once."""
+        scores = np.empty(len(rows), np.float32)
+        for start in range(0, len(rows), _PAIRS):
+            some = slice(start, start + _PAIRS)
+            ours = queries[rows[some]].astype(np.float64)
+            theirs = self._vectors[keys[some]].astype(np.float64)
+            scores[some] = np.einsum("ij,ij->i", ours, theirs)
+        return scores
+
+
+class _WordSearch(ABC):
+    """A retriever that scores the keys of a store by their words or letters."""
+
+    _n_rows_at_once = 256
+    """Queries that are scored together where the keys are many."""
+
+    def __init__(self, triplets: Sequence[Triplet]) -> None:
+        self._table = KeyTable.of(triplets)
+
+    def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
+        """Rank the entries for each query; see `Retriever.search`."""
+        masked = self._table.masked(deleted, len(queries))
+        texts = [lookup_key(query.entity, query.relation) for query in queries]
+        hits = top_keys(
+            self._scorer(texts),
+            keys=self._table.texts,
+            need=check_k(k) + masked.n_partly,
+            masked=masked,
+            n_rows_at_once=self._n_rows_at_once,
+        )
+        return rank_entries(self._table, hits, masked, n_rows=len(queries), k=k)
+
+    @abstractmethod
+    def _scorer(self, texts: list[str]) -> Scorer:
+        """Return what fills blocks of scores of these queries."""
+
+
+class BM25Retriever(_WordSearch):
+    """Search by BM25 in Lucene's form (the library bm25s, an extra).
+
+    Words are those of `text.tokenize`, so names in scripts without spaces are found too. Only
+    entries that share a word with the query are hits: a query of unknown words has none. Scores are
+    above 0 and have no upper bound; a threshold for them is a matter of the store.
+
+    Args:
+        triplets: The entries of the store.
+        k1: How much a repeated word counts.
+        b: How much a long key is penalised, in [0, 1].
+
+    Raises:
+        MissingDependencyError: If bm25s is not installed.
+        ValueError: If `k1` is negative or infinite, or `b` outside [0, 1].
+    """
+
+    _n_rows_at_once = 1
+
+    def __init__(self, triplets: Sequence[Triplet], *, k1: float = 1.5, b: float = 0.75) -> None:
+        if not 0.0 <= k1 < np.inf or not 0.0 <= b <= 1.0:
+            raise ValueError(f"k1 must be finite and at least 0, b in [0, 1]; got k1={k1}, b={b}")
+        try:
+            import bm25s
+        except ImportError as error:
+            raise MissingDependencyError("BM25Retriever", "bm25s", "retrieval") from error
+        super().__init__(triplets)
+        self._settings: dict[str, JsonValue] = {"k1": k1, "b": b, "method": "lucene"}
+        words = [_words(text) for text in self._table.texts]
+        self._vocabulary = {word for text in words for word in text}
+        self._bm25: Any = bm25s.BM25(k1=k1, b=b, method="lucene")
+        if self._vocabulary:
+            self._bm25.index(words, show_progress=False)
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell kind, settings and content."""
+        return {"retriever": "bm25"} | self._settings | {"content": self._table.content}
+
+    def _scorer(self, texts: list[str]) -> Scorer:
+        """Score queries against all keys; those of some rows are kept for their further blocks."""
+        wanted = [[word for word in _words(text) if word in self._vocabulary] for text in texts]
+        cache: dict[int, Floats] = {}
+
+        def scores_of(row: int) -> Floats:
+            if row not in cache:
+                cache[row] = self._scores(wanted[row])
+            return cache[row]
+
+        def score(rows: slice, columns: slice, out: Floats) -> None:
+            if rows.start not in cache:
+                cache.clear()
+            for place, row in enumerate(range(rows.start, rows.stop)):
+                out[place] = scores_of(row)[columns]
+
+        return score
+
+    def _scores(self, words: list[str]) -> Floats:
+        """Score all keys; those without any of the words are no hits."""
+        if not words:
+            return np.full(self._table.n_keys, -np.inf, np.float32)
+        scores: Floats = self._bm25.get_scores(words).astype(np.float32)
+        return np.where(scores > 0.0, scores, np.float32(-np.inf))
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a key."""
+    return tokenize(normalize(text))
+
+
+class FuzzyRetriever(_WordSearch):
+    """Search by fuzzy string similarity (rapidfuzz); scores in [0, 1], 1 for equal keys.
+
+    Args:
+        triplets: The entries of the store.
+        scorer: Function of `rapidfuzz.fuzz` that compares a query's key with an entry's.
+        workers: Threads; -1 for all cores.
+
+    Raises:
+        ValueError: If there is no such scorer.
+
+    Examples:
+        >>> from surface_consistency.schemas.memory import LookupQuery, Triplet
+        >>> store = [Triplet("France", "capital", "Paris"), Triplet("Chad", "capital", "N'Djamena")]
+        >>> query = LookupQuery(entity="Frence", relation="Capital")
+        >>> FuzzyRetriever(store).search([query], k=2).indices
+        array([[0, 1]])
+    """
+
+    def __init__(
+        self,
+        triplets: Sequence[Triplet],
+        *,
+        scorer: FuzzyScorer = "token_sort_ratio",
+        workers: int = 1,
+    ) -> None:
+        if scorer not in _SCORERS:
+            raise ValueError(f"scorer must be one of {', '.join(_SCORERS)}; got {scorer!r}")
+        super().__init__(triplets)
+        self._name = scorer
+        self._workers = workers
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell kind, scorer and content."""
+        return {"retriever": "fuzzy", "scorer": self._name, "content": self._table.content}
+
+    def _scorer(self, texts: list[str]) -> Scorer:
+        """Score blocks with `rapidfuzz.process.cdist`."""
+        from rapidfuzz import fuzz, process
+
+        keys = self._table.texts
+        scorer: Any = getattr(fuzz, self._name)
+
+        def score(rows: slice, columns: slice, out: Floats) -> None:
+            percent = process.cdist(
+                texts[rows], keys[columns], scorer=scorer, dtype=np.float32, workers=self._workers
+            )
+            np.divide(percent, np.float32(100.0), out=out)
+
+        return score
+
+
+class HybridRetriever:
+    """Search by reciprocal rank fusion of several retrievers over one store.
+
+    An entry at rank r of a retriever with weight w gets w / (c + r), entries beyond `depth` get
+    nothing; the sum is divided by that of an entry that is first everywhere, so scores lie in
+    (0, 1] and tell of ranks, not of likeness. Deletion comes first in each retriever, so the ranks
+    are those among the entries that remain.
+
+    Args:
+        retrievers: What is fused, at least one; all of the same store.
+        weights: A positive weight each; None for equal ones.
+        c: The constant of the fusion: the larger, the less the first ranks stand out.
+        depth: How deep each retriever is read; at least as deep as `k` in any case.
+
+    Raises:
+        ValueError: If a number is out of range, or the weights do not fit the retrievers.
+        RetrievalError: If the retrievers are of different stores.
+
+    References:
+        Cormack, Clarke and Büttcher, SIGIR 2009 (c = 60).
+    """
+
+    def __init__(
+        self,
+        retrievers: Sequence[Retriever],
+        *,
+        weights: Sequence[float] | None = None,
+        c: float = 60.0,
+        depth: int = 100,
+    ) -> None:
+        shares = [1.0] * len(retrievers) if weights is None else list(weights)
+        fits = len(shares) == len(retrievers) and all(0.0 < weight < np.inf for weight in shares)
+        if not retrievers or not fits:
+            raise ValueError(
+                "a hybrid needs at least one retriever and a positive, finite weight each; got "
+                f"{len(retrievers)} retrievers, weights {shares}"
+            )
+        if not 0.0 <= c < np.inf or depth < 1:
+            raise ValueError(
+                f"c must be finite and at least 0, depth at least 1; got {c} and {depth}"
+            )
+        contents = {str(one.fingerprint().get("content")) for one in retrievers}
+        if len(contents) > 1:
+            raise RetrievalError(
+                "the retrievers of a hybrid were built over different stores (contents "
+                f"{', '.join(sorted(content[:12] for content in contents))}); build all of them "
+                "over one"
+            )
+        self._retrievers = list(retrievers)
+        self._weights = shares
+        self._c = c
+        self._depth = depth
+
+    def fingerprint(self) -> dict[str, JsonValue]:
+        """Tell the parts, the weights and the content."""
+        parts = [one.fingerprint() for one in self._retrievers]
+        return {
+            "retriever": "hybrid",
+            "parts": [*parts],
+            "weights": [*self._weights],
+            "c": self._c,
+            "depth": self._depth,
+            "content": parts[0].get("content"),
+        }
+
+    def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
+        """Rank the entries for each query; see `Retriever.search`."""
+        depth = max(self._depth, check_k(k))
+        shares = np.asarray(self._weights) / sum(self._weights)
+        pairs, gains = [], []
+        for one, share in zip(self._retrievers, shares, strict=True):
+            indices = one.search(queries, k=depth, deleted=deleted).indices
+            rows, ranks = np.nonzero(indices >= 0)
+            pairs.append(np.stack([rows, indices[rows, ranks]]))
+            gains.append(share * (self._c + 1.0) / (self._c + 1.0 + ranks))
+        (rows, entries), place = np.unique(
+            np.concatenate(pairs, axis=1), axis=1, return_inverse=True
+        )
+        scores = np.bincount(place.ravel(), weights=np.concatenate(gains), minlength=len(rows))
+        return ranked(rows, entries, scores.astype(np.float32), n_rows=len(queries), k=k)

@@ -1,0 +1,138 @@
+"""Values of options: what is typed is what is taken, or it is refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from surface_consistency.cli.app import new_app, run_app
+from surface_consistency.cli.main import main
+from surface_consistency.cli.record_command import record_command
+from surface_consistency.schemas import Items
+from surface_consistency.schemas.settings import Settings
+
+
+class EveryType(Settings):
+    """One field of every type that an option can hold."""
+
+    switch: bool = False
+    """A switch."""
+
+    number: int = 0
+    """A whole number."""
+
+    perhaps: int | None = 3
+    """A whole number or none."""
+
+    share: float = 0.5
+    """A number."""
+
+    either: int | float = 1
+    """Any number."""
+
+    text: str = ""
+    """A text."""
+
+    place: Path | None = None
+    """A path."""
+
+    form: Literal["short", "long"] = "short"
+    """One of these."""
+
+    level: Literal[1, 2] = 1
+    """One of these numbers."""
+
+    numbers: Items[int] = ()
+    """Several whole numbers."""
+
+    sizes: Mapping[str, int] = {}
+    """Whole numbers by name."""
+
+    shares: Mapping[str, float] = {}
+    """Numbers by name."""
+
+    switches: Mapping[str, bool] = {}
+    """Switches by name."""
+
+
+@pytest.fixture
+def read():
+    """Read words as the command line does."""
+    made = []
+
+    def do(*, record: EveryType) -> None:
+        made.append(record)
+
+    app = new_app("surface-consistency", "")
+    app.command(record_command(do, record=EveryType), name="do")
+
+    def reading(*words):
+        assert run_app(app, ["do", *words]) == 0
+        return made[-1]
+
+    return reading
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("--number=1.5", "1.5"),
+        ("--number=1.0", "1.0"),
+        ("--number=1e3", "1e3"),
+        ("--number=true", "true"),
+        ("--perhaps=0.9", "0.9"),
+        ("--level=1.4", "1.4"),
+        ("--numbers=2.5", "2.5"),
+        ("--share=1e999", "1e999"),
+        ("--switch=0.3", "0.3"),
+        ("--form=Short", "Short"),
+        ("--sizes=a=1.5", "1.5"),
+        ("--shares=a=1e999", "1e999"),
+        ("--switches=a=0.3", "0.3"),
+    ],
+)
+def test_a_value_that_would_be_changed_is_refused_by_its_flag(read, word, value):
+    flag = word.partition("=")[0]
+    with pytest.raises(ValueError, match=rf"{flag}\b.*{value}|{value}.*{flag}\b"):
+        read(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "value"),
+    [
+        ("--number=-15", "number", -15),
+        ("--perhaps=none", "perhaps", None),
+        ("--share=1.5", "share", 1.5),
+        ("--share=inf", "share", float("inf")),
+        ("--either=1.5", "either", 1.5),
+        ("--either=2", "either", 2),
+        ("--text=1.50", "text", "1.50"),
+        ("--place=1.50", "place", Path("1.50")),
+        ("--level=2", "level", 2),
+        ("--switch=yes", "switch", True),
+        ("--switch", "switch", True),
+        ("--no-switch", "switch", False),
+        ("--sizes=a=2", "sizes", {"a": 2}),
+    ],
+)
+def test_a_value_is_taken_as_it_is_typed(read, word, name, value):
+    assert getattr(read(word), name) == value
+
+
+def test_options_of_the_commands_themselves_round_nothing(capsys):
+    for words in (
+        ["demo", "--out", "x", "--steps", "1.5"],
+        ["suite", "x", "--out", "y", "--tasks", "2.5"],
+    ):
+        assert main(words) == 2
+        told = capsys.readouterr().err
+        assert words[-2] in told
+        assert words[-1] in told
+
+
+def test_a_seed_is_not_rounded(capsys):
+    assert main(["run", "redirectqa", "--source", "sample", "--out", "x", "--seed", "1.5"]) == 2
+    assert 'error: Invalid value for --seed: unable to convert "1.5" into int' in (
+        capsys.readouterr().err
+    )

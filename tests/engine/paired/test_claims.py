@@ -1,0 +1,196 @@
+"""What pages claim: directions that an interval and a test show, and no others."""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from surface_consistency.engine.compare.runs_page import RunsReport
+from surface_consistency.engine.design import Design, Report, ReportSettings
+from surface_consistency.engine.paired.checks import check_answers
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.report.numbers import sentence_text, shown_sign
+from surface_consistency.report.page import MosaicPlots
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run
+from surface_consistency.schemas import Prompt
+from tests.made_runs import make_manifest, make_outcomes, noise_floor
+
+__all__ = ["make_manifest", "make_outcomes", "noise_floor"]
+
+CLAIM = re.compile(r"(?:more|less) often(?! between| than on)|Above the noise")
+SEEDS = 40
+DESIGN = Design(title="Case", conditions=("plain", "capitals"))
+
+
+@pytest.fixture
+def world(make_outcomes, make_manifest):
+    """Two models on the same pairs: shares of right answers by model and condition."""
+
+    def build(rates, *, seed, n=200, known=0.5):
+        rng = np.random.default_rng(seed)
+        runs = []
+        shared = rng.random(n // 2).repeat(2) < known
+        for label, (first, second) in rates.items():
+            # Pairs of a fact go together, as do the answers of both models.
+            verdicts = [
+                (bool(a), bool(b))
+                for a, b in zip(
+                    np.where(shared, rng.random(n) < 0.9, rng.random(n) < first),
+                    np.where(shared, rng.random(n) < 0.9, rng.random(n) < second),
+                    strict=True,
+                )
+            ]
+            outcomes = make_outcomes(verdicts).assign(model=label)
+            folder = RunFolder(Path("nowhere"))
+            manifest = make_manifest(label)
+            runs.append(Run(label=label, folder=folder, manifest=manifest, outcomes=outcomes))
+        return runs
+
+    return build
+
+
+def page_of(runs, report=PairedReport):
+    """The page of runs in memory, and its tables."""
+    reported = report(Report(runs=runs, design=DESIGN, settings=ReportSettings(answers=0)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        tables = reported.tables()
+        return reported.page(tables), tables
+
+
+def claims(page):
+    """Sentences of a page that claim a direction."""
+    parts = [page.finding.sentence, page.finding.summary]
+    parts += [check.text for check in page.checks]
+    for section in page.sections:
+        parts += [block.note for block in section.blocks if isinstance(block, MosaicPlots)]
+    return CLAIM.findall(" ".join(map(sentence_text, parts)))
+
+
+def test_worlds_without_an_effect_make_hardly_any_claim(world):
+    """Of four sentences a page that could claim one, one in twenty may, and what chance adds."""
+    found = [
+        len(claims(page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=seed))[0]))
+        for seed in range(SEEDS)
+    ]
+
+    most = 4 * SEEDS * 0.05
+    assert sum(found) <= most + 2 * most**0.5
+
+
+def test_effects_are_claimed_with_their_direction(world):
+    for seed in range(5):
+        page, _ = page_of(world({"ada": (0.95, 0.05), "bob": (0.95, 0.95)}, seed=seed))
+
+        finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
+        assert finding.startswith(
+            "With the capitals in place of the plain, the verdicts of ada flip more often than "
+            "those of bob (+"
+        )
+        assert re.search(r"ada is right on .* under the capitals, less often \(−", summary)
+
+
+def test_two_models_lead_with_their_difference_and_what_could_have_been_found(world):
+    page, tables = page_of(world({"ada": (0.5, 0.5), "bob": (0.5, 0.5)}, seed=1))
+
+    row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
+    finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
+    assert finding.startswith("No difference is shown between ada and bob in how often verdicts")
+    width = 100 * (row["difference_high"] - row["difference_low"])
+    found = float(re.search(r"; ([\d.]+)\spoints would be found 4 times in 5", finding)[1])
+    assert found == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
+    assert summary.startswith("The capitals in place of the plain flips ")
+    assert "of the verdicts of ada, " in summary
+
+
+def test_a_run_against_another_claims_what_is_shown(world):
+    (equal,) = world({"m": (0.5, 0.5)}, seed=3)
+    (worse,) = world({"m": (0.95, 0.2)}, seed=3)
+    for run in (equal, worse):
+        run.outcomes["question"] = "Who?"
+
+    findings = [
+        sentence_text(page_of([run], RunsReport)[0].finding.sentence) for run in (equal, worse)
+    ]
+
+    assert findings[0].startswith("No difference in accuracy is shown between plain and capitals")
+    assert findings[1].startswith("capitals is right less often than plain (−")
+
+
+def test_numbers_without_an_interval_are_not_quoted(world):
+    """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
+    (run,) = world({"m": (0.5, 0.5)}, seed=0, n=40)
+    run.outcomes["fact_id"] = "one"
+
+    page, tables = page_of([run])
+
+    assert tables["overall"].frame["flip_rate_low"].isna().all()
+    assert sentence_text(page.finding.sentence) == (
+        "Nothing can be inferred about m: its 40 pairs stand on 1 of the facts that intervals take "
+        "whole."
+    )
+    assert not re.search(r"\d", sentence_text(page.finding.summary))
+    squares = page.sections[0].blocks[0]
+    assert all(value.kind == "p_value" for _, value, _ in squares.squares[0].facts)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p_value", "sign"),
+    [
+        (0.1, 0.2, None, 1),
+        (-0.2, -0.1, 0.01, -1),
+        (-0.2, -0.1, 0.06, 0),
+        (-0.2, 0.1, 0.01, 0),
+        (0.1, 0.2, float("nan"), 1),
+        (float("nan"), float("nan"), 0.01, None),
+        (None, None, None, None),
+    ],
+)
+def test_a_direction_is_shown_by_interval_and_test(low, high, p_value, sign):
+    assert shown_sign({"x": 0.1, "x_low": low, "x_high": high}, "x", p_value) == sign
+
+
+def test_planted_data_say_that_the_truth_is_known(world, make_manifest):
+    (run,) = world({"toy_model": (0.5, 0.5)}, seed=0)
+    (other,) = world({"gpt2": (0.5, 0.5)}, seed=0)
+
+    assert page_of([run])[0].finding.warning.startswith("The truth is known: a small model was ta")
+    assert page_of([other])[0].finding.warning == ""
+
+
+@pytest.mark.parametrize(("read", "is_told"), [("generate", True), ("multiple-choice", False)])
+def test_chat_templates_matter_where_text_is_judged(
+    make_outcomes, make_manifest, tmp_path, read, is_told
+):
+    prompt = Prompt(id="p", text="The capital of France is")
+    folder = RunFolder(tmp_path)
+    folder.prompts.write_text(prompt.model_dump_json() + "\n", encoding="utf-8")
+    manifest = make_manifest("m", runner={"chat_template": "x"}, settings={"read": read})
+    outcomes = make_outcomes([(True, False)] * 4)
+    run = Run(label="m", folder=folder, manifest=manifest, outcomes=outcomes)
+    silent = Run(
+        label="m",
+        folder=folder,
+        manifest=manifest,
+        outcomes=outcomes.assign(first_prediction=None, second_prediction=None),
+    )
+
+    title = "Asked without its chat template"
+    assert (title in {check.title for check in check_answers(run)}) is is_told
+    assert title not in {check.title for check in check_answers(silent)}
+
+
+def test_a_page_of_two_runs_says_what_its_pairs_are(world):
+    (run,) = world({"m": (0.9, 0.4)}, seed=3)
+    run.outcomes["question"] = "Who?"
+
+    page, _ = page_of([run], RunsReport)
+
+    (square,) = [section for section in page.sections if section.anchor == "squares"]
+    assert sentence_text(square.lead).startswith("The left part of the square is what plain")
+    assert page.method[0].startswith("Every pair is one question that plain and capitals answered.")
+    assert "under" not in f"{square.title} {page.method[0]}"

@@ -1,0 +1,308 @@
+"""Worlds whose truth is planted: tables, origins and the sentences of the page agree with it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.report import Report, build_page
+from surface_consistency.engine.run import run_study
+from surface_consistency.engine.score import score_run
+from surface_consistency.errors import IncompleteClosureWarning, SurfaceConsistencyWarning
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import AuditPrompt, Triplet
+from surface_consistency.studies.audit import (
+    AuditData,
+    AuditOutcome,
+    AuditScoring,
+    AuditSettings,
+    AuditStudy,
+    RetrieverFactory,
+    find_conditions,
+    make_database,
+    tables,
+    write_audit_prompts,
+    write_database,
+)
+from surface_consistency.studies.audit.page import AuditReport
+from surface_consistency.studies.audit.retrieval import Hits, content_digest
+from tests.studies.audit.conftest import Asking
+
+FEW = ReportSettings(resamples=50, answers=0)
+N_SUBJECTS = 75
+LEFT, DECOYED, KNOWN, HIDDEN = range(5), range(5, 10), range(10, 13), range(13, 15)
+"""Subjects whose deletion leaves an entry under an alias that only another prompt gives; whose
+object stands under another relation; which the model knows and says whatever it is given; which it
+knows and says what it is given."""
+
+
+class ByName:
+    """Ranks first the same subject and relation, then the first word of the subject."""
+
+    def __init__(self, triplets):
+        self._triplets = list(triplets)
+
+    def fingerprint(self):
+        return {"retriever": "by name", "content": content_digest(self._triplets)}
+
+    def search(self, queries, *, k, deleted=None):
+        rows = [
+            self._ranked(query, set(gone), k) for query, gone in zip(queries, deleted, strict=True)
+        ]
+        indices, scores = zip(*rows, strict=True)
+        return Hits(indices=np.array(indices), scores=np.array(scores, np.float32))
+
+    def _ranked(self, query, gone, k):
+        found = sorted(
+            (-self._score(query, entry), place)
+            for place, entry in enumerate(self._triplets)
+            if place not in gone
+        )[:k]
+        found += [(np.inf, -1)] * (k - len(found))
+        return [place for _, place in found], [-score for score, _ in found]
+
+    def _score(self, query, entry):
+        same = 0.5 * (entry.subject.split()[0] == query.entity.split()[0])
+        return same + 0.3 * (entry.relation == query.relation) + 0.2 * (entry[0] == query.entity)
+
+
+class Stubborn(Asking):
+    """Says what it knows of some facts whatever it is given."""
+
+    def answer(self, prompt):
+        generation = super().answer(prompt)
+        fact = self.source.query(prompt)
+        knows = self.known.get((fact.entity, fact.relation))
+        if knows is None or int(fact.entity.removeprefix("Land")) not in KNOWN:
+            return generation
+        return generation.model_copy(update={"text": f"{knows}."})
+
+
+def planted(home):
+    """Eighty facts: the capitals of 75 lands, and the currencies of those whose deletion leaves."""
+    entries, prompts = [], []
+
+    def ask(subject, relation, value, *aliases):
+        entries.append(Triplet(subject, relation, value))
+        prompts.append(
+            AuditPrompt(
+                prompt_id=len(prompts),
+                fact_id=len(prompts),
+                subject=subject,
+                relation=relation,
+                gold_object=value,
+                prompt_text=f"The {relation} of {subject} is",
+                subject_aliases=aliases,
+            )
+        )
+
+    for number in range(N_SUBJECTS):
+        name, capital = f"Land{number}", f"Town{number}"
+        ask(name, "capital", capital)
+        if number in LEFT:
+            entries.append(Triplet(f"{name} Republic", "capital", capital))
+            ask(name, "currency", f"Coin{number}", f"{name} Republic")
+        if number in DECOYED:
+            entries.append(Triplet(f"{name} government", "seat", capital))
+        if number in KNOWN or number in HIDDEN:
+            entries.append(Triplet(f"{name} isles", "capital", f"Port{number}"))
+    (home / "prompts").mkdir(parents=True)
+    write_database(home / "lands.json", make_database(entries))
+    write_audit_prompts(home / "prompts" / "prompts_cloze.jsonl", prompts)
+    return AuditData(id="planted", conditions=find_conditions(home / "lands.json"))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """The run of the planted world, and its study."""
+    home = tmp_path_factory.mktemp("planted")
+    known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
+    factory = RetrieverFactory(make=lambda database: ByName(database.triplets))
+    study = AuditStudy(find_retrievers=lambda name, cache_dir=None: factory)
+    with pytest.warns(IncompleteClosureWarning, match="5 of 80 leave an entry"):
+        folder = run_study(
+            study,
+            planted(home / "lands"),
+            Stubborn(known),
+            home / "run",
+            model="planted",
+            settings=AuditSettings(threshold=(0.5,), repeat=0),
+            progress=False,
+        )
+    return study, folder
+
+
+def plain(parts):
+    """Write a sentence without hard spaces."""
+    return sentence_text(parts).replace("\xa0", " ")
+
+
+def page_of(world, **scoring):
+    study, folder = world
+    score_run(folder, study=study, scoring=AuditScoring(**scoring))
+    page, found, _ = build_page([folder.path], study=study, settings=FEW)
+    return page, {name: table.frame for name, table in found.items()}
+
+
+def test_page_tables_and_truth_of_a_planted_world_agree(world):
+    page, found = page_of(world)
+
+    row = found["overall"].iloc[0]
+    assert row[["n", "both", "first_only", "second_only"]].tolist() == [80, 3, 10, 2]
+    assert row["full_accuracy"] == 1
+    # Right after deletion without an entry that states the fact: the decoyed and the known.
+    assert (row["artifacts"], row["artifact_rate"]) == (8, 8 / 80)
+    assert row["n_incomplete"] == 5
+    counted = found["attribution"].set_index("attribution")["count"]
+    assert counted[counted > 0].to_dict() == {
+        "parameters": 3,
+        "surviving_equivalent": 5,
+        "same_object": 5,
+    }
+    survivors = found["survivors"]
+    own = survivors["attribution"] == "parameters"
+    assert own.tolist() == survivors["right_under_del_off"].tolist()
+    assert set(survivors.loc[own, "subject"]) == {f"Land{n}" for n in KNOWN}
+    sentence, summary = map(plain, (page.finding.sentence, page.finding.summary))
+    assert sentence.startswith("After deletion planted still answers 16.2 % [")
+    assert "with retrieval off, 6.2 % [" in sentence
+    is_shown = row["retrieval_effect_low"] > 0
+    assert ("with retrieval on 10.0 points [" in sentence) == is_shown
+    assert "With the database whole planted answers 100.0 %" in summary
+    assert (
+        "The 13 surviving answers stand on 13 of 80 facts; by origin: known without retrieval 3, "
+        "entry that survived 5, same object elsewhere 5." in summary
+    )
+    told = " ".join(plain(check.text) for check in page.checks)
+    assert "after it 5 of 80 facts are still stated by an entry" in told
+
+
+def test_as_published_the_artifacts_are_all_that_is_right_after_deletion(world):
+    row = page_of(world, support="published")[1]["overall"].iloc[0]
+
+    assert row["artifacts"] == row["both"] + row["first_only"] == 13
+    assert row["artifacts_equal_del_on"]
+
+
+def test_what_is_known_without_retrieval_is_never_blamed_on_the_store(audit_frame, audit_manifest):
+    """120 answers that the model gives in both states, whatever it was given."""
+    study = AuditStudy()
+    pairs = audit_frame([{} for _ in range(120)])
+    ids = pairs["pair_id"]
+    plan = pairs.assign(first_target=ids + "/on", second_target=ids + "/off", full_target=None)
+    verdicts = pd.DataFrame({"target_id": [*(ids + "/on"), *(ids + "/off")], "is_correct": True})
+    verdicts = verdicts.astype({"is_correct": "boolean"}).assign(
+        attribution="same_subject", attributed_to="a | b | c", prediction="x", f1=1.0
+    )
+    verdicts = verdicts.assign(n_lookups=1, n_abstained=0, has_gold=False)
+    own = [
+        name for name in AuditOutcome.model_fields if name.startswith(("full_", "first_", "seco"))
+    ]
+    plan = plan.drop(columns=[name for name in own if not name.endswith("condition")])
+
+    outcomes = study.outcomes(plan, verdicts, model="m")
+
+    assert outcomes["attribution"].tolist() == ["parameters"] * 120
+    assert outcomes["attributed_to"].isna().all()
+
+
+def world_of(seed, *, full, on, off, flips, n_facts=40):
+    """Verdicts of facts in three states, and how many verdicts flip when asked again."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        {
+            "full_correct": bool(rng.random() < full),
+            "first_correct": bool(rng.random() < on),
+            "second_correct": bool(rng.random() < off),
+        }
+        for _ in range(n_facts)
+    ]
+    floor = {"state": ["DEL-ON"], "n_repeated": [n_facts]}
+    floor |= {"n_verdict_flips": [int(rng.binomial(n_facts, flips))]}
+    return rows, pd.DataFrame(floor).assign(flip_rate=lambda row: row["n_verdict_flips"] / n_facts)
+
+
+CLAIMS = (
+    "more are right",
+    "fewer are right",
+    "exceed the flips",
+    "are fewer than the flips",
+    "less than half",
+)
+
+
+@pytest.fixture
+def claims(audit_run, audit_frame, audit_manifest, monkeypatch):
+    """Finds which of `CLAIMS` the sentences of a world's page make."""
+    monkeypatch.setattr(tables, "AUDIT_GROUPINGS", {"overall": ()})
+
+    def of(seed, **truth):
+        rows, floor = world_of(seed, **truth)
+        folder = audit_run(
+            f"w{seed}", audit_frame(rows), audit_manifest(), checks={"noise_floor": floor}
+        )
+        runs = load_runs([folder], outcome=AuditOutcome)
+        reported = AuditReport(
+            Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+            found = reported.tables()
+            finding, checks = reported.finding(found), reported.checks(found)
+        told = [finding.sentence, finding.summary, *(check.text for check in checks)]
+        text = " ".join(map(plain, told))
+        return {claim for claim in CLAIMS if claim in text}
+
+    return of
+
+
+def test_worlds_without_effect_are_claimed_to_have_one_at_most_by_chance(claims):
+    """Coins in every state: 2 of 40 by chance, more than 5 in 1 of 70 such tests."""
+    made = [claims(seed, full=0.5, on=0.5, off=0.5, flips=0.5) for seed in range(40)]
+
+    assert sum(not found.isdisjoint(CLAIMS[:2]) for found in made) <= 5
+    assert sum(not found.isdisjoint(CLAIMS[2:4]) for found in made) <= 5
+    assert sum(CLAIMS[4] in found for found in made) <= 5
+
+
+@pytest.mark.parametrize(
+    ("truth", "claimed"),
+    [
+        ({"full": 0.9, "on": 0.7, "off": 0.1, "flips": 0.05}, {CLAIMS[0], CLAIMS[2]}),
+        ({"full": 0.1, "on": 0.05, "off": 0.7, "flips": 0.6}, {CLAIMS[1], CLAIMS[3], CLAIMS[4]}),
+    ],
+)
+def test_worlds_with_an_effect_are_claimed_to_have_it(claims, truth, claimed):
+    made = [claims(seed, n_facts=80, **truth) for seed in range(20)]
+    assert made == [claimed] * 20
+
+
+def test_nothing_is_quoted_of_a_single_fact(audit_run, audit_frame, audit_manifest):
+    rows = [{"fact": 0, "first_correct": place == 0, "second_correct": True} for place in range(4)]
+    page = build_page(
+        [audit_run("one", audit_frame(rows), audit_manifest())], study=AuditStudy(), settings=FEW
+    )[0]
+
+    assert plain(page.finding.sentence) == (
+        "After deletion toy_model answers 1 of 4 prompts rightly; with retrieval off, 4. From 1 "
+        "fact nothing more can be inferred."
+    )
+    assert "keeps" not in plain(page.finding.summary)
+
+
+def test_a_page_without_survivors_says_what_is_right_without_retrieval(
+    audit_run, audit_frame, audit_manifest
+):
+    rows = [{"second_correct": place < 6} for place in range(30)]
+    page = build_page(
+        [audit_run("none", audit_frame(rows), audit_manifest())], study=AuditStudy(), settings=FEW
+    )[0]
+
+    assert "fewer are right" in plain(page.finding.sentence)
+    assert plain(page.finding.summary).endswith(
+        "With retrieval on toy_model answered no prompt rightly after its fact’s deletion; with "
+        "retrieval off, 6 of 30."
+    )

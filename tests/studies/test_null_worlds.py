@@ -1,0 +1,392 @@
+"""Pages claim nothing of worlds without an effect, and what was planted of worlds with one.
+
+Each world is an outcomes frame drawn by a seed; its tables are computed and the sentences of the
+page are read. A claim of no effect may be made of one world in twenty.
+"""
+
+import re
+import types
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Prose
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.loader import Run
+from surface_consistency.studies.lexical import popularity
+from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
+from surface_consistency.studies.lexical.study import LexicalStudy
+from surface_consistency.studies.linking import consistency
+from surface_consistency.studies.linking.consistency import (
+    LinkingConsistency,
+    LinkingConsistencySettings,
+)
+from surface_consistency.studies.linking.study import LinkingStudy
+from surface_consistency.studies.mechanism.similarity import FEATURES, difference_rows
+from surface_consistency.studies.mechanism.tables import make_finding
+from surface_consistency.studies.redirectqa import frequency
+from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.slaq.study import SlaqStudy
+from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_tables
+from tests.made_runs import make_manifest  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
+)
+
+SEEDS = range(40)
+CLAIM = re.compile(r"\b(more|fewer|less|rises|falls|gains|loses|tells|takes|these do)\b", re.I)
+NO_CLAIM = re.compile(r"not shown|no difference|No similarity|leave it here|too few")
+
+
+def claims(text):
+    """The sentences that say that something differs."""
+    sentences = re.split(r"(?<=[.:])\s+(?=[A-Z])", text)
+    return [one for one in sentences if CLAIM.search(one) and not NO_CLAIM.search(one)]
+
+
+@pytest.fixture
+def report(tmp_path, make_manifest):
+    """Put a frame into a report, as if it had been loaded: `report(study, frame)`."""
+
+    def build(study, frame, cluster):
+        manifest = make_manifest("m", study=study.name)
+        folder = RunFolder(tmp_path / "nothing")
+        run = Run(label="m", folder=folder, manifest=manifest, outcomes=frame.assign(model="m"))
+        settings = ReportSettings(resamples=200, answers=0)
+        return Report(runs=[run], design=study.design, settings=settings, cluster=cluster)
+
+    return build
+
+
+def finding(reported, tables):
+    """What stands at the head of a page."""
+    said = reported.finding(tables)
+    return f"{sentence_text(said.sentence)} {sentence_text(said.summary)}"
+
+
+def prose(analysis, made, tables):
+    """What an analysis says before its figures."""
+    first = next(iter(analysis.figures(made, tables)))
+    assert isinstance(first, Prose)
+    return sentence_text(first.parts)
+
+
+def logistic(values):
+    return 1.0 / (1.0 + np.exp(-values))
+
+
+def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
+    """Topics and facts of unlike difficulty, asked in the five turns of an order."""
+    rows = []
+    for topic in range(n_topics):
+        level = rng.normal(0.3, 0.7) + rng.normal(0.0, 0.7, 5)
+        alone = rng.random(5) < logistic(level)
+        for turn in range(5):
+            before = 0.0
+            for place in range(5):
+                fact = (place + turn) % 5
+                chance = logistic(level[fact] + long + slot * (place - 2) + momentum * before)
+                is_right = bool(rng.random() < chance)
+                before = 1.0 if is_right else -1.0
+                rows.append((topic, fact, turn, place, bool(alone[fact]), is_right))
+    columns = ["topic", "fact", "permutation", "place", "first_correct", "second_correct"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(
+        study="slaq",
+        topic_id="t" + frame["topic"].astype(str),
+        fact_id="t" + frame["topic"].astype(str) + "/" + frame["fact"].astype(str),
+        pair_id=[f"{n}" for n in range(len(frame))],
+        first_condition="short",
+        second_condition="long",
+        slot=frame["place"] + 1,
+        n_slots=5,
+        order_id=frame["permutation"].astype(str),
+        question_index=frame["fact"] + 1,
+        category="c",
+        popularity="popular",
+        is_entity=True,
+        is_recalled=None,
+        first_prediction=None,
+        second_prediction=None,
+    )
+
+
+def slaq_text(report, monkeypatch, frame):
+    study = SlaqStudy()
+    reported = study.report(report(study, frame, "topic_id"))
+    numbers = slot_tables(reported.frame, n_resamples=200, n_null=1_000)
+    tables = {"overall": reported.overall(), **describe_slot_tables(numbers)}
+    momentum = reported._momentum_section(tables).lead
+    return f"{finding(reported, tables)} {sentence_text(momentum)}"
+
+
+def linking_world(rng, *, shift=0.0, n_subjects=60):
+    """A true pair of names and two false ones a subject, whose log-odds go together."""
+    rows = []
+    for subject in range(n_subjects):
+        habit = rng.normal(0.0, 1.0)
+        for kind in ("positive", "surface_negative", "semantic_negative"):
+            odds = habit + rng.normal(0.0, 1.0, 2) + (shift if kind == "positive" else 0.0)
+            rows.append((subject, kind, *odds))
+    frame = pd.DataFrame(rows, columns=["n", "kind", "first_log_odds", "second_log_odds"])
+    is_true = frame["kind"] == "positive"
+    return frame.assign(
+        study="linking",
+        pair_id=[f"{n}" for n in range(len(frame))],
+        fact_id="f" + frame["n"].astype(str),
+        subject_id="Q" + frame["n"].astype(str),
+        source_id="s" + frame["n"].astype(str),
+        first_condition="redirect first",
+        second_condition="title first",
+        first_correct=(frame["first_log_odds"] > 0) == is_true,
+        second_correct=(frame["second_log_odds"] > 0) == is_true,
+        first_surface=[f"a{n}" for n in range(len(frame))],
+        second_surface=[f"b{n}" for n in range(len(frame))],
+        categories=[["Redirects_from_birth_names"]] * len(frame),
+        types=[["alternative_name"]] * len(frame),
+        is_main=True,
+        is_disputable=False,
+        first_calibrated_log_odds=np.nan,
+        second_calibrated_log_odds=np.nan,
+    )
+
+
+def linking_text(report, monkeypatch, frame):
+    study = LinkingStudy()
+    # The tables of any paired study say nothing of linking.
+    monkeypatch.setattr(PairedReport, "tables", lambda self: {"overall": self.overall()})
+    reported = study.report(report(study, frame, "subject_id"))
+    tables = reported.tables()
+    return finding(reported, tables)
+
+
+def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
+    """Facts under a title and two redirects, some of whose names the model links."""
+    rows = []
+    for fact in range(n_facts):
+        level = rng.normal(0.5, 1.0)
+        title = bool(rng.random() < logistic(level))
+        for name in range(2):
+            is_linked = bool(rng.random() < 0.5)
+            same = is_linked and rng.random() < of_linked
+            other = title if same else bool(rng.random() < logistic(level - loss))
+            rows.append((fact, name, title, other, is_linked))
+    columns = ["n", "name", "first_correct", "second_correct", "is_linked"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.assign(
+        study="redirectqa",
+        pair_id=[f"{n}" for n in range(len(frame))],
+        fact_id="f" + frame["n"].astype(str),
+        subject_id="Q" + frame["n"].astype(str),
+        relation="occupation",
+        template="original",
+        categories=[["Redirects_from_birth_names"]] * len(frame),
+        types=[["alternative_name"]] * len(frame),
+        first_condition="canonical",
+        second_condition="redirect",
+        first_surface="t" + frame["n"].astype(str),
+        second_surface="r" + frame["n"].astype(str) + "-" + frame["name"].astype(str),
+    )
+
+
+def redirect_text(report, monkeypatch, frame):
+    study = RedirectQAStudy()
+    reported = study.report(report(study, frame.drop(columns="is_linked"), "fact_id"))
+    return finding(reported, {"overall": reported.overall()})
+
+
+def consistency_text(report, monkeypatch, frame):
+    names = ["first_surface", "second_surface"]
+    probe = frame[[*names, "is_linked"]].assign(
+        first_log_odds=frame["is_linked"].astype(float) - 0.5
+    )
+    monkeypatch.setattr(consistency, "_probes", lambda folders: {"m": probe})
+    analysis = LinkingConsistency()
+    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "fact_id")
+    return prose(analysis, made, analysis.tables(made, LinkingConsistencySettings(linking=())))
+
+
+def frequency_world(rng, *, entity=0.0, surface=0.0, n_facts=150):
+    """Facts under a title and two redirects, with how often a corpus holds each name."""
+    share = rng.dirichlet([2, 0.5, 0.5], n_facts)
+    counts = 1 + rng.poisson(np.exp(rng.normal(5, 1.5, (n_facts, 1))) * share)
+    totals = counts.sum(axis=1)
+    level = rng.normal(0.0, 0.7, n_facts)[:, None] + entity * (np.log(totals)[:, None] - 5)
+    right = rng.random(counts.shape) < logistic(level + surface * (np.log(counts) - 4))
+    instances = pd.DataFrame(
+        {
+            "fact_id": f"f{fact}",
+            "surface_id": f"f{fact}|n{fact}-{form}",
+            "is_canonical": form == 0,
+            "entity_frequency": int(totals[fact]),
+            "surface_frequency": int(counts[fact, form]),
+            "measure": "longest",
+        }
+        for fact in range(n_facts)
+        for form in range(3)
+    )
+    pairs = [(fact, form) for fact in range(n_facts) for form in (1, 2)]
+    frame = pd.DataFrame(
+        {
+            "study": "redirectqa",
+            "pair_id": f"{fact}-{form}",
+            "fact_id": f"f{fact}",
+            "subject_id": f"Q{fact}",
+            "relation": "occupation",
+            "template": "original",
+            "first_surface": f"n{fact}-0",
+            "second_surface": f"n{fact}-{form}",
+            "first_correct": bool(right[fact, 0]),
+            "second_correct": bool(right[fact, form]),
+        }
+        for fact, form in pairs
+    )
+    return types.SimpleNamespace(frame=frame, instances=instances)
+
+
+def frequency_text(report, monkeypatch, world, tmp_path):
+    file = tmp_path / "instances.parquet"
+    world.instances.to_parquet(file)
+    analysis = FrequencyAnalysis()
+    # What the page says stands on the first tables alone.
+    monkeypatch.setattr(frequency, "_variants", lambda *_: None)
+    monkeypatch.setattr(frequency, "_bins", lambda *_: None)
+    made = report(RedirectQAStudy(), world.frame, "fact_id")
+    tables = analysis.tables(made, FrequencySettings(frequencies=(file,), bins=3))
+    return prose(analysis, made, tables)
+
+
+def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "winogrande")):
+    """Instances of three tasks of unlike difficulty, each more or less popular."""
+    frame = pd.DataFrame({"task": task, "number": number} for task in tasks for number in range(n))
+    level = rng.normal(0.4, 1.0, len(frame))
+    lead = rng.normal(0.0, 1.0, len(frame))
+    first = rng.random(len(frame)) < logistic(level + common * lead)
+    second = rng.random(len(frame)) < logistic(level + common * lead - loss)
+    fact = frame["task"] + "/" + frame["number"].astype(str)
+    popularity = rng.normal(5.0, 1.0, len(frame))
+    return frame.assign(
+        study="lexical",
+        fact_id=fact,
+        pair_id=fact + "/0",
+        first_condition="original",
+        second_condition="0",
+        first_correct=first,
+        second_correct=second,
+        kind="functional",
+        group="g",
+        draw=0,
+        replaced="noun",
+        n_edits=1,
+        is_broken=False,
+        n_control_edits=0,
+        first_log_probability=-1.0,
+        second_log_probability=-1.0,
+        first_lead=lead,
+        second_lead=lead,
+        first_popularity=popularity,
+        second_popularity=popularity + rng.normal(-loss, 1.0, len(frame)),
+    )
+
+
+def lexical_text(report, monkeypatch, frame):
+    study = LexicalStudy()
+    reported = study.report(report(study, frame, "fact_id"))
+    tables = {"overall": reported.overall(), **reported._pooled()}
+    return finding(reported, tables)
+
+
+def popularity_text(report, monkeypatch, frame):
+    monkeypatch.setattr(popularity, "_paired", lambda *_: None)
+    monkeypatch.setattr(popularity, "_distribution", lambda *_: None)
+    monkeypatch.setattr(popularity, "_read", lambda path: {})
+    monkeypatch.setattr(popularity, "_scored", lambda run, *rest: frame.assign(model="m"))
+    analysis = PopularityAnalysis()
+    made = report(LexicalStudy(), frame, "fact_id")
+    return prose(
+        analysis, made, analysis.tables(made, PopularitySettings(counts=(Path("counts"),)))
+    )
+
+
+def mechanism_world(rng, *, shift=0.0, n_topics=30):
+    """Similarities of pairs, alike within topics, of either class."""
+    rows = []
+    for topic in range(n_topics):
+        of_topic = rng.normal(0.5, 0.1)
+        for _ in range(4):
+            is_aligned = bool(rng.random() < 0.5)
+            common = of_topic + rng.normal(0.0, 0.1) + shift * is_aligned
+            values = common + rng.normal(0.0, 0.05, len(FEATURES))
+            rows.append((f"t{topic}", is_aligned, *values))
+    frame = pd.DataFrame(rows, columns=["cluster", "is_aligned", *FEATURES])
+    return frame.assign(model="m", aggregation="transport", tokens="span")
+
+
+def mechanism_text(report, monkeypatch, frame):
+    return sentence_text(make_finding(difference_rows(frame)))
+
+
+STUDIES = {
+    "slaq": (slaq_world, slaq_text, 3),
+    "linking": (linking_world, linking_text, 1),
+    "redirectqa": (redirect_world, redirect_text, 1),
+    "linking_vs_consistency": (redirect_world, consistency_text, 1),
+    "frequency": (frequency_world, frequency_text, 2),
+    "lexical": (lexical_world, lexical_text, 4),
+    "popularity": (lexical_world, popularity_text, 6),
+    "mechanism": (mechanism_world, mechanism_text, 1),
+}
+"""Of each page its worlds, its sentences, and how many of these could claim something."""
+
+
+def said(name, report, monkeypatch, tmp_path, rng, **effect):
+    """The sentences of a page of one world."""
+    world, text, _ = STUDIES[name]
+    more = (tmp_path,) if name == "frequency" else ()
+    return text(report, monkeypatch, world(rng, **effect), *more)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_world_without_an_effect_is_not_said_to_have_one(name, report, monkeypatch, tmp_path):
+    texts = [
+        said(name, report, monkeypatch, tmp_path, np.random.default_rng(seed)) for seed in SEEDS
+    ]
+
+    made = [claim for text in texts for claim in claims(text)]
+    n_possible = len(SEEDS) * STUDIES[name][2]
+    # What chance exceeds in one of a thousand tests of 5 %.
+    assert len(made) <= binom.ppf(0.999, n_possible, 0.05), made
+
+
+@pytest.mark.parametrize(
+    ("name", "effect", "claim"),
+    [
+        ("slaq", {"long": -1.5}, r"states .* fewer of them rightly"),
+        ("slaq", {"long": 1.5}, r"states .* more of them rightly"),
+        ("slaq", {"slot": -0.6}, r"accuracy falls by"),
+        ("slaq", {"slot": 0.6}, r"accuracy rises by"),
+        ("slaq", {"momentum": 1.5, "n_topics": 60}, r"These do: m after right slots"),
+        ("linking", {"shift": 1.5}, r"tells two names of one entity from names of two"),
+        ("linking_vs_consistency", {"of_linked": 0.9}, r"flips .* less often on pairs whose names"),
+        ("frequency", {"entity": 1.0}, r"more often the more often the corpus names the entity"),
+        ("frequency", {"surface": 1.0}, r"more often the more often the corpus names it by this"),
+        ("lexical", {"loss": 1.5}, r"over 3 tasks together, is right .* less often"),
+        ("lexical", {"loss": -1.5}, r"over 3 tasks together, is right .* more often"),
+        ("popularity", {"common": 1.5}, r"is right .* more often on the common instances"),
+        ("popularity", {"loss": 1.0}, r"Other words make the texts of piqa less popular"),
+        ("mechanism", {"shift": 0.2}, r"more alike in containment by"),
+    ],
+)
+def test_a_planted_effect_is_claimed(name, effect, claim, report, monkeypatch, tmp_path):
+    rng = np.random.default_rng(1)
+    made = claims(said(name, report, monkeypatch, tmp_path, rng, **effect))
+
+    assert any(re.search(claim, one) for one in made), made

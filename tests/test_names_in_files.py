@@ -1,0 +1,199 @@
+"""What a file names is imported only if a package registers it: nobody's folder runs code."""
+
+import contextlib
+import json
+import shutil
+import sys
+import warnings
+
+import pytest
+
+from surface_consistency.cli.main import main
+from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.model_settings import ModelSettings
+from surface_consistency.engine.study import find_study
+from surface_consistency.engine.suite.file import read_suite
+from surface_consistency.errors import DataError, SurfaceConsistencyError
+from surface_consistency.plugins import STUDIES, Plugins, importable
+from surface_consistency.schemas.settings import record_options
+
+EVIL = "evil_names:x"
+SUITE = """
+[[models]]
+label = "m"
+{model}
+
+[[studies]]
+study = "{study}"
+{lines}
+"""
+
+
+@pytest.fixture
+def evil(tmp_path, monkeypatch):
+    """A module on the path that leaves a mark where it is imported; there must be none."""
+    (tmp_path / "evil_names.py").write_text(f"open({str(tmp_path / 'mark')!r}, 'w').close()\nx = 1")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield
+    assert not (tmp_path / "mark").exists()
+    assert "evil_names" not in sys.modules
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A scored run on the sample."""
+    folder = tmp_path_factory.mktemp("names") / "run"
+    words = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "0"]
+    words += ["--runner", "tests.faults.plugins:Echo", "--out", str(folder), "--resamples", "9"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert main(words) == 0
+    return folder
+
+
+@pytest.fixture
+def folder(scored, tmp_path):
+    return shutil.copytree(scored, tmp_path / "run")
+
+
+def spoiled(value):
+    """Replace every text in a value."""
+    if isinstance(value, dict):
+        return {key: spoiled(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [spoiled(item) for item in value]
+    return EVIL if isinstance(value, str) or value is None else value
+
+
+def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
+    """Each field of the manifest and of the scoring, and each scoring setting by itself."""
+    n_fields = 0
+    report = ["report", str(folder), "--out", str(folder), "--resamples", "1", "--figures", "none"]
+    for name in ("manifest.json", "scoring.json"):
+        content = json.loads((folder / name).read_text())
+        changes = [{key: spoiled(value)} for key, value in content.items()]
+        if name == "scoring.json":
+            settings = content["settings"]
+            changes += [{"settings": settings | {key: EVIL}} for key in settings]
+        for change in changes:
+            (folder / name).write_text(json.dumps(content | change))
+            n_fields += 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                assert main(report) in (0, 2, 3)
+                if name == "manifest.json":
+                    assert main(["score", str(folder), "--no-agreement", *report[4:]]) in (0, 2, 3)
+        (folder / name).write_text(json.dumps(content))
+    assert n_fields > 30
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", "{run}"],
+        ["score", "--help", "{run}"],
+        ["report", "{run}", "--out", "{run}/page"],
+        ["analyse", "revisions", "{run}", "--out", "{run}/page"],
+        ["export", "{run}", "--to", "dataset", "--out", "{run}/data"],
+        ["compare", "{run}", "{run}", "--out", "{run}/pair"],
+    ],
+)
+def test_the_study_of_a_manifest_must_be_registered(folder, evil, capsys, words):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"study": EVIL}))
+    capsys.readouterr()
+
+    assert main([word.format(run=folder) for word in words]) == 2
+
+    told = capsys.readouterr().err
+    where = f"error: {folder / 'manifest.json'}: study: no study '{EVIL}'; available: audit, "
+    assert words[0] in ("compare", "analyse") or told.startswith(where)
+    assert "on the command line" in told or words[0] in ("compare", "analyse")
+
+
+def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, evil, caplog):
+    scoring = json.loads((folder / "scoring.json").read_text())
+    scoring["settings"]["rule"] = EVIL
+    (folder / "scoring.json").write_text(json.dumps(scoring))
+
+    assert main(["report", str(folder), "--out", str(folder), "--resamples", "9"]) == 0
+
+    [told] = caplog.messages
+    assert told.startswith(f"{folder.resolve() / 'scoring.json'}: settings.rule: no matching rule")
+    assert told.endswith("token_f1 is taken instead")
+
+
+def suite(tmp_path, study, key, value=f'"{EVIL}"', *, of_model=False):
+    """Write a suite with one key more."""
+    line = f"{key} = {value}"
+    text = SUITE.format(
+        study=study, model=line if of_model else 'model = "m"', lines="" if of_model else line
+    )
+    path = tmp_path / "suite.toml"
+    path.write_text(text.replace('label = "m"\n', "") if key == "label" and of_model else text)
+    return path
+
+
+def texts_of(*records):
+    """Name the options that take texts."""
+    options = [option for record in records for option in record_options(record)]
+    return [
+        option.flags[0].removeprefix("--").replace("-", "_")
+        for option in options
+        if "str" in str(option.annotation) and not option.is_mapping
+    ]
+
+
+@pytest.mark.parametrize("name", STUDIES.names())
+def test_no_field_of_a_suite_imports_what_is_not_registered(tmp_path, evil, name):
+    study = find_study(name)
+    keys = texts_of(study.source, study.settings, study.scoring, ReportSettings)
+    assert len(keys) > 5
+    keys = [(key, False) for key in [*keys, "name"]]
+    for key, of_model in [*keys, *((key, True) for key in texts_of(ModelSettings))]:
+        with contextlib.suppress(DataError):
+            read_suite(suite(tmp_path, name, key, of_model=of_model))
+
+
+@pytest.mark.parametrize(
+    ("study", "key", "what"),
+    [
+        ("redirectqa", "rule", "matching rule"),
+        ("slaq", "judge_rule", "matching rule"),
+        ("slaq", "judge_runner", "runner"),
+        ("lexical", "meaning_runner", "runner"),
+    ],
+)
+def test_a_name_in_a_suite_is_refused_by_its_key(tmp_path, evil, study, key, what):
+    told = rf"suite.toml: study 1 \({study}\): .*{key}.*no {what} '{EVIL}'; available: .* command l"
+    path = suite(tmp_path, study, key)
+    path.write_text(path.read_text() + ('task = ["piqa"]' if study == "lexical" else ""))
+    with pytest.raises(DataError, match=told):
+        read_suite(path)
+
+
+def test_studies_and_runners_in_a_suite_are_refused_by_their_table(tmp_path, evil):
+    with pytest.raises(DataError, match=f"suite.toml: study 1: no study '{EVIL}'; available: aud"):
+        read_suite(suite(tmp_path, EVIL, "limit", 2))
+    with pytest.raises(DataError, match=f"model 1: runner: no runner '{EVIL}'; available: fake"):
+        read_suite(suite(tmp_path, "slaq", "runner", of_model=True))
+
+
+def test_an_encoder_that_a_suite_names_is_not_imported(tmp_path, evil):
+    study, asked = find_study("linking"), read_suite(suite(tmp_path, "linking", "neighbours"))
+    [settings] = asked.studies[0].variants.values()
+    data = study.load(study.source(source="sample"))
+
+    with pytest.raises(
+        DataError, match=rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
+    ):
+        study.plan(data, settings)
+
+
+def test_what_a_person_names_is_imported_and_no_longer_than_that():
+    rules = Plugins("surface_consistency.rules", "rule")
+    name = "surface_consistency.matching:ExactRule"
+    with importable(f"--rule={name}", "not a name"):
+        assert rules.load(name).__name__ == "ExactRule"
+    with pytest.raises(SurfaceConsistencyError, match=f"no rule '{name}'; available: .*no file ca"):
+        rules.load(name)
