@@ -114,24 +114,32 @@ class Job:
                 f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give --out "
                 "another folder"
             )
-        with cls._planning(place):
-            if manifest.is_file():
-                job = cls.open(place)
-                job._refuse_other_plan(make_plan(job))
-                return job
-            plan = make_plan(None)
-            if save is not None:
-                save(place)
-            content = {
-                "format": _FORMAT,
-                "kind": kind,
-                "package_version": surface_consistency.__version__,
-                "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-                "command": COMMAND.get(),
-                "plan": plan,
-                "result": None,
-            }
-            write_json(manifest, content)
+        if not manifest.is_file():
+            with cls._planning(place):
+                if not manifest.is_file():
+                    return cls._planned(place, kind, make_plan(None), save)
+        # A manifest is written whole, so that many take a job up at once without a lock.
+        job = cls.open(place)
+        job._refuse_other_plan(make_plan(job))
+        return job
+
+    @classmethod
+    def _planned(
+        cls, place: Path, kind: str, plan: Mapping[str, Any], save: Callable[[Path], None] | None
+    ) -> Self:
+        """Write the manifest of a new job."""
+        if save is not None:
+            save(place)
+        content = {
+            "format": _FORMAT,
+            "kind": kind,
+            "package_version": surface_consistency.__version__,
+            "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": COMMAND.get(),
+            "plan": plan,
+            "result": None,
+        }
+        write_json(place / "manifest.json", content)
         return cls(place, content)
 
     @classmethod

@@ -340,13 +340,13 @@ def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: Looku
     from surface_consistency.runs.files import output_folder, write_json, write_parquet
     from surface_consistency_build.counting.indexes import lookup_table, open_index
     from surface_consistency_build.counting.tables import lookup_instances
-    from surface_consistency_build.counting.tasks import load_tokenizer
+    from surface_consistency_build.counting.tasks import ModelTokenizer
 
     table, instances, _ = source.task_inputs
     folder = output_folder(out)
     cache = settings.cache or folder / "lookups.sqlite"
     index = open_index(settings.index, cache=cache, url=settings.url)
-    tokenize = None if settings.tokenizer is None else load_tokenizer(settings.tokenizer)
+    tokenize = None if settings.tokenizer is None else ModelTokenizer(settings.tokenizer)
     rows = lookup_table(table, index, tokenize=tokenize)
     write_parquet(folder / "lookups.parquet", rows)
     if instances is not None:
@@ -407,7 +407,7 @@ def _count(
 ) -> None:
     """Plan a run, count, and write the tables where all is counted."""
     try:
-        run = CountRun.plan(out, task, corpus)
+        run = CountRun.plan(out, task, corpus, shard=work.shard)
         if work.shard is None:
             run.run_all(n_workers=work.workers, engine=work.engine)
             _tell(run.merge(), as_json=as_json)

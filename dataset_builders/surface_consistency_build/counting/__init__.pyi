@@ -60,12 +60,12 @@ from .tables import (
 )
 from .tasks import (
     CountTask as CountTask,
+    ModelTokenizer as ModelTokenizer,
     NameSettings as NameSettings,
     NameTask as NameTask,
     NgramSettings as NgramSettings,
     NgramTask as NgramTask,
     PairSettings as PairSettings,
-    load_tokenizer as load_tokenizer,
 )
 from .texts import (
     CASES as CASES,

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -167,9 +168,10 @@ class DocumentReader:
 
     def _documents(self) -> Iterator[bytes]:
         """Yield documents one by one."""
-        for part in self._parts:
+        parts: Iterator[Any] = iter(self._parts)
+        for part in parts:
             if not isinstance(part, FilePart):
-                yield from self._rows(self._parts)  # type: ignore[arg-type]
+                yield from self._rows(chain((part,), parts))
                 return
             suffix = _suffix(part.path)
             if suffix == ".parquet":

@@ -6,9 +6,16 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from surface_consistency.text import tokenize as words_of
-from surface_consistency_build.counting.texts import PackedTexts, comparable, encoded
+from surface_consistency_build.counting.texts import (
+    PackedTexts,
+    comparable,
+    comparable_texts,
+    offsets_of,
+)
 
 Int64s = npt.NDArray[np.int64]
 
@@ -26,7 +33,8 @@ class NgramCounter:
         instances: The texts of a test set.
         n: Tokens of an n-gram; the paper takes 7.
         tokenize: Cuts instances and documents into tokens, the same way; None takes
-            `surface_consistency.text.tokenize`, words between white space.
+            `surface_consistency.text.tokenize`, words between white space. One with a method
+            `batch`, from texts to their tokens, is given documents together.
 
     Raises:
         ValueError: If `n` is below 1.
@@ -64,18 +72,16 @@ class NgramCounter:
 
     def feed(self, texts: Iterable[str | bytes] | PackedTexts) -> None:
         """Count n-grams in more documents, none of which reaches from one into the next."""
-        known = self._ids
-        rows: list[list[int]] = []
-        for text in texts:
-            plain = text if isinstance(texts, PackedTexts) else encoded(text)[0].decode()
-            rows.append([known.get(token, _UNKNOWN) for token in self._tokens(str(plain))])
-            rows.append([_UNKNOWN])
-            self.documents += 1
-        ids = np.fromiter(chain.from_iterable(rows), np.int64)
-        if ids.size < self.n or not self._counts.size:
+        packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
+        self.documents += len(packed)
+        if not self._counts.size:
+            return
+        ids = self._word_ids(packed) if self._tokenize is words_of else self._token_ids(packed)
+        if ids.size < self.n:
             return
         windows = np.lib.stride_tricks.sliding_window_view(ids, self.n)
-        candidates = np.flatnonzero((windows >= 0).all(axis=1))
+        n_known = offsets_of(ids >= 0)
+        candidates = np.flatnonzero(n_known[self.n :] - n_known[: -self.n] == self.n)
         hashes = _hash(windows[candidates], self._multiplier)
         places = np.searchsorted(self._hashes, hashes)
         places[places == self._hashes.size] = 0
@@ -119,6 +125,27 @@ class NgramCounter:
             )
         self._counts += counts
 
+    def _word_ids(self, texts: PackedTexts) -> Int64s:
+        """Number the words of documents, with an unknown one behind each document."""
+        plain = comparable_texts(texts, "exact")
+        unspaced = {i: " ".join(words_of(plain[i])) for i in _may_lack_spaces(plain)}
+        words = pc.utf8_split_whitespace(plain.changed(unspaced).to_arrow())
+        numbers = pc.index_in(words.flatten(), value_set=pa.array(self._ids, pa.large_string()))
+        sizes = np.diff(words.offsets.to_numpy())
+        ids = np.full(sizes.sum() + sizes.size, _UNKNOWN)
+        places = np.arange(sizes.sum()) + np.repeat(np.arange(sizes.size), sizes)
+        ids[places] = numbers.fill_null(_UNKNOWN).to_numpy()
+        return ids
+
+    def _token_ids(self, texts: PackedTexts) -> Int64s:
+        """Number the tokens of documents, with an unknown one behind each document."""
+        plain = [*comparable_texts(texts, "exact")]
+        batch: Callable[[list[str]], Iterable[Sequence[Hashable]]] | None
+        batch = getattr(self._tokenize, "batch", None)
+        tokens = map(self._tokenize, plain) if batch is None else batch(plain)
+        ends = chain.from_iterable(chain(row, (None,)) for row in tokens)
+        return np.fromiter((self._ids.get(token, _UNKNOWN) for token in ends), np.int64)
+
     def _tokens(self, text: str) -> Sequence[Hashable]:
         """Cut a text in NFC into tokens."""
         return self._tokenize(comparable(text))
@@ -131,6 +158,16 @@ class NgramCounter:
             if (np.diff(hashes[order]) != 0).all():
                 return multiplier, hashes[order], order
         raise ValueError("n-grams whose hashes collide under every multiplier")
+
+
+def _may_lack_spaces(texts: PackedTexts) -> list[int]:
+    """List the texts with a character of U+0E00 and beyond, but for punctuation and symbols."""
+    block = texts.buffer
+    # Most texts have a dash or a quotation mark of U+2000 to U+2E7F, whose first byte is 0xE2.
+    places = np.flatnonzero(block >= 0xE0)
+    places = places[(block[places] != 0xE2) | (block[places + 1] >= 0xBA)]
+    found: list[int] = np.unique(np.searchsorted(texts.offsets, places, side="right") - 1).tolist()
+    return found
 
 
 def _hash(rows: Int64s, multiplier: int) -> npt.NDArray[np.uint64]:

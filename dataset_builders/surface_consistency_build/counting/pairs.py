@@ -80,7 +80,9 @@ class PairCounter:
         self._window, self._occurrences = window, occurrences
         numbers = {entity: number for number, entity in enumerate(table.entities)}
         self._subjects, self._objects = _numbered(self.pairs, numbers)
-        self._pairs_by_subject = np.argsort(self._subjects, kind="stable")
+        codes = self._subjects * table.n_entities + self._objects
+        self._by_subject = np.argsort(codes)
+        self._codes = codes[self._by_subject]
         self._pair_offsets = offsets_of(np.bincount(self._subjects, minlength=table.n_entities))
         self._both = np.zeros(len(self.pairs), dtype=np.int64)
         self._of_entity = np.zeros(table.n_entities, dtype=np.int64)
@@ -105,18 +107,35 @@ class PairCounter:
         n = self._of_entity.size
         rows, entities = self.surfaces.entities_of(hits.keys)
         named = hits.texts[rows] * n + entities
-        present, places = np.unique(named), np.argsort(named, kind="stable")
+        present = np.unique(named)
         self._of_entity += np.bincount(present % n, minlength=n)
-        owners, members = members_of(self._pair_offsets, present % n)
-        pairs, subjects = self._pairs_by_subject[members], present[owners]
-        objects = subjects // n * n + self._objects[pairs]
-        is_there = np.isin(objects, present)
-        if self._window is not None and is_there.any():
-            spans = _Spans(prepared, hits, rows[places], named[places])
-            for place in np.flatnonzero(is_there).tolist():
-                is_there[place] = spans.gap(subjects[place], objects[place]) <= self._window
-        self._both += np.bincount(pairs[is_there], minlength=self._both.size)
+        pairs, subjects, objects = self._together(present)
+        if self._window is not None and pairs.size:
+            spans = _Spans(prepared, hits, rows, named)
+            pairs = pairs[spans.are_within(self._window, subjects, objects)]
+        self._both += np.bincount(pairs, minlength=self._both.size)
         return located
+
+    def _together(self, present: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+        """List the pairs named in a text, and where subject and object stand in `present`."""
+        texts, entities = np.divmod(present, self._of_entity.size)
+        text_offsets = np.append(np.flatnonzero(np.diff(texts, prepend=-1)), texts.size)
+        text = np.repeat(np.arange(text_offsets.size - 1), np.diff(text_offsets))
+        # A subject of more pairs than its text names entities is held against these.
+        n_pairs, n_named = np.diff(self._pair_offsets)[entities], np.diff(text_offsets)[text]
+        few, many = np.flatnonzero(n_pairs <= n_named), np.flatnonzero(n_pairs > n_named)
+        owners, members = members_of(self._pair_offsets, entities[few])
+        pairs, subjects = self._by_subject[members], few[owners]
+        wanted = present[subjects] - entities[subjects] + self._objects[pairs]
+        objects, is_there = _found(present, wanted)
+        owners, others = members_of(text_offsets, text[many])
+        wanted = entities[many[owners]] * self._of_entity.size + entities[others]
+        places, is_pair = _found(self._codes, wanted)
+        return (
+            np.append(pairs[is_there], self._by_subject[places[is_pair]]),
+            np.append(subjects[is_there], many[owners[is_pair]]),
+            np.append(objects[is_there], others[is_pair]),
+        )
 
     def result(self) -> PairCounts:
         """Return the counts so far, each of shape `(len(pairs),)`."""
@@ -128,27 +147,38 @@ class PairCounter:
 
 
 class _Spans:
-    """Where entities are named in a batch, in characters."""
+    """Where entities are named in the texts of a batch, in characters."""
 
     def __init__(self, texts: PackedTexts, hits: Hits, rows: Int64s, named: Int64s) -> None:
         characters = texts.characters_before()
-        self._named = named
-        self._starts = characters[hits.starts[rows]]
-        self._stops = characters[hits.stops[rows]]
+        order = np.argsort(named, kind="stable")
+        self._starts = characters[hits.starts[rows]][order]
+        self._stops = characters[hits.stops[rows]][order]
+        self._groups = np.append(np.flatnonzero(np.diff(named[order], prepend=-1)), named.size)
+        # Larger than any place, so that those of one entity in one text stay together.
+        self._width = int(characters[-1]) + 1
+        base = np.repeat(np.arange(self._groups.size - 1), np.diff(self._groups)) * self._width
+        self._sorted_starts = base + self._starts
+        self._last_stops = np.maximum.accumulate(base + self._stops) - base
 
-    def gap(self, first: int, second: int) -> int:
-        """Return the fewest characters between names of two entities in a text; 0 if they meet."""
-        ours, theirs = self._of(first), self._of(second)
-        apart = np.maximum(
-            self._starts[theirs][None, :] - self._stops[ours][:, None],
-            self._starts[ours][:, None] - self._stops[theirs][None, :],
-        )
-        return max(int(apart.min()), 0)
+    def are_within(self, window: int, first: Int64s, second: Int64s) -> npt.NDArray[np.bool_]:
+        """Tell which two entities in a text are named with no more characters between them."""
+        sizes = np.diff(self._groups)
+        rarer = np.where(sizes[first] <= sizes[second], first, second)
+        owners, spans = members_of(self._groups, rarer)
+        other = (first + second - rarer)[owners]
+        # Of names that begin early enough, the one that ends last.
+        latest = np.minimum(self._stops[spans] + window, self._width - 1)
+        before = np.searchsorted(self._sorted_starts, other * self._width + latest, side="right")
+        is_near = before > self._groups[other]
+        is_near &= self._last_stops[before - 1] >= self._starts[spans] - window
+        return np.bincount(owners[is_near], minlength=first.size) > 0
 
-    def _of(self, named: int) -> slice:
-        """Find the spans of an entity in a text."""
-        first, last = np.searchsorted(self._named, [named, named + 1])
-        return slice(int(first), int(last))
+
+def _found(values: Int64s, wanted: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+    """Look numbers up among others, which are sorted."""
+    places = np.minimum(np.searchsorted(values, wanted), values.size - 1)
+    return places, values[places] == wanted
 
 
 def _numbered(pairs: Sequence[tuple[str, str]], numbers: dict[str, int]) -> tuple[Int64s, Int64s]:

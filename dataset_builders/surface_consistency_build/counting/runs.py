@@ -4,6 +4,7 @@ The plan of a run holds the files with their sizes and times, the shards, the di
 counted and every rule.
 """
 
+import heapq
 import math
 import os
 import unicodedata
@@ -11,7 +12,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -33,6 +34,7 @@ from surface_consistency_build.counting.documents import (
     ReadReport,
     corpus_files,
     is_splittable,
+    read_documents,
 )
 from surface_consistency_build.counting.engines import EngineName, choose_engine
 from surface_consistency_build.counting.tasks import CountTask, NameTask, NgramTask
@@ -101,13 +103,22 @@ class CountRun(Job):
     begun_by = "`surface-consistency count mentions ... --out DIR`"
 
     @classmethod
-    def plan(cls, folder: str | os.PathLike[str], task: CountTask, corpus: CorpusSettings) -> Self:
+    def plan(
+        cls,
+        folder: str | os.PathLike[str],
+        task: CountTask,
+        corpus: CorpusSettings,
+        *,
+        shard: int | None = None,
+    ) -> Self:
         """Plan a run, or take up the one that is there.
 
         Args:
             folder: The folder; made if it is not there.
             task: What is counted.
             corpus: Where.
+            shard: The only shard that is counted now, if there is one: where the run is there and
+                of the same `corpus`, its other files are not looked at.
 
         Returns:
             The run.
@@ -119,9 +130,40 @@ class CountRun(Job):
         """
 
         def make_plan(before: Self | None) -> dict[str, Any]:
-            return _make_plan(task, corpus, corpus.shards or (before.n_shards if before else None))
+            known = {} if shard is None or before is None else before.planned
+            return _make_plan(
+                task, corpus, corpus.shards or (before.n_shards if before else None), known
+            )
 
         run = cls.begin(folder, task.kind, make_plan, save=task.save)
+        run.task = task
+        return run
+
+    @classmethod
+    def plan_documents(
+        cls, folder: str | os.PathLike[str], task: CountTask, *, shards: int
+    ) -> Self:
+        """Plan a run over documents that steps of a `datatrove` pipeline give to `CountStep`.
+
+        Args:
+            folder: The folder; made if it is not there.
+            task: What is counted.
+            shards: Tasks of the executor: each counts the documents that it is given as one shard.
+
+        Returns:
+            The run. What the readers and filters before the step are is theirs to keep the same:
+            the plan holds none of it.
+
+        Raises:
+            RunMismatchError: If the folder holds a run of another plan; names what differs.
+            DataError: If the folder is a file, or holds other things.
+            ValueError: If `shards` is below 1.
+        """
+        if shards < 1:
+            raise ValueError(f"shards must be at least 1, got {shards}")
+        shared: dict[str, Any] = {"files": [], "shards": [[] for _ in range(shards)]}
+        plan = _plan_of(task, CorpusSettings(corpus=("-",)), shared) | {"is_given": True}
+        run = cls.begin(folder, task.kind, lambda before: plan, save=task.save)
         run.task = task
         return run
 
@@ -136,12 +178,15 @@ class CountRun(Job):
             )
         return task
 
-    def run(self, shard: int, *, engine: EngineName = "auto") -> bool:
+    def run(
+        self, shard: int, *, engine: EngineName = "auto", documents: Iterable[str] | None = None
+    ) -> bool:
         """Count one shard, unless that was done.
 
         Args:
             shard: Its number from 0.
             engine: Which engine; all count the same.
+            documents: The texts of the shard, for a run of `plan_documents`, and for it alone.
 
         Returns:
             Whether it was counted now; False if it was done before.
@@ -151,9 +196,18 @@ class CountRun(Job):
             RunMismatchError: If a file of the corpus changed since the plan, or the shard that is
                 there belongs to another plan; names it.
             RunLogLockedError: If another process counts the shard.
-            DataError: If a file cannot be read; names it.
+            DataError: If a file cannot be read; names it. If documents are given that the plan
+                reads itself, or none where it has none.
         """
-        return self.do(shard, lambda number: self._count(number, engine))
+        if self.planned.get("is_given", False) != (documents is not None):
+            raise DataError(
+                f"{self.folder} holds the plan of a count that reads its documents itself; put no "
+                "reader before it, or plan one of documents that are given (`plan_documents`)"
+                if documents is not None
+                else f"{self.folder} holds the plan of a count of documents that are given; put a "
+                "reader before its step, or plan one of files (`plan`)"
+            )
+        return self.do(shard, lambda number: self._count(number, engine, documents))
 
     def run_all(self, *, n_workers: int | None = None, engine: EngineName = "auto") -> int:
         """Count all shards that are not done, on all cores.
@@ -229,10 +283,14 @@ class CountRun(Job):
             names |= value if isinstance(value, dict) else {name: value}
         return names
 
-    def _count(self, shard: int, engine: EngineName) -> ShardResult:
+    def _count(
+        self, shard: int, engine: EngineName, documents: Iterable[str] | None = None
+    ) -> ShardResult:
         """Count a shard."""
         counter = self.task.counter(engine)
         reader = self.reader(shard)
+        if documents is not None:
+            reader = read_documents({"text": text} for text in documents)
         self._check_files(shard)
         for batch in reader:
             counter.feed(batch)
@@ -255,15 +313,20 @@ class CountRun(Job):
                 )
 
 
-def _make_plan(task: CountTask, corpus: CorpusSettings, n_shards: int | None) -> dict[str, Any]:
-    """Write down everything that counts depend on."""
-    files = corpus_files(corpus.corpus)
-    described = [file_stamp(path) for path in files]
-    total = sum(item["n_bytes"] for item in described)
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    n = n_shards or max(cores, math.ceil(total / _SHARD_BYTES))
+def _make_plan(
+    task: CountTask, corpus: CorpusSettings, n_shards: int | None, known: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write down everything that counts depend on, with files and shards that are known if so."""
+    named = [os.path.abspath(path) for path in corpus.corpus]
+    if known.get("corpus") == named and n_shards == len(known["shards"]):
+        shared = {name: known[name] for name in ("files", "shards")}
+    else:
+        shared = _shared_out_files(corpus.corpus, n_shards)
+    return _plan_of(task, corpus, {"corpus": named, **shared})
+
+
+def _plan_of(task: CountTask, corpus: CorpusSettings, shared: Mapping[str, Any]) -> dict[str, Any]:
+    """Write down everything that counts depend on besides the files and their shards."""
     return {
         "task": task.describe(),
         "documents": {
@@ -274,9 +337,20 @@ def _make_plan(task: CountTask, corpus: CorpusSettings, n_shards: int | None) ->
             "allow_truncated": corpus.allow_truncated,
         },
         "unicode": unicodedata.unidata_version,
-        "files": described,
-        "shards": _share_out(files, [item["n_bytes"] for item in described], n),
+        **shared,
     }
+
+
+def _shared_out_files(corpus: Sequence[str], n_shards: int | None) -> dict[str, Any]:
+    """List the files of a corpus, and share them out."""
+    files = corpus_files(corpus)
+    described = [file_stamp(path) for path in files]
+    sizes = [item["n_bytes"] for item in described]
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
+    n = n_shards or max(cores, math.ceil(sum(sizes) / _SHARD_BYTES))
+    return {"files": described, "shards": _share_out(files, sizes, n)}
 
 
 def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list[list[int | None]]]:
@@ -291,11 +365,11 @@ def _share_out(files: Sequence[Path], sizes: Sequence[int], n: int) -> list[list
         units = max(1, min(end, math.ceil(size / target)))
         bounds = [end * k // units for k in range(units + 1)]
         parts += [(size // units, number, a, b) for a, b in pairwise(bounds)]
-    loads = [0] * n
+    loads = [(0, shard) for shard in range(n)]
     shards: list[list[list[int | None]]] = [[] for _ in range(n)]
     for size, number, start, stop in sorted(parts, key=lambda part: (-part[0], *part[1:3])):
-        lightest = loads.index(min(loads))
-        loads[lightest] += size
+        load, lightest = loads[0]
+        heapq.heapreplace(loads, (load + size, lightest))
         shards[lightest].append([number, start, stop])
     return [sorted(shard, key=lambda part: (part[0], part[1])) for shard in shards]
 
@@ -322,37 +396,6 @@ class _Step:
         self.folder = os.path.abspath(folder)
         """Folder of the run; absolute, since tasks start elsewhere."""
 
-    def __call__(
-        self, data: Iterable[object] | None, rank: int = 0, world_size: int = 1
-    ) -> Iterator[object]:
-        """Do what falls to a task.
-
-        Args:
-            data: Documents of the step before; there must be none.
-            rank: Number of this task.
-            world_size: Number of tasks.
-
-        Returns:
-            No documents.
-
-        Raises:
-            DataError: If a step before this one gives documents, or, to merge, a shard is not
-                counted yet.
-            RunMismatchError: As `CountRun.run` and `CountRun.merge`.
-        """
-        if data is not None and next(iter(data), None) is not None:
-            raise DataError(
-                f"{type(self).__name__} reads the documents of its plan itself; put no reader "
-                "before it, or write what the steps before it give to files and plan the count of "
-                "those"
-            )
-        self._do(CountRun.open(self.folder), rank, world_size)
-        return iter(())
-
-    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
-        """Do the part of a task."""
-        raise NotImplementedError
-
     def __repr__(self) -> str:
         """Name the step in the log."""
         return f"{self.verb}: {self.folder}"
@@ -361,11 +404,11 @@ class _Step:
 class CountStep(_Step):
     """Counts the shards of a plan that fall to a task; a step for a `datatrove` executor.
 
-    Plan the run once with `CountRun.plan`, in a folder that all tasks reach, then give this step
-    alone to an executor: it reads the documents of the plan itself. The plan says what the shards
-    are, not the number of tasks: a task counts those whose number leaves its rank over. So a
-    pipeline that is started again, with as many tasks or others, counts each shard once, and the
-    merge refuses to add up what is not whole.
+    Plan the run once, in a folder that all tasks reach. One of `CountRun.plan` reads its files
+    itself: the plan says what the shards are, not the number of tasks, and a task counts those
+    whose number leaves its rank over. One of `CountRun.plan_documents` counts what the steps before
+    it give: any reader (Parquet on a hub, S3, WARC), with filters behind it. A pipeline that is
+    started again counts each shard once, and the merge refuses to add up what is not whole.
 
     Args:
         folder: Folder of the planned run.
@@ -374,12 +417,17 @@ class CountStep(_Step):
     Examples:
         ```python
         from datatrove.executor import LocalPipelineExecutor
+        from datatrove.pipeline.readers import ParquetReader
 
         run = CountRun.plan("counts", NameTask(table), CorpusSettings(corpus=("pile",), shards=64))
         count = LocalPipelineExecutor([CountStep("counts")], tasks=16, logging_dir="logs/count")
         LocalPipelineExecutor(
             [MergeStep("counts")], tasks=1, logging_dir="logs/merge", depends=count
         ).run()
+
+        CountRun.plan_documents("from_hub", NameTask(table), shards=16)
+        reader = ParquetReader("hf://datasets/HuggingFaceFW/fineweb/sample/10BT")
+        LocalPipelineExecutor([reader, CountStep("from_hub")], tasks=16, logging_dir="logs/hub")
         ```
     """
 
@@ -390,10 +438,38 @@ class CountStep(_Step):
         self.engine: EngineName = engine
         """Which engine."""
 
-    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
-        """Count the shards of a task."""
-        for shard in range(rank, run.n_shards, world_size):
-            run.run(shard, engine=self.engine)
+    def __call__(
+        self, data: Iterable[Any] | None, rank: int = 0, world_size: int = 1
+    ) -> Iterator[object]:
+        """Count the shards of a task.
+
+        Args:
+            data: Documents of the step before, with their `text`; none where the plan reads its
+                files itself.
+            rank: Number of this task.
+            world_size: Number of tasks.
+
+        Returns:
+            No documents.
+
+        Raises:
+            DataError: As `CountRun.run`, or if there are not as many tasks as shards of documents
+                that are given.
+            RunMismatchError: As `CountRun.run`.
+        """
+        run = CountRun.open(self.folder)
+        is_given = run.planned.get("is_given", False)
+        documents = data if is_given else _first_seen(data)
+        if is_given and world_size != run.n_shards:
+            raise DataError(
+                f"{self.folder}: the plan has {run.n_shards} shards, one for the documents of each "
+                f"task, and there are {world_size} tasks; start as many tasks as shards"
+            )
+        texts = None if documents is None else (document.text for document in documents)
+        shards = (rank,) if is_given else range(rank, run.n_shards, world_size)
+        for shard in shards:
+            run.run(shard, engine=self.engine, documents=texts)
+        return iter(())
 
 
 class MergeStep(_Step):
@@ -405,7 +481,35 @@ class MergeStep(_Step):
 
     verb = "merge"
 
-    def _do(self, run: CountRun, rank: int, world_size: int) -> None:
-        """Merge, in the first task."""
+    def __call__(
+        self, data: Iterable[object] | None, rank: int = 0, world_size: int = 1
+    ) -> Iterator[object]:
+        """Merge, in the first task.
+
+        Args:
+            data: Documents of the step before; there must be none.
+            rank: Number of this task.
+            world_size: Number of tasks.
+
+        Returns:
+            No documents.
+
+        Raises:
+            DataError: If a step before this one gives documents, or a shard is not counted yet.
+            RunMismatchError: As `CountRun.merge`.
+        """
+        if _first_seen(data) is not None:
+            raise DataError(
+                f"{type(self).__name__} adds what {CountStep.__name__} counted; put no reader "
+                "before it"
+            )
         if rank == 0:
-            run.merge()
+            CountRun.open(self.folder).merge()
+        return iter(())
+
+
+def _first_seen(data: Iterable[Any] | None) -> Iterable[Any] | None:
+    """Return documents, or None where there are none: executors give an empty stream, too."""
+    stream = iter(data or ())
+    first = next(stream, None)
+    return None if first is None else chain((first,), stream)

@@ -325,7 +325,7 @@ class NgramTask:
     def counter(self, engine: EngineName) -> NgramCounter:
         """Make a counter at zero."""
         name = self.settings.tokenizer
-        tokenize = None if name is None else load_tokenizer(name)
+        tokenize = None if name is None else ModelTokenizer(name)
         return NgramCounter(self.instances.values(), n=self.settings.n, tokenize=tokenize)
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
@@ -348,36 +348,40 @@ class NgramTask:
         }
 
 
-def load_tokenizer(place: str) -> Callable[[str], Sequence[int]]:
-    """Load the tokenizer of a model.
+class ModelTokenizer:
+    """Token ids of a model's tokenizer, without special tokens.
 
     Args:
         place: A file tokenizer.json, or a folder with one.
-
-    Returns:
-        A function from a text to its token ids, no special tokens added.
 
     Raises:
         SourceNotFoundError: If there is no such file.
         MissingDependencyError: If `tokenizers` is not installed.
         DataError: If the file is no tokenizer.
     """
-    file = _tokenizer_file(place)
-    try:
-        from tokenizers import Tokenizer as Loaded
-    except ImportError as error:
-        raise MissingDependencyError("--tokenizer", "tokenizers", "inference") from error
-    try:
-        tokenizer = Loaded.from_file(str(file))
-    except Exception as error:
-        # The library raises bare Exceptions.
-        raise DataError(f"{file} is no tokenizer ({error}); give a tokenizer.json") from error
 
-    def tokenize(text: str) -> Sequence[int]:
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    def __init__(self, place: str) -> None:
+        file = _tokenizer_file(place)
+        try:
+            from tokenizers import Tokenizer
+        except ImportError as error:
+            raise MissingDependencyError("--tokenizer", "tokenizers", "inference") from error
+        try:
+            self._tokenizer = Tokenizer.from_file(str(file))
+        except Exception as error:
+            # The library raises bare Exceptions.
+            raise DataError(f"{file} is no tokenizer ({error}); give a tokenizer.json") from error
+
+    def __call__(self, text: str) -> Sequence[int]:
+        """Cut a text into the ids of its tokens."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    return tokenize
+    def batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """Cut many texts at once, which takes less time."""
+        # Without the places of tokens, which nothing here reads.
+        encodings = self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
 
 
 def _tokenizer_file(place: str) -> Path:

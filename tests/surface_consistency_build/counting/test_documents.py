@@ -60,6 +60,12 @@ def test_parquet_text_files_and_folders(tmp_path):
     assert report.places["null text"] == [f"{tmp_path.resolve() / 'b.parquet'}:row 1"]
 
 
+def test_rows_that_can_be_read_once_are_read_whole():
+    reader = read_documents({"text": text} for text in "abc")
+
+    assert [list(batch) for batch in reader] == [["a", "b", "c"]]
+
+
 def test_a_streaming_data_set_is_read_as_rows():
     datasets = pytest.importorskip("datasets")
     stream = datasets.Dataset.from_list(ROWS).to_iterable_dataset()

@@ -7,6 +7,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency_build.counting import NgramCounter, PackedTexts, count_ngrams, ngrams
 
 from surface_consistency.metrics import fit_popularity_scale, instance_popularity
+from surface_consistency.text import tokenize
 
 
 def naive(instances, documents, n):
@@ -32,6 +33,33 @@ def test_counts_agree_with_a_dictionary(instances, documents, n):
     counts = count_ngrams(instances, [documents], n=n)
 
     assert [row.tolist() for row in counts] == naive(instances, documents, n)
+
+
+@given(
+    st.lists(
+        st.text(
+            alphabet="ab \t\n\x1c\u3000\u2009\u00e9e\u0301\u4eac東京タワーก한글—𠮷a", max_size=30
+        )
+    ),
+    st.integers(1, 3),
+)
+def test_words_of_all_scripts_are_those_of_the_tokenizer(documents, n):
+    instances = ["a b é 京 京都 東 タワー ก", *documents[:2], "한글 — 𠮷 a"]
+
+    counts = count_ngrams(instances, [documents], n=n)
+
+    slow = count_ngrams(instances, [documents], n=n, tokenize=lambda text: tokenize(text))
+    assert [row.tolist() for row in counts] == [row.tolist() for row in slow]
+
+
+def test_every_character_that_parts_words_by_itself_is_looked_for():
+    texts = [f"a{chr(c)}b" for c in range(0x80, 0x110000) if not 0xD800 <= c < 0xE000]
+    found = set(ngrams._may_lack_spaces(PackedTexts.pack(texts)))
+
+    parted = [k for k, text in enumerate(texts) if tokenize(text) != text.split()]
+
+    assert len(parted) > 90_000
+    assert found.issuperset(parted)
 
 
 def test_seven_grams_go_into_the_popularity_scale():

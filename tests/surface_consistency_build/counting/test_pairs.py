@@ -73,6 +73,36 @@ def test_counts_agree_with_loops(documents, window):
     assert counter.result().n_documents_both.tolist() == expected
 
 
+@given(
+    st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4),
+    st.sampled_from([0, 1, 2, 5]),
+)
+def test_windows_of_names_inside_others_agree_with_loops(documents, window):
+    """Of nested names the one that begins first need not end last."""
+    names = [("Q0", "a"), ("Q0", "a b c"), ("Q1", "b"), ("Q1", "c a"), ("Q2", "a b"), ("Q2", "c")]
+    table = SurfaceTable.from_records(names)
+    pairs = [(one, other) for one in ("Q0", "Q1", "Q2") for other in ("Q0", "Q1", "Q2")]
+    pairs = [(one, other) for one, other in pairs if one != other]
+    counter = PairCounter(table, pairs, window=window, occurrences="bounded", engine="python")
+    texts = [" ".join(words) for words in documents]
+    counter.feed(texts)
+
+    def spans(text, entity):
+        of_it = [name for owner, name in names if owner == entity]
+        places = [(k, name) for name in of_it for k in range(len(text))]
+        return [(k, k + len(name)) for k, name in places if text.startswith(name, k)]
+
+    def is_near(text, one, other):
+        return any(
+            max(start - stop, begin - end) <= window
+            for begin, stop in spans(text, one)
+            for start, end in spans(text, other)
+        )
+
+    expected = [sum(is_near(text, *pair) for text in texts) for pair in pairs]
+    assert counter.result().n_documents_both.tolist() == expected
+
+
 def test_document_counts_of_the_members_and_parts_add_up():
     rng = random.Random(0)
     words = ["Paris", "France", "Paris Hilton", "x", "City of Light"]

@@ -24,6 +24,7 @@ from surface_consistency_build.counting import (
     SurfaceTable,
     count_ngrams,
     read_documents,
+    runs,
 )
 
 from surface_consistency.errors import (
@@ -37,6 +38,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.plugins import importable
+from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
 
@@ -502,3 +504,22 @@ def test_others_that_plan_the_same_run_wait_for_the_first(tmp_path, corpus, monk
 
     assert plan(tmp_path, corpus).n_shards == 3
     assert slept == [0.1]
+
+
+def test_a_task_of_many_looks_at_the_files_of_its_shard_alone(tmp_path, corpus, monkeypatch):
+    run = plan(tmp_path, corpus, shards=3)
+    seen = []
+    monkeypatch.setattr(runs, "file_stamp", lambda path: seen.append(path) or file_stamp(path))
+
+    settings = CorpusSettings(corpus=(str(corpus),), shards=3)
+    again = CountRun.plan(tmp_path / "counts", name_task(), settings, shard=1)
+    assert again.digest == run.digest
+    assert not seen
+    again.run(1)
+    assert {str(path) for path in seen} == {
+        run.planned["files"][number]["path"] for number, *_ in run.planned["shards"][1]
+    }
+
+    other = CorpusSettings(corpus=(str(corpus / "0.jsonl"),), shards=3)
+    with pytest.raises(RunMismatchError, match="holds a count of another plan: file"):
+        CountRun.plan(tmp_path / "counts", name_task(), other, shard=1)

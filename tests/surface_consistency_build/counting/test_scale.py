@@ -1,16 +1,23 @@
 import json
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
 from surface_consistency_build.counting import CorpusSettings, CountRun, NameTask, SurfaceTable
 from surface_consistency_build.counting.runs import CountStep, MergeStep
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RunMismatchError
 
 executors = pytest.importorskip("datatrove.executor")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 N_SHARDS, N_NAMES = 6, 400
+
+
+class Document(NamedTuple):
+    """What steps of a pipeline pass on."""
+
+    text: str
 
 
 @pytest.fixture
@@ -66,8 +73,46 @@ def test_a_lost_rank_is_refused_by_the_merge_and_counted_again(planned, tmp_path
     assert counted(planned) == [N_NAMES, 2 * N_NAMES]
 
 
-def test_documents_of_a_step_before_are_refused(planned):
-    for step in (CountStep(planned.folder), MergeStep(planned.folder)):
-        with pytest.raises(DataError, match="reads the documents of its plan itself; put no"):
-            step(iter(["a document"]))
+def test_documents_of_any_reader_count_as_the_files_that_it_reads(planned, tmp_path):
+    planned.run_all(n_workers=1)
+    planned.merge()
+    run = CountRun.plan_documents(tmp_path / "given", planned.task, shards=6)
+    readers = pytest.importorskip("datatrove.pipeline.readers")
+    reader = readers.JsonlReader(str(tmp_path / "corpus"), text_key="text")
+
+    for logs in ("first", "again"):
+        execute([reader, CountStep(run.folder)], tmp_path, tasks=6, logs=logs)
+    execute([MergeStep(run.folder)], tmp_path, tasks=1, logs="merge")
+
+    assert counted(run) == counted(planned) == [N_NAMES, 2 * N_NAMES]
+    assert CountRun.open(run.folder).manifest["result"]["read"]["documents"] == N_NAMES
+
+
+def test_a_filter_before_the_count_keeps_documents_out(planned, tmp_path):
+    run = CountRun.plan_documents(tmp_path / "given", planned.task, shards=1)
+    readers = pytest.importorskip("datatrove.pipeline.readers")
+    filters = pytest.importorskip("datatrove.pipeline.filters")
+    reader = readers.JsonlReader(str(tmp_path / "corpus"), text_key="text")
+    few = filters.LambdaFilter(lambda document: document.text.endswith(" 7 York"))
+
+    execute([reader, few, CountStep(run.folder)], tmp_path, tasks=1)
+    run.merge()
+
+    assert counted(run) == [4, 8]
+
+
+def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
+    with pytest.raises(DataError, match="reads its documents itself; put no reader before it"):
+        CountStep(planned.folder)(iter([Document("a document")]))
+    with pytest.raises(DataError, match="adds what CountStep counted; put no reader before it"):
+        MergeStep(planned.folder)(iter(["a document"]))
     assert len(planned.missing()) == N_SHARDS
+    given = CountRun.plan_documents(tmp_path / "given", planned.task, shards=2)
+    with pytest.raises(DataError, match="of documents that are given; put a reader before"):
+        CountStep(given.folder)(None, world_size=2)
+    with pytest.raises(DataError, match=r"has 2 shards.*there are 3 tasks; start as many"):
+        CountStep(given.folder)(iter(()), world_size=3)
+    with pytest.raises(ValueError, match="shards must be at least 1, got 0"):
+        CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)
+    with pytest.raises(RunMismatchError, match="holds a count of another plan: number of shards"):
+        CountRun.plan_documents(given.folder, planned.task, shards=3)
