@@ -1,6 +1,6 @@
 """When two names count as one: under a key, as aliases of one fact, or by a chain of aliases."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Self
@@ -140,7 +140,7 @@ class AliasGroups:
         Returns:
             A text that the names of one group share and no other has.
         """
-        nodes = list(_nodes(role, name))
+        nodes = _nodes(role, name)
         known = next((node for node in nodes if node in self._parents), None)
         return "\1".join(nodes[0] if known is None else self._root(known))
 
@@ -254,7 +254,7 @@ class AliasGroups:
         return node
 
 
-def _nodes(role: Role, name: str) -> Iterator[_Node]:
+@lru_cache(maxsize=1 << 17)
+def _nodes(role: Role, name: str) -> tuple[_Node, ...]:
     """Give a name under each key."""
-    for label, key in CACHED_KEYS.items():
-        yield _Node(role, label, key(name))
+    return tuple(_Node(role, label, key(name)) for label, key in CACHED_KEYS.items())
