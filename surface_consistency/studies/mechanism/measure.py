@@ -50,7 +50,7 @@ def measure_answer(
     span: Span,
     settings: MechanismSettings,
     *,
-    store: Store,
+    store: Store[AnswerMechanism],
     replacement: "Callable[[Answer], Replacement | None]",
 ) -> Measured:
     """Look into one answer, or read what was found before.

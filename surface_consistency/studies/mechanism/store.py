@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +24,26 @@ if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap
 
 
-class AnswerMechanism(Record):
-    """What the components of a model do for one answer; the row of a Parquet file."""
+class StoredAnswer(Record):
+    """What was found of one answer; the row of a Parquet file."""
+
+    folder_name: ClassVar[str]
+    """Folder of the files within the store."""
 
     answer_id: NonEmpty
     """The answer, as the run names its target."""
 
     content: NonEmpty
-    """Digest of what was read: prompt, answer and span."""
+    """Digest of what was read, such as prompt, answer and span."""
+
+
+RowT = TypeVar("RowT", bound=StoredAnswer)
+
+
+class AnswerMechanism(StoredAnswer):
+    """What the components of a model do for one answer; the row of a Parquet file."""
+
+    folder_name: ClassVar[str] = "importances"
 
     span_source: SpanSource
     """How the span of the fact was found."""
@@ -138,10 +150,11 @@ class MeasuredRun:
     """The model, and how it was ablated."""
 
 
-class Store:
+class Store(Generic[RowT]):
     """A folder of measured answers, to which a stopped analysis comes back.
 
     Args:
+        record: What is kept of an answer.
         folder: The folder; made if it is not there.
         settings: How answers are looked into.
         fingerprint: The model and how it was ablated.
@@ -153,16 +166,17 @@ class Store:
 
     def __init__(
         self,
+        record: type[RowT],
         folder: Path,
         settings: Mapping[str, Any],
         fingerprint: Mapping[str, Any],
         components: pd.DataFrame,
     ) -> None:
-        self.folder = folder
+        self._record, self._rows = record, folder / record.folder_name
         manifest = {"settings": dict(settings), "model": dict(fingerprint)}
         manifest = json.loads(json.dumps(manifest))
         path = folder / "manifest.json"
-        (folder / "importances").mkdir(parents=True, exist_ok=True)
+        self._rows.mkdir(parents=True, exist_ok=True)
         if path.is_file():
             known = parse_json(path.read_bytes(), str(path))
             for part, now in manifest.items():
@@ -177,7 +191,7 @@ class Store:
         write_json(path, manifest)
         write_csv(folder / "components.csv", components)
 
-    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
+    def read(self, answer_id: str, content: str) -> RowT | None:
         """Read an answer that was looked into before.
 
         Args:
@@ -190,20 +204,20 @@ class Store:
         path = self._path(answer_id)
         if not path.is_file():
             return None
-        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
+        row = self._record.model_validate(pq.read_table(path).to_pylist()[0])
         return row if (row.answer_id, row.content) == (answer_id, content) else None
 
-    def write(self, row: AnswerMechanism) -> None:
+    def write(self, row: RowT) -> None:
         """Write an answer.
 
         Args:
             row: The row.
         """
         # From a frame, numbers that are not defined would become gaps.
-        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
+        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(self._record))
         write_parquet(self._path(row.answer_id), table)
 
     def _path(self, answer_id: str) -> Path:
         """Name the file of an answer."""
         name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
-        return self.folder / "importances" / f"{name}.parquet"
+        return self._rows / f"{name}.parquet"

@@ -59,11 +59,12 @@ class AblationScores:
     is_greedy: Flags
     """Whether each token is the one that the model would write, `(n_tokens,)`."""
 
-    ablated_greedy: Flags | None
-    """The same with one component away, `(n_tokens, n_components)`; None where it was not asked."""
+    ablated_greedy: Flags
+    """The same with one component away, `(n_tokens, n_components)`; no columns where it was not
+    asked."""
 
-    floor_greedy: Flags | None
-    """The same with all these components away, `(n_tokens,)`; None where it was not asked."""
+    floor_greedy: Flags
+    """The same with all these components away, `(n_tokens,)`; empty where it was not asked."""
 
     components: tuple[Component, ...]
     """The components, by column."""
@@ -223,8 +224,8 @@ def ablate(
         ablated=results.values[1:-1].T.copy(),
         floor=results.values[-1],
         is_greedy=results.is_greedy[0],
-        ablated_greedy=results.is_greedy[1:-1].T.copy() if greedy else None,
-        floor_greedy=results.is_greedy[-1] if greedy else None,
+        ablated_greedy=results.is_greedy[1:-1].T.copy(),
+        floor_greedy=results.is_greedy[-1] if greedy else results.is_greedy[1:].ravel(),
         components=tuple(prepared.map.components[place] for place in places),
         places=places,
         readout=read,
