@@ -295,7 +295,7 @@ class Interchanger:
             patched=tuple(
                 tuple(row) for row in np.column_stack([scores.ablated, scores.floor]).tolist()
             ),
-            is_written=tuple(greedy.all(axis=0).tolist()),
+            is_written=tuple(all(column) for column in greedy.T.tolist()),
         )
         self._store.write(row)
         return row

@@ -155,8 +155,11 @@ def make_interchange_tables(
         "mechanism_interchange": describe(
             ranked[acts].reset_index(drop=True),
             "Flips restored and broken by one component’s value from the other condition",
-            "model direction component by_condition by_fact difference p_value adjusted_p_value "
-            "way n",
+            (
+                "model direction component by_condition by_fact",
+                interval_column("difference", "Difference", "difference", "points"),
+                "p_value adjusted_p_value way n",
+            ),
             _COLUMNS,
             titles={"n": "Flips looked into"},
             note="By another fact: by the component’s value under the same condition as the other, "
