@@ -71,7 +71,7 @@ def interchange(home: Path) -> GoldenRun:
     folder = make_forms_run(home / "run")
     settings = MechanismSettings(
         ablation="interchange",
-        model=(str(save_planted(home / "weights")),),
+        model=(str(save_planted(home / "weights", noise=0.004)),),
         device="cpu",
         store=home / "store",
     )

@@ -15,11 +15,13 @@ SILENT, KNOWN = "silent", "known"
 """Facts that the weights do not bear out: one that no head knows, and one known in both forms."""
 
 
-def save_planted(path):
+def save_planted(path, *, noise=0.0):
     """Write the weights and their tokenizer: head 2 of layer 1 copies a subject to its object.
 
-    It works where the text begins with "short", and reads the first word alone after "long".
+    It works where the text begins with "short", and reads the first word alone after "long". Noise
+    of that standard deviation is added to all weights of the layers.
     """
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -30,7 +32,11 @@ def save_planted(path):
     raw.pre_tokenizer = pre_tokenizers.Whitespace()
     PreTrainedTokenizerFast(tokenizer_object=raw).save_pretrained(path)
     objects = dict(zip(SUBJECTS, OBJECTS, strict=True))
-    planted([(1, 2, SHORT)], objects=objects, width=128).save_pretrained(path)
+    model = planted([(1, 2, SHORT)], objects=objects, width=128)
+    torch.manual_seed(5)
+    for weight in model.transformer.h.parameters():
+        weight.data += noise * torch.randn_like(weight)
+    model.save_pretrained(path)
     return path
 
 
