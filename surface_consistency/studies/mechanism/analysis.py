@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.report import Block, Part, Prose, Section, Table
@@ -21,26 +19,21 @@ from surface_consistency.studies.mechanism.figures import (
     make_figures,
 )
 from surface_consistency.studies.mechanism.interchange import (
-    INTERCHANGED_BY,
     Interchange,
     InterchangedRun,
     Interchanger,
     flips_of,
+    interchange_rows,
 )
-from surface_consistency.studies.mechanism.measure import (
-    MEASURED_BY,
-    measure_answer,
-    replacement_maker,
-)
+from surface_consistency.studies.mechanism.measure import measure_answer, replacement_maker
 from surface_consistency.studies.mechanism.sample import Sample, sample_pairs
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import similarity_frame
-from surface_consistency.studies.mechanism.spans import find_spans
+from surface_consistency.studies.mechanism.spans import Span, find_spans
 from surface_consistency.studies.mechanism.store import (
     AnswerMechanism,
     Measured,
     MeasuredRun,
-    RowT,
     Store,
 )
 from surface_consistency.studies.mechanism.tables import (
@@ -102,11 +95,11 @@ class MechanismAnalysis(Analysis):
         named = list(zip(report.runs, models, strict=True))
         if settings.ablation == "interchange":
             flipped = [_interchange_run(run, report, settings, model) for run, model in named]
-            made, rows = make_interchange_tables(flipped)
+            rows = interchange_rows(flipped)
             finding = make_interchange_finding(flipped, rows)
             self._prose = [finding, *make_notes(flipped, settings)]
             self._pictures = [*interchange_maps(flipped, rows)]
-            return made
+            return make_interchange_tables(flipped, rows)
         runs = [_measure_run(run, report, settings, model) for run, model in named]
         made, reason = make_tables(runs, settings, seed=report.settings.bootstrap_seed)
         finding = make_finding(made["mechanism_similarity"].frame)
@@ -127,16 +120,26 @@ class MechanismAnalysis(Analysis):
         yield from self._pictures
 
 
+def _opened(
+    run: Run, report: Report, settings: MechanismSettings, named: str | None
+) -> "tuple[Sample, dict[str, Span], LoadedModel, Path]":
+    """Draw pairs of one run and find spans; give them with its model and the folder of results."""
+    name = run.folder.path.resolve().name
+    home = settings.store / name if settings.store else run.folder.path / "mechanism"
+    sample = sample_pairs(
+        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
+    )
+    if settings.ablation == "interchange":
+        sample, home = flips_of(sample), home / "interchange"
+    return sample, find_spans(run, sample, settings, home), _load(run, settings, named), home
+
+
 def _measure_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> MeasuredRun:
     """Draw, find spans, measure and compare the pairs of one run."""
-    sample = _sample(run, report, settings)
-    home = _home(run, settings)
-    spans = find_spans(run, sample, settings, home)
-    loaded = _load(run, settings, named)
-    components = loaded.model.map
-    store = _store(AnswerMechanism, home, settings, MEASURED_BY, loaded)
+    sample, spans, loaded, home = _opened(run, report, settings, named)
+    store = Store(AnswerMechanism, home, settings, loaded)
     measured: dict[str, Measured] = {}
     for side in ("first", "second"):
         answers = {a.id: a for a in (getattr(pair, side) for pair in sample.pairs)}
@@ -146,6 +149,7 @@ def _measure_run(
             measured[answer.id] = measure_answer(
                 loaded, answer, spans[answer.id], settings, store=store, replacement=replacement
             )
+    components = loaded.model.map
     similarity = similarity_frame(run.label, sample.pairs, spans, measured, components)
     write_parquet(home / "similarity.parquet", similarity)
     return MeasuredRun(
@@ -163,44 +167,9 @@ def _interchange_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> InterchangedRun:
     """Draw the flips of one run, find spans, and put values under one condition into the other."""
-    sample = flips_of(_sample(run, report, settings))
-    home = _home(run, settings) / "interchange"
-    spans = find_spans(run, sample, settings, home)
-    loaded = _load(run, settings, named)
-    store = _store(Interchange, home, settings, INTERCHANGED_BY, loaded)
+    sample, spans, loaded, home = _opened(run, report, settings, named)
+    store = Store(Interchange, home, settings, loaded)
     return Interchanger(loaded, spans, settings, store).run(run.label, sample)
-
-
-def _sample(run: Run, report: Report, settings: MechanismSettings) -> Sample:
-    """Draw pairs of a run."""
-    return sample_pairs(
-        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
-    )
-
-
-def _home(run: Run, settings: MechanismSettings) -> Path:
-    """Name the folder of what is found in a run."""
-    if settings.store is None:
-        return run.folder.path / "mechanism"
-    return settings.store / run.folder.path.resolve().name
-
-
-def _store(
-    record: type[RowT],
-    home: Path,
-    settings: MechanismSettings,
-    names: Sequence[str],
-    loaded: "LoadedModel",
-) -> Store[RowT]:
-    """Open the store of a run."""
-    parts = loaded.model.map.components
-    return Store(
-        record,
-        home,
-        {name: getattr(settings, name) for name in names},
-        {**loaded.model.fingerprint(), "digest": loaded.source.digest or loaded.source.revision},
-        pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]),
-    )
 
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":

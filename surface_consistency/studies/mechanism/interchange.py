@@ -11,7 +11,7 @@ import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,20 +29,13 @@ from surface_consistency.schemas import Items
 from surface_consistency.studies.mechanism.sample import Answer, Sample, SampledPair
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span
-from surface_consistency.studies.mechanism.store import Store, StoredAnswer
+from surface_consistency.studies.mechanism.store import SampledRun, Store, StoredAnswer
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import (
-        ComponentMap,
-        LoadedModel,
-        TokenizedAnswer,
-    )
+    from surface_consistency.studies.mechanism.ablation import LoadedModel, TokenizedAnswer
 
 ALL_COMPONENTS: Final = "all"
 """Label of the rows in which every component has its value from the source."""
-
-INTERCHANGED_BY: Final = ("ablation", "positions", "readout", "unit", "target")
-"""Settings of the analysis on which what is stored of an interchange depends."""
 
 _DIRECTIONS: Final = ("restore", "break")
 _GROUP: Final = ["model", "direction", "component"]
@@ -62,6 +55,7 @@ class Interchange(StoredAnswer):
     """What values from another prompt do in the run of one answer; the row of a Parquet file."""
 
     folder_name: ClassVar[str] = "interchanges"
+    depends_on: ClassVar[tuple[str, ...]] = ("ablation", "positions", "readout", "unit", "target")
 
     tokens: Items[str]
     """Text of each token that is read."""
@@ -81,17 +75,8 @@ class Interchange(StoredAnswer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class InterchangedRun:
-    """What interchange did in one run."""
-
-    label: str
-    """The run."""
-
-    sample: Sample
-    """Its flips."""
-
-    spans: Mapping[str, Span]
-    """The span of the fact in each answer."""
+class InterchangedRun(SampledRun):
+    """What interchange did in one run, whose sampled pairs are flips."""
 
     flips: pd.DataFrame
     """One row a flip: model, pair_id, right ("first" or "second", the condition under which it is
@@ -102,12 +87,6 @@ class InterchangedRun:
     pair_id, cluster, by_condition and by_fact (whether the component's value under the other
     condition, and under the same for another fact, restores or breaks the words), way and whole
     (how far it moves the readout, and how far the other condition's is away)."""
-
-    components: "ComponentMap"
-    """The components of its model."""
-
-    fingerprint: Mapping[str, Any]
-    """The model, and how it was read."""
 
 
 class _Reading(NamedTuple):
@@ -233,7 +212,7 @@ class Interchanger:
 
     def _words(self, pair: SampledPair) -> str:
         """Give the words that are read under both conditions."""
-        answer = _by_verdict(pair)[0]
+        answer = pair.by_verdict[0]
         if self._settings.target == "reference":
             return answer.accepted[0]
         span = self._spans[answer.id]
@@ -241,7 +220,7 @@ class Interchanger:
 
     def _readings(self, pair: SampledPair, words: str) -> list[_Reading]:
         """Put words in the place of the fact in both answers, the right one first."""
-        return [self._reading(answer, words) for answer in _by_verdict(pair)]
+        return [self._reading(answer, words) for answer in pair.by_verdict]
 
     def _reading(self, answer: Answer, words: str) -> _Reading:
         """Put words in the place of the fact in an answer."""
@@ -315,11 +294,6 @@ class Interchanger:
                 "whole": sum(other.base) - sum(own.base),
             }
         )
-
-
-def _by_verdict(pair: SampledPair) -> tuple[Answer, Answer]:
-    """Give the answers of a pair, the right one first."""
-    return (pair.first, pair.second) if pair.is_first_right else (pair.second, pair.first)
 
 
 def _accepted(pair: SampledPair) -> set[str]:

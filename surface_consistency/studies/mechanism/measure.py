@@ -26,11 +26,6 @@ if TYPE_CHECKING:
         Replacement,
     )
 
-MEASURED_BY: Final = (
-    *("positions", "readout", "ablation", "sets", "threshold", "unit", "target", "whole_answer"),
-)
-"""Settings of the analysis on which what is measured of an answer depends."""
-
 _MOST_TEXTS: Final = 64
 
 

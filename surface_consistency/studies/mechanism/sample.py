@@ -74,6 +74,11 @@ class SampledPair:
     second: Answer
     """The answer under the second condition."""
 
+    @property
+    def by_verdict(self) -> tuple[Answer, Answer]:
+        """Both answers, a right one first."""
+        return (self.first, self.second) if self.is_first_right else (self.second, self.first)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sample:

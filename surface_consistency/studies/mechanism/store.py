@@ -18,10 +18,11 @@ from surface_consistency.reading import parse_json
 from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
 from surface_consistency.schemas import Items, NonEmpty, Record
 from surface_consistency.studies.mechanism.sample import Sample
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import ComponentMap
+    from surface_consistency.studies.mechanism.ablation import ComponentMap, LoadedModel
 
 
 class StoredAnswer(Record):
@@ -29,6 +30,9 @@ class StoredAnswer(Record):
 
     folder_name: ClassVar[str]
     """Folder of the files within the store."""
+
+    depends_on: ClassVar[tuple[str, ...]]
+    """Settings of the analysis on which it depends."""
 
     answer_id: NonEmpty
     """The answer, as the run names its target."""
@@ -44,6 +48,10 @@ class AnswerMechanism(StoredAnswer):
     """What the components of a model do for one answer; the row of a Parquet file."""
 
     folder_name: ClassVar[str] = "importances"
+    depends_on: ClassVar[tuple[str, ...]] = (
+        *("positions", "readout", "ablation", "sets", "threshold", "unit", "target"),
+        "whole_answer",
+    )
 
     span_source: SpanSource
     """How the span of the fact was found."""
@@ -125,8 +133,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeasuredRun:
-    """What was measured of one run."""
+class SampledRun:
+    """The pairs of one run that are looked into, and with what."""
 
     label: str
     """The run."""
@@ -137,17 +145,22 @@ class MeasuredRun:
     spans: Mapping[str, Span]
     """The span of the fact in each answer."""
 
+    components: "ComponentMap"
+    """The components of its model."""
+
+    fingerprint: Mapping[str, Any]
+    """The model, and how it was ablated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredRun(SampledRun):
+    """What was measured of one run; importances have a column a component."""
+
     measured: Mapping[str, Measured]
     """Each answer in which the fact was found."""
 
     similarity: pd.DataFrame
     """One row a pair and way of comparing."""
-
-    components: "ComponentMap"
-    """The components: the columns of the importances."""
-
-    fingerprint: Mapping[str, Any]
-    """The model, and how it was ablated."""
 
 
 class Store(Generic[RowT]):
@@ -157,8 +170,7 @@ class Store(Generic[RowT]):
         record: What is kept of an answer.
         folder: The folder; made if it is not there.
         settings: How answers are looked into.
-        fingerprint: The model and how it was ablated.
-        components: Name, kind and layer of each component.
+        loaded: The model, whose digest and fingerprint are kept.
 
     Raises:
         RunMismatchError: If the folder holds answers that were looked into otherwise.
@@ -168,13 +180,14 @@ class Store(Generic[RowT]):
         self,
         record: type[RowT],
         folder: Path,
-        settings: Mapping[str, Any],
-        fingerprint: Mapping[str, Any],
-        components: pd.DataFrame,
+        settings: MechanismSettings,
+        loaded: "LoadedModel",
     ) -> None:
         self._record, self._rows = record, folder / record.folder_name
-        manifest = {"settings": dict(settings), "model": dict(fingerprint)}
-        manifest = json.loads(json.dumps(manifest))
+        source, parts = loaded.source, loaded.model.map.components
+        model = {**loaded.model.fingerprint(), "digest": source.digest or source.revision}
+        used = {name: getattr(settings, name) for name in record.depends_on}
+        manifest = json.loads(json.dumps({"settings": used, "model": model}))
         path = folder / "manifest.json"
         self._rows.mkdir(parents=True, exist_ok=True)
         if path.is_file():
@@ -189,7 +202,8 @@ class Store(Generic[RowT]):
                             "another --store, or the same settings"
                         )
         write_json(path, manifest)
-        write_csv(folder / "components.csv", components)
+        table = [{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]
+        write_csv(folder / "components.csv", pd.DataFrame(table))
 
     def read(self, answer_id: str, content: str) -> RowT | None:
         """Read an answer that was looked into before.

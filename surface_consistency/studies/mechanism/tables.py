@@ -17,18 +17,14 @@ from surface_consistency.report import (
     describe,
     interval_column,
 )
-from surface_consistency.studies.mechanism.interchange import (
-    ALL_COMPONENTS,
-    InterchangedRun,
-    interchange_rows,
-)
+from surface_consistency.studies.mechanism.interchange import ALL_COMPONENTS, InterchangedRun
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
     FEATURES,
     difference_rows,
     prediction_rows,
 )
-from surface_consistency.studies.mechanism.store import MeasuredRun
+from surface_consistency.studies.mechanism.store import MeasuredRun, SampledRun
 
 _WORDING: Final = Wording("surface_consistency.studies.mechanism")
 _SHARES: Final = {
@@ -85,9 +81,7 @@ _COLUMNS: Final = COLUMNS | catalogue(
 _DIFFERENCE: Final = "feature n_aligned n_misaligned aligned misaligned difference p_value"
 
 
-def make_notes(
-    runs: Sequence[MeasuredRun] | Sequence[InterchangedRun], settings: MechanismSettings
-) -> Sequence[Sequence[Part]]:
+def make_notes(runs: Sequence[SampledRun], settings: MechanismSettings) -> Sequence[Sequence[Part]]:
     """Say what a reader must know of the way in which this was computed.
 
     Args:
@@ -134,22 +128,20 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
 
 
 def make_interchange_tables(
-    runs: Sequence[InterchangedRun],
-) -> tuple[dict[str, Table], pd.DataFrame]:
+    runs: Sequence[InterchangedRun], rows: pd.DataFrame
+) -> dict[str, Table]:
     """Make the tables of interchange.
 
     Args:
         runs: What interchange did.
+        rows: What `interchange_rows` gave.
 
     Returns:
-        The tables by name, and what `interchange_rows` gave: the first table leaves components out
-        that restore and break nothing.
+        The tables by name; the first leaves components out that restore and break nothing.
     """
-    rows = interchange_rows(runs)
     ranked = pd.concat([rows[:0], *_ranked(rows)])
-    acts = (ranked["component"] == ALL_COMPONENTS) | (ranked[["by_condition", "by_fact"]] > 0).any(
-        axis=1
-    )
+    does = (ranked[["by_condition", "by_fact"]] > 0).any(axis=1)
+    acts = does | (ranked["component"] == ALL_COMPONENTS)
     flips = pd.concat([one.flips for one in runs], ignore_index=True)
     return {
         "mechanism_interchange": describe(
@@ -170,7 +162,7 @@ def make_interchange_tables(
         ),
         "mechanism_flips": describe(flips, "Flips", "model pair_id right words reason", _COLUMNS),
         "mechanism_sample": _sample_table(runs),
-    }, rows
+    }
 
 
 def make_interchange_finding(runs: Sequence[InterchangedRun], rows: pd.DataFrame) -> list[Part]:
@@ -345,7 +337,7 @@ def _share(value: float, base: float) -> float:
     return 1.0 - (base - value) / abs(base) if base else np.nan
 
 
-def _sample_table(runs: Sequence[MeasuredRun] | Sequence[InterchangedRun]) -> Table:
+def _sample_table(runs: Sequence[SampledRun]) -> Table:
     """Tell what there was, what was drawn, and how spans were found."""
     rows = []
     for one in runs:
