@@ -101,7 +101,7 @@ class MechanismAnalysis(Analysis):
             self._pictures = [*interchange_maps(flipped, rows)]
             return make_interchange_tables(flipped, rows)
         runs = [_measure_run(run, report, settings, model) for run, model in named]
-        made, reason = make_tables(runs, settings, seed=report.settings.bootstrap_seed)
+        made, reason = make_tables(runs, settings)
         finding = make_finding(made["mechanism_similarity"].frame)
         self._prose = [finding, *make_notes(runs, settings), [reason]]
         maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]

@@ -8,7 +8,6 @@ may *break* them. What the values of another fact do, asked under the same condi
 
 import hashlib
 import json
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
@@ -17,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import DataError, UndefinedMetricWarning
+from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
     PAIRED_RATES,
     adjust_p_values,
@@ -321,20 +320,16 @@ def interchange_rows(runs: Sequence[InterchangedRun]) -> pd.DataFrame:
     effects = pd.concat([run.effects for run in runs], ignore_index=True)
     if effects.empty:
         return pd.DataFrame(columns=_ROWS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        rows = tabulate(effects, _GROUP, _way).merge(
-            paired_by(
-                effects,
-                by=_GROUP,
-                first="by_fact",
-                second="by_condition",
-                cluster="cluster",
-                pair_id="pair_id",
-                rates=_RATES,
-            ),
-            on=_GROUP,
-        )
+    rates = paired_by(
+        effects,
+        by=_GROUP,
+        first="by_fact",
+        second="by_condition",
+        cluster="cluster",
+        pair_id="pair_id",
+        rates=_RATES,
+    )
+    rows = tabulate(effects, _GROUP, _way).merge(rates, on=_GROUP)
     rows = rows.rename(columns={"mcnemar_p_value": "p_value"})
     tests = rows.assign(is_all=rows["component"] == ALL_COMPONENTS).groupby(
         ["model", "direction", "is_all"]

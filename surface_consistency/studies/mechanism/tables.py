@@ -192,14 +192,13 @@ def _ranked(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 
 def make_tables(
-    runs: Sequence[MeasuredRun], settings: MechanismSettings, *, seed: int
+    runs: Sequence[MeasuredRun], settings: MechanismSettings
 ) -> tuple[dict[str, Table], str]:
     """Make all tables of the analysis.
 
     Args:
         runs: What was measured.
         settings: How.
-        seed: Seed of intervals and tests.
 
     Returns:
         The tables by name, and why alignment is not predicted; "" where it is.

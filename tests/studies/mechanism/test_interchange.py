@@ -29,6 +29,8 @@ from tests.studies.mechanism.planted_run import (
 
 N = len(SUBJECTS)
 
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
