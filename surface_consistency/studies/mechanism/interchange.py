@@ -314,8 +314,8 @@ def interchange_rows(runs: Sequence[InterchangedRun]) -> pd.DataFrame:
         p_value, of the same t as the interval of the difference, and adjusted_p_value, by Holm's
         method over the single components of a model and direction; and way, what the readout moves
         over what it would have to, both summed before they are divided: 1 where all of the way is
-        gone, any number otherwise. NaN where clusters are too few, or both conditions read alike.
-        No rows without a flip.
+        gone, any number otherwise. NaN, with an `UndefinedMetricWarning`, where clusters are too
+        few, or both conditions read alike. No rows without a flip.
     """
     effects = pd.concat([run.effects for run in runs], ignore_index=True)
     if effects.empty:

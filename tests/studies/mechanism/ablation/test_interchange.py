@@ -79,18 +79,24 @@ NUMBERED = {"gpt2", "gpt_neo", "opt"}
 """They tell positions by number, so prompts of unequal length differ beyond components."""
 
 
+@pytest.mark.parametrize("unit", ["head", "attention"])
 @pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() - NUMBERED))
-def test_the_seam_behind_the_projection_holds_everywhere(name):
-    model = tiny(name)
-    prepared = prepare_model(model, unit="attention")
+def test_both_seams_hold_in_every_architecture(name, unit):
+    prepared = prepare_model(tiny(name), unit=unit)
 
     scores = interchanged(prepared, ANSWER, LONGER, readout="log_probability")
-    expected = ablate(prepared, LONGER, readout="log_probability").base
 
-    assert [component.name for component in scores.components] == [
-        *("0.attn", "0.mlp", "1.attn", "1.mlp")
-    ]
+    expected = ablate(prepared, LONGER, readout="log_probability").base
     assert scores.floor == pytest.approx(expected, abs=1e-4)
+
+
+def test_whole_attention_is_one_component_a_layer():
+    names = [
+        component.name
+        for component in prepare_model(tiny("llama"), unit="attention").map.components
+    ]
+
+    assert names == ["0.attn", "0.mlp", "1.attn", "1.mlp"]
 
 
 def twins():
