@@ -92,16 +92,7 @@ def test_demo_again_trains_and_asks_nothing(demo, capsys):
 @pytest.mark.slow
 def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tmp_path):
     """Pairs right both times need the same components more than pairs right once."""
-    report = Report(
-        runs=load_runs([demo], outcome=RedirectOutcome),
-        design=RedirectQAStudy.design,
-        cluster="subject_id",
-    )
-    settings = MechanismSettings(per_class=8, store=tmp_path, device="cpu", heat_maps=0)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        tables = MechanismAnalysis().tables(report, settings)
+    tables = mechanism_tables(demo, per_class=8, store=tmp_path, heat_maps=0)
 
     rows = tables["mechanism_similarity"].frame.set_index("feature")
     assert rows.loc["iou", "aligned"] > rows.loc["iou", "misaligned"] + 0.1
@@ -110,6 +101,31 @@ def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tm
     assert (sets["greedy"] == 1.0).all()  # The model reads again what it wrote itself.
     assert (sets["reached"] == 1.0).all()
     assert (sets["reached_by_sum"] < 0.8).all()
+
+
+@pytest.mark.slow
+def test_the_first_mlp_of_the_toy_model_restores_what_is_lost_under_a_redirect(demo, tmp_path):
+    """The numbers of the guide; all components give the answer under the title exactly."""
+    tables = mechanism_tables(demo, ablation="interchange", store=tmp_path)
+
+    rows = tables["mechanism_interchange"].frame
+    restored = rows[rows["direction"] == "restore"].set_index("component")
+    assert (tables["mechanism_flips"].frame["reason"] == "").sum() == restored.loc["all", "n"]
+    assert restored.loc["all", "by_condition"] == 1.0
+    assert restored.loc["all", "way"] == pytest.approx(1.0, abs=1e-4)
+    assert restored.loc["0.mlp", "by_condition"] > 0.8 > 0.2 > restored.loc["0.mlp", "by_fact"]
+    assert restored.loc["0.mlp", "adjusted_p_value"] < 0.05
+
+
+def mechanism_tables(demo, **options):
+    report = Report(
+        runs=load_runs([demo], outcome=RedirectOutcome),
+        design=RedirectQAStudy.design,
+        cluster="subject_id",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return MechanismAnalysis().tables(report, MechanismSettings(device="cpu", **options))
 
 
 def test_train_toy_model_rejects_no_steps(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The golden run of the mechanism study: a tiny model with fixed random weights is looked into."""
+"""The golden runs of the mechanism study: tiny models of fixed weights are looked into."""
 
 from pathlib import Path
 
@@ -57,4 +57,24 @@ def mechanism(home: Path) -> GoldenRun:
     )
     return of_study(
         study, [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home], answers=20
+    )
+
+
+def interchange(home: Path) -> GoldenRun:
+    """Flips of one run, restored and broken by a head that is written by hand."""
+    from surface_consistency.studies.mechanism.analysis import (
+        MechanismAnalysis,
+        MechanismSettings,
+    )
+    from tests.studies.mechanism.planted_run import FormsStudy, make_forms_run, save_planted
+
+    folder = make_forms_run(home / "run")
+    settings = MechanismSettings(
+        ablation="interchange",
+        model=(str(save_planted(home / "weights", noise=0.004)),),
+        device="cpu",
+        store=home / "store",
+    )
+    return of_study(
+        FormsStudy(), [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home]
     )

@@ -18,7 +18,6 @@ from surface_consistency.engine.paired.tables import model_dots, paired_columns
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
-    Intervals,
     PopularityScale,
     PopularityShiftResult,
     adjust_p_values,
@@ -243,9 +242,6 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
             known["lead"],
             known["correct"].astype(bool),
             clusters=known[report.cluster],
-            intervals=Intervals(
-                n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
-            ),
         )
         return {"n_missing": len(part) - len(known), **spread(result, _SPLIT)}
 
@@ -301,9 +297,6 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         pd.concat(parts, ignore_index=True).dropna(subset=["part"]),
         by=[*_TASKS, "split", "part"],
         cluster=report.cluster,
-        intervals=Intervals(
-            n_resamples=report.settings.resamples, rng=report.settings.bootstrap_seed
-        ),
     )
     rows["adjusted_p_value"] = adjust_p_values(rows["mcnemar_p_value"].astype(float))
     labels = [_COLUMNS[key] for key in (*_TASKS, "split", "part")]

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.metrics import Intervals, adjust_p_values, paired_by, relative_change
+from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column
@@ -147,13 +147,7 @@ class LexicalReport(PairedReport):
 
     def _control(self, frame: pd.DataFrame) -> Table:
         """Part the change of words from their frequency: two wordings of the same words."""
-        options: dict[str, Any] = {
-            "by": _TASKS,
-            "cluster": self.report.cluster,
-            "intervals": Intervals(
-                n_resamples=self.report.settings.resamples, rng=self.report.settings.bootstrap_seed
-            ),
-        }
+        options: dict[str, Any] = {"by": _TASKS, "cluster": self.report.cluster}
         known = frame[frame["n_control_edits"].fillna(0) > 0]
         change = paired_by(known, first="first_correct", second="frequent_correct", **options)
         rarity = paired_by(known, first="frequent_correct", second="rarer_correct", **options)

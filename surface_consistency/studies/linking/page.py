@@ -8,7 +8,7 @@ import pandas as pd
 
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.metrics import Intervals, clustered_auc, linking_by
+from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
@@ -113,14 +113,7 @@ class LinkingReport(PairedReport):
 
     def _accuracies(self, part: pd.DataFrame) -> pd.Series:
         """Compute the accuracies of some examples, with intervals."""
-        settings = self.report.settings
-        rows = linking_by(
-            part,
-            correct="correct",
-            cluster=self.report.cluster,
-            intervals=Intervals(n_resamples=settings.resamples, rng=settings.bootstrap_seed),
-        )
-        return rows.iloc[0]
+        return linking_by(part, correct="correct", cluster=self.report.cluster).iloc[0]
 
     def _rates(self, part: pd.DataFrame) -> dict[str, object]:
         """Compute accuracies, and areas under the curve against all and each kind of negatives."""

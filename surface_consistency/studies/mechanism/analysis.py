@@ -5,27 +5,44 @@ Any paired run will do: short against long queries, titles against redirects, st
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pandas as pd
 
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.report import Block, Heatmap, Part, Prose, Section, Table
+from surface_consistency.report import Block, Part, Prose, Section, Table
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
-from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
-from surface_consistency.studies.mechanism.measure import (
-    MEASURED_BY,
-    measure_answer,
-    replacement_maker,
+from surface_consistency.studies.mechanism.figures import (
+    heat_maps,
+    interchange_maps,
+    make_figures,
 )
-from surface_consistency.studies.mechanism.sample import sample_pairs
+from surface_consistency.studies.mechanism.interchange import (
+    Interchange,
+    InterchangedRun,
+    Interchanger,
+    flips_of,
+    interchange_rows,
+)
+from surface_consistency.studies.mechanism.measure import measure_answer, replacement_maker
+from surface_consistency.studies.mechanism.sample import Sample, sample_pairs
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import similarity_frame
-from surface_consistency.studies.mechanism.spans import find_spans
-from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
-from surface_consistency.studies.mechanism.tables import make_finding, make_notes, make_tables
+from surface_consistency.studies.mechanism.spans import Span, find_spans
+from surface_consistency.studies.mechanism.store import (
+    AnswerMechanism,
+    Measured,
+    MeasuredRun,
+    Store,
+)
+from surface_consistency.studies.mechanism.tables import (
+    make_finding,
+    make_interchange_finding,
+    make_interchange_tables,
+    make_notes,
+    make_tables,
+)
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel
@@ -38,14 +55,14 @@ class MechanismAnalysis(Analysis):
     title = "Mechanism"
     settings = MechanismSettings
     caveat = (
-        "Each head and each MLP is taken away by itself, and every token of an answer is read "
-        "again. What one component’s absence changes is no proof that it holds the fact: others "
-        "may stand in for it, and what is taken away also feeds what comes after."
+        "Each head and each MLP is taken away by itself, or given another value, and every token "
+        "of an answer is read again. What that changes is no proof that it holds the fact: others "
+        "may stand in for it, and what is changed also feeds what comes after."
     )
 
     def __init__(self) -> None:
-        self._maps: list[Heatmap] = []
-        self._notes: list[Sequence[Part]] = []
+        self._prose: list[Sequence[Part]] = []
+        self._pictures: list[Block] = []
 
     def tables(self, report: Report, settings: MechanismSettings) -> Mapping[str, Table]:
         """Take every component away from every sampled answer, and compare the two of each pair.
@@ -55,10 +72,13 @@ class MechanismAnalysis(Analysis):
             "mechanism_sensitivity", the same by the other way of matching tokens and over whole
             answers; "mechanism_prediction" (figure 5), one row a feature and kind of folds;
             "mechanism_sets", one row a model and condition; "mechanism_sample" and
-            "mechanism_pairs". Similarities are in [-1, 1], shares in [0, 1].
+            "mechanism_pairs". Similarities are in [-1, 1], shares in [0, 1]. Under interchange
+            "mechanism_interchange", one row a model, direction and component, "mechanism_flips",
+            one row a flip, and "mechanism_sample".
 
         Raises:
-            DataError: If a run has no pair to look into, or nothing tells its model.
+            DataError: If a run has no pair to look into, under interchange none right once, or
+                nothing tells its model.
             RunMismatchError: If the weights are not those that answered, or the store holds answers
                 that were looked into otherwise.
             UnsupportedModelError: If the model's components cannot be told apart.
@@ -71,13 +91,21 @@ class MechanismAnalysis(Analysis):
             raise ValueError(
                 f"--model names {n_models} models for {n_runs} runs; give one for each, in order"
             )
-        runs = [
-            _measure_run(run, report, settings, settings.model[place] if n_models else None)
-            for place, run in enumerate(report.runs)
-        ]
-        made, reason = make_tables(runs, settings, seed=report.settings.bootstrap_seed)
-        self._maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
-        self._notes = [*make_notes(runs, settings), *([[reason]] if reason else [])]
+        models = settings.model or (None,) * n_runs
+        named = list(zip(report.runs, models, strict=True))
+        if settings.ablation == "interchange":
+            flipped = [_interchange_run(run, report, settings, model) for run, model in named]
+            rows = interchange_rows(flipped)
+            finding = make_interchange_finding(flipped, rows)
+            self._prose = [finding, *make_notes(flipped, settings)]
+            self._pictures = [*interchange_maps(flipped, rows)]
+            return make_interchange_tables(flipped, rows)
+        runs = [_measure_run(run, report, settings, model) for run, model in named]
+        made, reason = make_tables(runs, settings)
+        finding = make_finding(made["mechanism_similarity"].frame)
+        self._prose = [finding, *make_notes(runs, settings), [reason]]
+        maps = [heat for one in runs for heat in heat_maps(one, settings.heat_maps)]
+        self._pictures = [*make_figures(made, report.index), *maps]
         return made
 
     def sections(self, report: Report, tables: Mapping[str, Table]) -> list[Section]:
@@ -87,32 +115,31 @@ class MechanismAnalysis(Analysis):
         return [replace(section, blocks=blocks)]
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
-        """Draw the paper's figures 4 and 5 and heat maps, after what is shown and how."""
-        finding = make_finding(tables["mechanism_similarity"].frame)
-        yield from (Prose(parts=note) for note in [finding, *self._notes] if note)
-        yield from make_figures(tables, report.index)
-        yield from self._maps
+        """Draw the paper's figures 4 and 5, or none, and heat maps, after what is shown and how."""
+        yield from (Prose(parts=parts) for parts in self._prose if any(parts))
+        yield from self._pictures
+
+
+def _opened(
+    run: Run, report: Report, settings: MechanismSettings, named: str | None
+) -> "tuple[Sample, dict[str, Span], LoadedModel, Path]":
+    """Draw pairs of one run and find spans; give them with its model and the folder of results."""
+    name = run.folder.path.resolve().name
+    home = settings.store / name if settings.store else run.folder.path / "mechanism"
+    sample = sample_pairs(
+        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
+    )
+    if settings.ablation == "interchange":
+        sample, home = flips_of(sample), home / "interchange"
+    return sample, find_spans(run, sample, settings, home), _load(run, settings, named), home
 
 
 def _measure_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> MeasuredRun:
     """Draw, find spans, measure and compare the pairs of one run."""
-    sample = sample_pairs(
-        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
-    )
-    store_of = settings.store or run.folder.path / "mechanism"
-    home = store_of / run.folder.path.resolve().name if settings.store else store_of
-    spans = find_spans(run, sample, settings, home)
-    loaded = _load(run, settings, named)
-    components = loaded.model.map
-    parts = components.components
-    store = Store(
-        home,
-        {name: getattr(settings, name) for name in MEASURED_BY},
-        {**loaded.model.fingerprint(), "digest": loaded.source.digest or loaded.source.revision},
-        pd.DataFrame([{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]),
-    )
+    sample, spans, loaded, home = _opened(run, report, settings, named)
+    store = Store(AnswerMechanism, home, settings, loaded)
     measured: dict[str, Measured] = {}
     for side in ("first", "second"):
         answers = {a.id: a for a in (getattr(pair, side) for pair in sample.pairs)}
@@ -122,6 +149,7 @@ def _measure_run(
             measured[answer.id] = measure_answer(
                 loaded, answer, spans[answer.id], settings, store=store, replacement=replacement
             )
+    components = loaded.model.map
     similarity = similarity_frame(run.label, sample.pairs, spans, measured, components)
     write_parquet(home / "similarity.parquet", similarity)
     return MeasuredRun(
@@ -133,6 +161,15 @@ def _measure_run(
         components=components,
         fingerprint=loaded.model.fingerprint(),
     )
+
+
+def _interchange_run(
+    run: Run, report: Report, settings: MechanismSettings, named: str | None
+) -> InterchangedRun:
+    """Draw the flips of one run, find spans, and put values under one condition into the other."""
+    sample, spans, loaded, home = _opened(run, report, settings, named)
+    store = Store(Interchange, home, settings, loaded)
+    return Interchanger(loaded, spans, settings, store).run(run.label, sample)
 
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":

@@ -1,16 +1,21 @@
 """Pictures of the analysis of mechanism: the paper's figures 4 and 5, and heat maps of pairs."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.report import Dot, ForestPlot, Heatmap, Table, Value, interval_value
+from surface_consistency.studies.mechanism.interchange import ALL_COMPONENTS, InterchangedRun
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured, MeasuredRun
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.mechanism.ablation import ComponentMap
 
 _ONE_CLASS: Final = {"aligned": "right both times", "misaligned": "right once"}
 
@@ -113,9 +118,9 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
         yield Heatmap(
             name=f"mechanism-map-{number + 1}",
             title=f"{one.label}: {pair.first.question or pair.fact_id} ({kind})",
-            columns=[*map(str, range(_n_units(one))), "MLP"],
+            columns=_headings(one.components),
             panels=[
-                (_quoted(answer, one.spans[answer.id]), _grid(one, one.measured[answer.id]))
+                (_quoted(answer, one.spans[answer.id]), _mean_grid(one, one.measured[answer.id]))
                 for answer in (pair.first, pair.second)
             ],
             row_title="Layer",
@@ -124,9 +129,38 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
         )
 
 
-def _n_units(one: MeasuredRun) -> int:
-    """Count the heads of a layer."""
-    return len(one.components.heads) // len(one.components.mlps)
+def interchange_maps(runs: Sequence[InterchangedRun], rows: pd.DataFrame) -> Iterator[Heatmap]:
+    """Draw what each component restores and breaks beyond what another fact's value does.
+
+    Args:
+        runs: What interchange did.
+        rows: What `interchange_rows` gave.
+
+    Yields:
+        A map for each model of which a flip was looked into.
+    """
+    for number, one in enumerate(runs):
+        own = rows[(rows["model"] == one.label) & (rows["component"] != ALL_COMPONENTS)]
+        if not own.empty:
+            yield Heatmap(
+                name=f"mechanism-interchange-{number + 1}",
+                title=f"{one.label}: flips that one component restores and breaks",
+                columns=_headings(one.components),
+                panels=[
+                    (title, _grid(one.components, own[own["direction"] == direction]["difference"]))
+                    for direction, title in (("restore", "Restored"), ("break", "Broken"))
+                ],
+                row_title="Layer",
+                note="Share of flips by the value under the other condition, less that by the "
+                "value under it for another fact.",
+            )
+
+
+def _headings(components: "ComponentMap") -> list[str]:
+    """Name the columns of a map: the parts of a layer's attention, and its MLP."""
+    n_units = len(components.heads) // len(components.mlps)
+    whole = components.is_behind_projection
+    return [*(["attention"] if whole else map(str, range(n_units))), "MLP"]
 
 
 def _quoted(answer: Answer, span: Span) -> str:
@@ -135,10 +169,15 @@ def _quoted(answer: Answer, span: Span) -> str:
     return f"“{text if len(text) <= 60 else text[:59] + '…'}”"
 
 
-def _grid(one: MeasuredRun, measured: Measured) -> list[tuple[str, list[float]]]:
+def _mean_grid(one: MeasuredRun, measured: Measured) -> list[tuple[str, list[float]]]:
     """Lay the mean importances out by layer."""
     rows = measured.importance[measured.in_span]
     rows = rows[np.isfinite(rows).all(axis=1)]
     mean = rows.mean(axis=0) if len(rows) else np.full(len(one.components), np.nan)
-    grid = mean.reshape(len(one.components.mlps), -1)
+    return _grid(one.components, mean)
+
+
+def _grid(components: "ComponentMap", values: npt.ArrayLike) -> list[tuple[str, list[float]]]:
+    """Lay a value of each component out by layer."""
+    grid = np.asarray(values, dtype=float).reshape(len(components.mlps), -1)
     return [(str(layer), values.tolist()) for layer, values in enumerate(grid)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import BackupComponentsWarning, UndefinedMetricWarning
+from surface_consistency.errors import BackupComponentsWarning
 from surface_consistency.metrics import component_importance, minimal_components
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.settings import MechanismSettings
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
         RecoveredSet,
         Replacement,
     )
-
-MEASURED_BY: Final = (
-    *("positions", "readout", "ablation", "sets", "threshold", "unit", "target", "whole_answer"),
-)
-"""Settings of the analysis on which what is measured of an answer depends."""
 
 _MOST_TEXTS: Final = 64
 
@@ -50,7 +45,7 @@ def measure_answer(
     span: Span,
     settings: MechanismSettings,
     *,
-    store: Store,
+    store: Store[AnswerMechanism],
     replacement: "Callable[[Answer], Replacement | None]",
 ) -> Measured:
     """Look into one answer, or read what was found before.
@@ -78,9 +73,7 @@ def measure_answer(
         encoded = loaded.encoder.encode(answer.prompt, text, span=place)
         row = _measure(loaded, answer, encoded, span, content, settings, replacement(answer))
         store.write(row)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        importance = component_importance(row.base, np.array(row.ablated), negative="absolute")
+    importance = component_importance(row.base, np.array(row.ablated), negative="absolute")
     return Measured(row=row, importance=importance)
 
 
@@ -146,7 +139,6 @@ def _sets(
     with warnings.catch_warnings():
         # Counted in a table of their own.
         warnings.simplefilter("ignore", BackupComponentsWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
         if settings.sets == "run":
             return recover(
                 loaded.model,

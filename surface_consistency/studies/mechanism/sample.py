@@ -62,6 +62,9 @@ class SampledPair:
     is_aligned: bool
     """Whether both answers are right; else one alone is."""
 
+    is_first_right: bool
+    """Whether the answer under the first condition is right."""
+
     stratum: str
     """The group within which it was drawn."""
 
@@ -70,6 +73,11 @@ class SampledPair:
 
     second: Answer
     """The answer under the second condition."""
+
+    @property
+    def by_verdict(self) -> tuple[Answer, Answer]:
+        """Both answers, a right one first."""
+        return (self.first, self.second) if self.is_first_right else (self.second, self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -135,6 +143,7 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
             fact_id=row["fact_id"],
             cluster=str(row[cluster]),
             is_aligned=is_aligned,
+            is_first_right=bool(row["first_correct"]),
             stratum=row["_stratum"],
             first=answers[row["pair_id"]][0],
             second=answers[row["pair_id"]][1],

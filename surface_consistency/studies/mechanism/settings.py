@@ -27,16 +27,17 @@ class MechanismSettings(Settings):
     """What is read of a token: its logit, as in the paper; less the mean of all logits; or the
     logarithm of its probability."""
 
-    positions: Literal["all", "answer"] = "all"
-    """Where components are taken away: everywhere, or only where the answer is written, which is
-    faster and another definition."""
+    positions: Literal["all", "answer", "last"] = "all"
+    """Where components are taken away: everywhere; only where the answer is written, which is
+    faster and another definition; or only at the token before the answer."""
 
-    ablation: Literal["zero", "mean", "resample"] = "zero"
+    ablation: Literal["zero", "mean", "resample", "interchange"] = "zero"
     """What stands in for a component: nothing, as in the paper; its mean over the sampled prompts;
-    or what it does in the next sampled answer."""
+    what it does in the next sampled answer; or, for pairs right once, what it does under the other
+    condition, which answers another question and has tables of its own."""
 
-    unit: Literal["head", "kv_group"] = "head"
-    """Query heads, or groups of them that share keys and values."""
+    unit: Literal["head", "kv_group", "attention"] = "head"
+    """Query heads; groups of them that share keys and values; or a layer's whole attention."""
 
     sets: Literal["run", "sum"] = "run"
     """Whether minimal sets are found by running the model with them alone, or by adding up

@@ -1,7 +1,6 @@
 """How alike two answers are computed, and whether that goes with how they are judged."""
 
 import math
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
+from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics import (
     GroupDifferenceResult,
     TokenMetric,
@@ -203,8 +202,7 @@ def _difference(known: pd.DataFrame, feature: str) -> dict[str, object]:
     result: GroupDifferenceResult | type[GroupDifferenceResult] = GroupDifferenceResult
     if not aligned.all() and aligned.any():
         # Where each model has one class alone, nothing can be compared.
-        with warnings.catch_warnings(), suppress(ValueError):
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
+        with suppress(ValueError):
             result = group_difference(
                 values, aligned, strata=known["model"], clusters=known["cluster"]
             )
@@ -259,16 +257,14 @@ def _predicted(
     rng: int,
 ) -> list[dict[str, object]]:
     """Predict with one kind of folds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        result = predict_alignment(
-            known[list(FEATURES)].to_numpy(),
-            aligned,
-            groups=groups,
-            names=list(FEATURES),
-            n_folds=n_folds,
-            rng=rng,
-        )
+    result = predict_alignment(
+        known[list(FEATURES)].to_numpy(),
+        aligned,
+        groups=groups,
+        names=list(FEATURES),
+        n_folds=n_folds,
+        rng=rng,
+    )
     shared = {
         "folds": folds,
         **spread(result, {"n": "n", "n_aligned": "n_aligned", "n_groups": "n_clusters"}),

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,20 +18,40 @@ from surface_consistency.reading import parse_json
 from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
 from surface_consistency.schemas import Items, NonEmpty, Record
 from surface_consistency.studies.mechanism.sample import Sample
+from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span, SpanSource
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import ComponentMap
+    from surface_consistency.studies.mechanism.ablation import ComponentMap, LoadedModel
 
 
-class AnswerMechanism(Record):
-    """What the components of a model do for one answer; the row of a Parquet file."""
+class StoredAnswer(Record):
+    """What was found of one answer; the row of a Parquet file."""
+
+    folder_name: ClassVar[str]
+    """Folder of the files within the store."""
+
+    depends_on: ClassVar[tuple[str, ...]]
+    """Settings of the analysis on which it depends."""
 
     answer_id: NonEmpty
     """The answer, as the run names its target."""
 
     content: NonEmpty
-    """Digest of what was read: prompt, answer and span."""
+    """Digest of what was read, such as prompt, answer and span."""
+
+
+RowT = TypeVar("RowT", bound=StoredAnswer)
+
+
+class AnswerMechanism(StoredAnswer):
+    """What the components of a model do for one answer; the row of a Parquet file."""
+
+    folder_name: ClassVar[str] = "importances"
+    depends_on: ClassVar[tuple[str, ...]] = (
+        *("positions", "readout", "ablation", "sets", "threshold", "unit", "target"),
+        "whole_answer",
+    )
 
     span_source: SpanSource
     """How the span of the fact was found."""
@@ -113,8 +133,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeasuredRun:
-    """What was measured of one run."""
+class SampledRun:
+    """The pairs of one run that are looked into, and with what."""
 
     label: str
     """The run."""
@@ -125,27 +145,32 @@ class MeasuredRun:
     spans: Mapping[str, Span]
     """The span of the fact in each answer."""
 
+    components: "ComponentMap"
+    """The components of its model."""
+
+    fingerprint: Mapping[str, Any]
+    """The model, and how it was ablated."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeasuredRun(SampledRun):
+    """What was measured of one run; importances have a column a component."""
+
     measured: Mapping[str, Measured]
     """Each answer in which the fact was found."""
 
     similarity: pd.DataFrame
     """One row a pair and way of comparing."""
 
-    components: "ComponentMap"
-    """The components: the columns of the importances."""
 
-    fingerprint: Mapping[str, Any]
-    """The model, and how it was ablated."""
-
-
-class Store:
+class Store(Generic[RowT]):
     """A folder of measured answers, to which a stopped analysis comes back.
 
     Args:
+        record: What is kept of an answer.
         folder: The folder; made if it is not there.
         settings: How answers are looked into.
-        fingerprint: The model and how it was ablated.
-        components: Name, kind and layer of each component.
+        loaded: The model, whose digest and fingerprint are kept.
 
     Raises:
         RunMismatchError: If the folder holds answers that were looked into otherwise.
@@ -153,16 +178,18 @@ class Store:
 
     def __init__(
         self,
+        record: type[RowT],
         folder: Path,
-        settings: Mapping[str, Any],
-        fingerprint: Mapping[str, Any],
-        components: pd.DataFrame,
+        settings: MechanismSettings,
+        loaded: "LoadedModel",
     ) -> None:
-        self.folder = folder
-        manifest = {"settings": dict(settings), "model": dict(fingerprint)}
-        manifest = json.loads(json.dumps(manifest))
+        self._record, self._rows = record, folder / record.folder_name
+        source, parts = loaded.source, loaded.model.map.components
+        model = {**loaded.model.fingerprint(), "digest": source.digest or source.revision}
+        used = {name: getattr(settings, name) for name in record.depends_on}
+        manifest = json.loads(json.dumps({"settings": used, "model": model}))
         path = folder / "manifest.json"
-        (folder / "importances").mkdir(parents=True, exist_ok=True)
+        self._rows.mkdir(parents=True, exist_ok=True)
         if path.is_file():
             known = parse_json(path.read_bytes(), str(path))
             for part, now in manifest.items():
@@ -175,9 +202,10 @@ class Store:
                             "another --store, or the same settings"
                         )
         write_json(path, manifest)
-        write_csv(folder / "components.csv", components)
+        table = [{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]
+        write_csv(folder / "components.csv", pd.DataFrame(table))
 
-    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
+    def read(self, answer_id: str, content: str) -> RowT | None:
         """Read an answer that was looked into before.
 
         Args:
@@ -190,20 +218,20 @@ class Store:
         path = self._path(answer_id)
         if not path.is_file():
             return None
-        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
+        row = self._record.model_validate(pq.read_table(path).to_pylist()[0])
         return row if (row.answer_id, row.content) == (answer_id, content) else None
 
-    def write(self, row: AnswerMechanism) -> None:
+    def write(self, row: RowT) -> None:
         """Write an answer.
 
         Args:
             row: The row.
         """
         # From a frame, numbers that are not defined would become gaps.
-        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
+        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(self._record))
         write_parquet(self._path(row.answer_id), table)
 
     def _path(self, answer_id: str) -> Path:
         """Name the file of an answer."""
         name = hashlib.sha256(answer_id.encode()).hexdigest()[:16]
-        return self.folder / "importances" / f"{name}.parquet"
+        return self._rows / f"{name}.parquet"

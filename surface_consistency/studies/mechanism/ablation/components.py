@@ -1,7 +1,8 @@
 """Where the heads and MLPs of a causal language model write into its residual stream.
 
 A head is a slice of the *input* of its layer's output projection: the output of that projection is
-the sum over heads, and a slice of it belongs to none of them.
+the sum over heads, and a slice of it belongs to none of them. What all heads of a layer write is
+that output: a seam behind the projection, at which two models of one shape can be joined.
 """
 
 import inspect
@@ -13,8 +14,9 @@ import numpy.typing as npt
 
 from surface_consistency.errors import UnsupportedModelError
 
-Unit = Literal["head", "kv_group"]
-"""What attention is cut into: query heads, or the groups of them that share keys and values."""
+Unit = Literal["head", "kv_group", "attention"]
+"""What attention is cut into: query heads; the groups of them that share keys and values; or not at
+all, each layer's attention being one component, which is what its output projection gives."""
 
 _ATTENTION: Final = ("self_attn", "attn", "attention", "self_attention")
 _PROJECTION: Final = ("o_proj", "out_proj", "dense", "c_proj")
@@ -27,21 +29,21 @@ _KV_HEADS: Final = ("num_key_value_heads", "num_kv_heads", "multi_query_group_nu
 class Component:
     """A part of a model that is taken away as a whole."""
 
-    kind: Literal["head", "kv_group", "mlp"]
-    """Query head, group of query heads with common keys and values, or MLP."""
+    kind: Literal["head", "kv_group", "attention", "mlp"]
+    """Query head, group of query heads with common keys and values, a layer's whole attention, or
+    MLP."""
 
     layer: int
     """Layer, from 0."""
 
     index: int | None
-    """Number of the head or group within its layer, from 0; None for an MLP."""
+    """Number of the head or group within its layer, from 0; None for an MLP or whole attention."""
 
     @property
     def name(self) -> str:
-        """Short name: "3.7" is head 7 of layer 3, "3.kv1" a group, "3.mlp" an MLP."""
-        if self.kind == "mlp":
-            return f"{self.layer}.mlp"
-        return f"{self.layer}.{'kv' if self.kind == 'kv_group' else ''}{self.index}"
+        """Short name: "3.7" is head 7 of layer 3, "3.kv1" a group, "3.attn" all, "3.mlp" MLP."""
+        parts = {"mlp": "mlp", "attention": "attn", "kv_group": f"kv{self.index}"}
+        return f"{self.layer}.{parts.get(self.kind, self.index)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +63,7 @@ class LayerHookPoints:
     """Query heads."""
 
     n_units: int
-    """Query heads, or groups of them."""
+    """Query heads, groups of them, or 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -94,7 +96,14 @@ class ComponentMap:
         """Places of the MLPs among the components."""
         return np.flatnonzero([c.kind == "mlp" for c in self.components])
 
-    def select(self, *, kind: Literal["head", "kv_group", "mlp"]) -> npt.NDArray[np.int64]:
+    @property
+    def is_behind_projection(self) -> bool:
+        """Whether attention is cut behind its output projection, as one component a layer."""
+        return self.unit == "attention"
+
+    def select(
+        self, *, kind: Literal["head", "kv_group", "attention", "mlp"]
+    ) -> npt.NDArray[np.int64]:
         """Find the components of a kind.
 
         Args:
@@ -113,7 +122,8 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
         model: The model, with its language-model head. One that `torch.compile` wrapped is taken
             as it was before.
         unit: "head" for query heads, "kv_group" for the groups of them that share keys and values
-            (one a layer under multi-query attention, the heads themselves without sharing).
+            (one a layer under multi-query attention, the heads themselves without sharing),
+            "attention" for what the output projection gives, biases included.
 
     Returns:
         The components, layer by layer, heads before the MLP.
@@ -130,8 +140,8 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
         OLMo 2, Phi, Phi-3, Cohere, Granite and gpt-oss. Another architecture is taken if it names
         its parts as one of these does; `prepare_model` then checks it.
     """
-    if unit not in ("head", "kv_group"):
-        raise ValueError(f"unit must be 'head' or 'kv_group'; got {unit!r}")
+    if unit not in ("head", "kv_group", "attention"):
+        raise ValueError(f"unit must be 'head', 'kv_group' or 'attention'; got {unit!r}")
     model = unwrapped(model)
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "get_output_embeddings"):
@@ -155,10 +165,10 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
         _layer_hook_points(layer, number, config, unit)
         for number, layer in enumerate(_layers(model, config))
     )
-    kind: Literal["head", "kv_group"] = "head" if unit == "head" else "kv_group"
     components: list[Component] = []
     for number, points in enumerate(hook_points):
-        components += [Component(kind=kind, layer=number, index=k) for k in range(points.n_units)]
+        places = [None] if unit == "attention" else range(points.n_units)
+        components += [Component(kind=unit, layer=number, index=place) for place in places]
         components.append(Component(kind="mlp", layer=number, index=None))
     return ComponentMap(
         model_type=name, unit=unit, components=tuple(components), hook_points=hook_points
@@ -220,7 +230,9 @@ def _layer_hook_points(layer: Any, number: int, config: Any, unit: Unit) -> Laye
     for module in (projection, mlp):
         _check_weights(module, where)
     n_heads = _n_heads(projection, config, where)
-    n_units = n_heads if unit == "head" else _n_groups(config, n_heads, where)
+    n_units = 1
+    if unit != "attention":
+        n_units = n_heads if unit == "head" else _n_groups(config, n_heads, where)
     return LayerHookPoints(
         layer=layer, projection=projection, mlp=mlp, n_heads=n_heads, n_units=n_units
     )

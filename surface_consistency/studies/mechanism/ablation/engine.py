@@ -42,6 +42,7 @@ from surface_consistency.studies.mechanism.ablation.readout import (
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.hooks import RemovableHandle
 
 Mode = Literal["growing", "rows", "single"]
 """How rows stand in a batch: parting from layer to layer, each whole, or one at a time."""
@@ -144,6 +145,7 @@ class AblationModel:
         ablated: Flags,
         *,
         tokens: npt.NDArray[np.int64] | None = None,
+        greedy: Flags | None = None,
         max_rows: int | None = None,
     ) -> Result:
         """Run a text with sets of components away.
@@ -153,6 +155,8 @@ class AblationModel:
             ablated: What each row loses, `(n_rows, n_components)`; a row that loses nothing is the
                 untouched model.
             tokens: Number of the one token that is read of each row, `(n_rows,)`; None for all.
+            greedy: For which rows to tell whether the tokens are the most probable ones,
+                `(n_rows,)`; None for none. It takes all logits of these rows.
             max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
                 when the device's memory is full.
 
@@ -169,12 +173,13 @@ class AblationModel:
         limit = 1 if self.mode == "single" else max(limit, 1)
         # Rows that part late stand side by side: the untouched one first.
         waiting = np.lexsort(ablated.T[::-1])
-        greedy: Flags | None = None
+        asked = np.zeros(len(ablated), dtype=bool) if greedy is None else greedy
+        is_greedy = np.zeros((len(ablated), n_read), dtype=bool)
         with self._ready():
             while waiting.size:
                 chunk, rest = waiting[:limit], waiting[limit:]
                 chosen = None if tokens is None else tokens[chunk]
-                part = self._unless_full(readout, ablated[chunk], chosen)
+                part = self._unless_full(readout, ablated[chunk], chosen, asked[chunk])
                 if part is None and limit == 1:
                     raise RunnerOutOfMemoryError(
                         f"a text of {len(readout.ids)} tokens does not fit into the memory of "
@@ -184,15 +189,14 @@ class AblationModel:
                 if part is None:
                     limit = max(1, min(limit, len(chunk)) // 2)
                     continue
-                values[chunk], best = part
-                greedy = greedy if best is None else best
+                values[chunk], is_greedy[chunk[asked[chunk]]] = part
                 waiting = rest
         if not np.isfinite(values).all():
             raise RunnerError(
                 f"{self.map.model_type} gives no finite numbers for the tokens of the answer; look "
                 "for NaN among its weights, or load it with dtype='float32'"
             )
-        return Result(values=values, is_greedy=greedy)
+        return Result(values=values, is_greedy=is_greedy[asked])
 
     def _n_rows(self, readout: Readout) -> int:
         """Say how many rows a batch may have without need."""
@@ -229,12 +233,13 @@ class AblationModel:
         readout: Readout,
         ablated: Flags,
         tokens: npt.NDArray[np.int64] | None,
-    ) -> tuple[npt.NDArray[np.float64], Flags | None] | None:
+        greedy: Flags,
+    ) -> tuple[npt.NDArray[np.float64], Flags] | None:
         """Run a batch; None if the device's memory cannot hold it."""
         import torch
 
         try:
-            return self._run(readout, ablated, tokens)
+            return self._run(readout, ablated, tokens, greedy)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -243,19 +248,17 @@ class AblationModel:
         return None
 
     def _run(
-        self, readout: Readout, ablated: Flags, tokens: npt.NDArray[np.int64] | None
-    ) -> tuple[npt.NDArray[np.float64], Flags | None]:
+        self,
+        readout: Readout,
+        ablated: Flags,
+        tokens: npt.NDArray[np.int64] | None,
+        greedy: Flags,
+    ) -> tuple[npt.NDArray[np.float64], Flags]:
         """Run a batch."""
         layers, place = self._tree(ablated)
         outputs = self._forward(readout, layers, len(ablated))
         values = self._read(outputs, readout, place, tokens)
-        greedy = None
-        is_base = ~ablated.any(axis=1)
-        if is_base.any():
-            base = int(place[int(np.argmax(is_base))])
-            predicted = self._logits(outputs[base : base + 1])[0].argmax(dim=-1).tolist()
-            greedy = np.array(predicted) == np.array(readout.gold)
-        return values, greedy
+        return values, self._is_greedy(outputs, readout, place[greedy])
 
     def _tree(self, ablated: Flags) -> tuple[list[LayerRows], npt.NDArray[np.int64]]:
         """Say where rows part, and which row of the last layer each of them is."""
@@ -276,7 +279,7 @@ class AblationModel:
         """Run the model with hooks; return what is read from at the answer's positions."""
         n_read = len(readout.gold)
         inputs = list(readout.ids[:-1])
-        keeps = readout.positions == "answer"
+        keeps = readout.positions != "all"
         first = readout.start - 1 if keeps else 0
         options: dict[str, Any] = {"use_cache": False}
         offset = 0
@@ -310,29 +313,26 @@ class AblationModel:
         points, rows = self.map.hook_points[layer], batch.layers[layer]
         if rows.parents is not None:
             yield points.layer.register_forward_pre_hook(part_rows(rows.parents), with_kwargs=True)
-        heads = np.repeat(rows.ablated[:, :-1], points.n_heads // points.n_units, axis=1)
-        mlp = rows.ablated[:, -1:]
+        heads, mlp = rows.ablated[:, :-1], rows.ablated[:, -1:]
         n_read = len(batch.readout.gold)
         ends = self.ends_early and layer == len(batch.layers) - 1 and n_read < batch.n_inputs
         if ends:
             # What the last layer adds elsewhere is never read.
             for module in (points.projection, points.mlp):
                 yield module.register_forward_pre_hook(keep_last_positions(n_read, batch.n_inputs))
-        if heads.any():
+        if heads.any() and not self.map.is_behind_projection:
+            slices = np.repeat(heads, points.n_heads // points.n_units, axis=1)
             replacement = self._replacement_values(batch, "attention", layer)
             yield points.projection.register_forward_pre_hook(
                 lambda module, args: (
-                    without_slices(args[0], heads, batch, replacement),
+                    without_slices(args[0], slices, batch, replacement),
                     *args[1:],
                 )
             )
+        elif heads.any():
+            yield self._output_hook(points.projection, heads, batch, "attention", layer)
         if mlp.any():
-            other = self._replacement_values(batch, "mlps", layer)
-            yield points.mlp.register_forward_hook(
-                lambda module, args, output: changed_output(
-                    output, lambda values: without_slices(values, mlp, batch, other)
-                )
-            )
+            yield self._output_hook(points.mlp, mlp, batch, "mlps", layer)
         if ends:
             for module in (points.projection, points.mlp):
                 yield module.register_forward_hook(
@@ -341,6 +341,22 @@ class AblationModel:
                         lambda values: with_zeros_before(values, n_read, batch.n_inputs),
                     )
                 )
+
+    def _output_hook(
+        self,
+        module: "torch.nn.Module",
+        gone: Flags,
+        batch: Batch,
+        kind: Literal["attention", "mlps"],
+        layer: int,
+    ) -> "RemovableHandle":
+        """Register what takes the whole output of a module away, or puts another in its place."""
+        other = self._replacement_values(batch, kind, layer)
+        return module.register_forward_hook(
+            lambda module, args, output: changed_output(
+                output, lambda values: without_slices(values, gone, batch, other)
+            )
+        )
 
     @cached_property
     def _places(self) -> list[npt.NDArray[np.int64]]:
@@ -355,8 +371,9 @@ class AblationModel:
         readout = batch.readout
         if readout.replacement is None:
             return None
-        positions = range(batch.offset + batch.first, len(readout.ids) - 1)
-        return readout.replacement.values(kind, layer, positions, readout.start)
+        first = batch.offset + batch.first
+        stop = first + 1 if readout.positions == "last" else len(readout.ids) - 1
+        return readout.replacement.values(kind, layer, range(first, stop), readout.start)
 
     def _cached(self, prompt: list[int]) -> Any:  # noqa: ANN401
         """Give the keys and values of a prompt, computed once, for any number of rows."""
@@ -400,6 +417,18 @@ class AblationModel:
         )
         array: npt.NDArray[np.float64] = values.double().cpu().numpy()
         return array if tokens is None else array[:, 0]
+
+    def _is_greedy(
+        self, outputs: "torch.Tensor", readout: Readout, place: npt.NDArray[np.int64]
+    ) -> Flags:
+        """Tell whether the tokens of some rows are the most probable ones."""
+        gold = self._tensor(readout.gold, outputs.device).expand(len(place), -1)
+        best = [
+            self._logits(part).argmax(dim=-1).to(wanted.device) == wanted
+            for part, wanted in self._parts(outputs[place.tolist()], gold, "log_probability")
+        ]
+        flags = [row for part in best for row in part.tolist()]
+        return np.array(flags, dtype=bool).reshape(len(place), len(readout.gold))
 
     def _parts(
         self, outputs: "torch.Tensor", wanted: "torch.Tensor", kind: ReadoutKind

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 Flags = npt.NDArray[np.bool_]
 
-Positions = Literal["all", "answer"]
-"""Where components are taken away: everywhere, or only where the answer is written. The second is
-another definition, since what the prompt's positions computed stays."""
+Positions = Literal["all", "answer", "last"]
+"""Where components are taken away: everywhere; only where the answer is written; or only at the
+token before it, which predicts its first. The latter two are other definitions, since what the
+prompt's positions computed stays."""
 
 ReadoutKind = Literal["logit", "centred_logit", "log_probability"]
 """What is read of the answer's token: its logit; its logit less the mean of all tokens'; or the
@@ -37,6 +38,9 @@ class Replacement:
 
     start: int | None = None
     """Position among these of the first answer token; None for a mean, which is of no position."""
+
+    is_behind_projection: bool = False
+    """Whether `attention` holds what output projections give, `(n_positions, hidden_size)`."""
 
     def values(
         self, kind: Literal["attention", "mlps"], layer: int, positions: range, start: int
@@ -92,9 +96,9 @@ class Result:
     values: npt.NDArray[np.float64]
     """Readout of each row's tokens, `(n_rows, n_tokens)`, or `(n_rows,)` of one token each."""
 
-    is_greedy: npt.NDArray[np.bool_] | None
-    """Whether each token is the most probable of the untouched model, `(n_tokens,)`; None where no
-    row is untouched."""
+    is_greedy: npt.NDArray[np.bool_]
+    """Whether each token is the most probable one, `(n_asked, n_tokens)`, of the rows for which
+    this was asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,13 +199,14 @@ def without_slices(
     first = max(0, batch.first - (batch.n_inputs - changed.shape[1]))
     where = torch.tensor(rows.tolist(), device=values.device)
     gone = torch.tensor(ablated[rows].tolist(), device=values.device)[:, None, :, None]
-    part = changed[where, first:]
+    places = slice(first, first + 1 if batch.readout.positions == "last" else None)
+    part = changed[where, places]
     if replacement is None:
         part = part.masked_fill(gone, 0.0)
     else:
         other = replacement[-part.shape[1] :].to(part.device, part.dtype)
         part = torch.where(gone, other.reshape(-1, n_slices, part.shape[-1]), part)
-    changed[where, first:] = part
+    changed[where, places] = part
     return changed.reshape(values.shape)
 
 

@@ -44,14 +44,24 @@ def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Re
         )
     n, n_layers = sum(map(len, texts)), len(model.map.hook_points)
     means = tuple((total / n).to(model.dtype) for total in sums)
-    return Replacement(kind="mean", attention=means[:n_layers], mlps=means[n_layers:])
+    return Replacement(
+        kind="mean",
+        attention=means[:n_layers],
+        mlps=means[n_layers:],
+        is_behind_projection=model.map.is_behind_projection,
+    )
 
 
 def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int) -> Replacement:
     """Take every component as it is under another text, such as the prompt of another subject.
 
+    With the same answer after the prompt of another condition this is interchange, or activation
+    patching: `ablate` then puts the value of each component under that condition into the run.
+
     Args:
-        model: The model.
+        model: The model, or another one of the same shape. What another model's heads hand to its
+            output projections means nothing to those of the first: prepare both with
+            `unit="attention"`, where the seam lies behind the projections.
         ids: Token ids of the other text, its answer included.
         start: Position of the first token of its answer. There it is laid upon the text that is
             ablated, so that the ends of two prompts meet.
@@ -61,11 +71,25 @@ def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int
 
     Raises:
         ValueError: If the text is empty, or `start` is no position of it.
+
+    Notes:
+        With all components replaced, a model that tells positions by rotation gives the other
+        text's readouts exactly, if both texts have the same tokens from the one before the answer
+        on; and those of another model, if both share embeddings, final norm and unembedding.
+
+    References:
+        Vig et al., arXiv 2004.12265; Geiger et al., arXiv 2106.02997 (interchange interventions).
     """
     if not 0 < start <= len(ids):
         raise ValueError(f"start must be a position of a text of {len(ids)} tokens; got {start}")
     attention, mlps = _values(model, ids)
-    return Replacement(kind="resample", attention=attention, mlps=mlps, start=start)
+    return Replacement(
+        kind="resample",
+        attention=attention,
+        mlps=mlps,
+        start=start,
+        is_behind_projection=model.map.is_behind_projection,
+    )
 
 
 def _values(
@@ -78,16 +102,21 @@ def _values(
     def record_input(module: Any, args: Any) -> None:  # noqa: ANN401
         attention.append(args[0].detach().reshape(len(ids), -1).clone())
 
-    def record_output(module: Any, args: Any, output: Any) -> None:  # noqa: ANN401
-        first = output[0] if isinstance(output, tuple) else output
-        mlps.append(first.detach().reshape(len(ids), -1).clone())
+    def record_output(held: "list[torch.Tensor]") -> Any:  # noqa: ANN401
+        def record(module: Any, args: Any, output: Any) -> None:  # noqa: ANN401
+            first = output[0] if isinstance(output, tuple) else output
+            held.append(first.detach().reshape(len(ids), -1).clone())
+
+        return record
 
     handles = [
         handle
         for points in model.map.hook_points
         for handle in (
-            points.projection.register_forward_pre_hook(record_input),
-            points.mlp.register_forward_hook(record_output),
+            points.projection.register_forward_hook(record_output(attention))
+            if model.map.is_behind_projection
+            else points.projection.register_forward_pre_hook(record_input),
+            points.mlp.register_forward_hook(record_output(mlps)),
         )
     ]
     try:

@@ -10,10 +10,11 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import BackupComponentsWarning, PromptTooLongError
-from surface_consistency.studies.mechanism.ablation.components import Component
+from surface_consistency.studies.mechanism.ablation.components import Component, n_inputs
 from surface_consistency.studies.mechanism.ablation.engine import AblationModel
 from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
 from surface_consistency.studies.mechanism.ablation.readout import (
+    Flags,
     Positions,
     Readout,
     ReadoutKind,
@@ -55,8 +56,15 @@ class AblationScores:
     """Readout of each token with all these components away, `(n_tokens,)`: what embedding, biases
     and norms give alone."""
 
-    is_greedy: npt.NDArray[np.bool_]
+    is_greedy: Flags
     """Whether each token is the one that the model would write, `(n_tokens,)`."""
+
+    ablated_greedy: Flags
+    """The same with one component away, `(n_tokens, n_components)`; no columns where it was not
+    asked."""
+
+    floor_greedy: Flags
+    """The same with all these components away, `(n_tokens,)`; empty where it was not asked."""
 
     components: tuple[Component, ...]
     """The components, by column."""
@@ -147,6 +155,7 @@ def ablate(
     positions: Positions = "all",
     readout: ReadoutKind = "centred_logit",
     replacement: Replacement | None = None,
+    greedy: bool = False,
     max_rows: int | None = None,
     check: bool = True,
 ) -> AblationScores:
@@ -161,11 +170,13 @@ def ablate(
         positions: "all" takes a component away at every position. "answer" takes it away only where
             the answer is written, from the prompt's last token on, and reuses the prompt's keys and
             values: faster, and another definition, since what the prompt's positions computed
-            stays.
+            stays. "last" takes it away at the prompt's last token alone.
         readout: "logit" is that of SLAQ. "centred_logit" is less the mean of all logits, so that a
             number added to all logits, which changes no probability, changes nothing; logits of
             libraries that centre the unembedding are such. "log_probability" is natural.
         replacement: What stands in for a component, as from `mean_replacement`; None for zero.
+        greedy: Whether to tell also with components away which tokens the model would write. It
+            takes all logits of every row.
         max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
             when the device's memory is full.
         check: Whether a model that is not prepared yet is checked; see `prepare_model`.
@@ -176,7 +187,8 @@ def ablate(
     Raises:
         UnsupportedModelError: See `find_components`.
         ValueError: If the answer is empty or first in the text, the text is padded, a token or a
-            component unknown, or an option has another value.
+            component unknown, the replacement of a model of another shape or cut at another seam,
+            or an option has another value.
         TypeError: If the ids are not those of one text.
         PromptTooLongError: If the text does not fit the model's context.
         RunnerError: If the model gives no finite numbers, or a single row does not fit.
@@ -192,6 +204,7 @@ def ablate(
     stop = len(answer.ids) if answer.stop is None else answer.stop
     _check_text(prepared, answer.ids, answer.start, stop)
     _check_options(positions, readout, max_rows)
+    _check_replacement(prepared, replacement)
     places = _places(components, len(prepared.map))
     read = Readout(
         ids=tuple(int(token) for token in answer.ids[:stop]),
@@ -203,12 +216,16 @@ def ablate(
     ablated = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
     ablated[np.arange(len(places)) + 1, places] = True
     ablated[-1, places] = True
-    results = prepared.evaluate(read, ablated, max_rows=max_rows)
+    asked = np.full(len(ablated), greedy)
+    asked[0] = True
+    results = prepared.evaluate(read, ablated, greedy=asked, max_rows=max_rows)
     return AblationScores(
         base=results.values[0],
         ablated=results.values[1:-1].T.copy(),
         floor=results.values[-1],
-        is_greedy=np.zeros(0, dtype=bool) if results.is_greedy is None else results.is_greedy,
+        is_greedy=results.is_greedy[0],
+        ablated_greedy=results.is_greedy[1:-1].T.copy(),
+        floor_greedy=results.is_greedy[-1] if greedy else results.is_greedy[1:].ravel(),
         components=tuple(prepared.map.components[place] for place in places),
         places=places,
         readout=read,
@@ -338,14 +355,37 @@ def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int)
 
 def _check_options(positions: str, readout: str, max_rows: int | None) -> None:
     """Refuse options of other values."""
-    if positions not in ("all", "answer"):
-        raise ValueError(f"positions must be 'all' or 'answer'; got {positions!r}")
+    if positions not in ("all", "answer", "last"):
+        raise ValueError(f"positions must be 'all', 'answer' or 'last'; got {positions!r}")
     if readout not in ("logit", "centred_logit", "log_probability"):
         raise ValueError(
             f"readout must be 'logit', 'centred_logit' or 'log_probability'; got {readout!r}"
         )
     if max_rows is not None and max_rows < 1:
         raise ValueError(f"max_rows must be at least 1; got {max_rows}")
+
+
+def _check_replacement(model: AblationModel, replacement: Replacement | None) -> None:
+    """Refuse values of a model of another shape, or cut at another seam."""
+    if replacement is None:
+        return
+    if replacement.is_behind_projection != model.map.is_behind_projection:
+        raise ValueError(
+            "the replacement was taken on the other side of the output projections; prepare both "
+            "models with unit='attention', or neither"
+        )
+    hidden = model.model.config.get_text_config().hidden_size
+    widths = [
+        (hidden if model.map.is_behind_projection else n_inputs(points.projection), hidden)
+        for points in model.map.hook_points
+    ]
+    held = zip(replacement.attention, replacement.mlps, strict=True)
+    others = [(heads.shape[-1], mlp.shape[-1]) for heads, mlp in held]
+    if widths != others:
+        raise ValueError(
+            f"the replacement has {len(others)} layers of widths {sorted(set(others))}, the model "
+            f"{len(widths)} of {sorted(set(widths))}; only models of one shape can be interchanged"
+        )
 
 
 def _places(components: Sequence[int] | None, n_components: int) -> npt.NDArray[np.int64]:

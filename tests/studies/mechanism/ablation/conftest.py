@@ -190,7 +190,15 @@ SUBJECTS, OBJECTS = range(4), range(4, 8)
 SHORT, LONG, ASK = 8, 9, 10
 
 
-def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1.0):
+def planted(
+    heads,
+    *,
+    n_heads: int = 4,
+    n_layers: int = 2,
+    twin_scale: float = 1.0,
+    objects: dict[int, int] | None = None,
+    width: int = 64,
+):
     """Write a GPT-2 whose named heads copy the subject to its object, and nothing else does.
 
     Attention is uniform: a head reads the sum of the text's tokens. The residual stream has one
@@ -203,11 +211,14 @@ def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1
         n_heads: Heads of a layer.
         n_layers: Layers.
         twin_scale: How strongly each head writes.
+        objects: The object of each subject, as tokens; SUBJECTS and OBJECTS by default.
+        width: Numbers of the residual stream, two for each token.
     """
-    width = 64
+    objects = objects or dict(zip(SUBJECTS, OBJECTS, strict=True))
+    vocabulary = max(ASK, *objects.values()) + 1
     size = width // n_heads
     config = transformers.GPT2Config(
-        vocab_size=11, n_embd=width, n_layer=n_layers, n_head=n_heads, n_positions=16
+        vocab_size=vocabulary, n_embd=width, n_layer=n_layers, n_head=n_heads, n_positions=16
     )
     model = transformers.GPT2LMHeadModel(config).eval()
     with torch.no_grad():
@@ -216,8 +227,8 @@ def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1
         for block in model.transformer.h:
             block.ln_1.weight.fill_(1.0)
         model.transformer.ln_f.weight.fill_(1.0)
-        table = torch.zeros(11, width)
-        for token in range(11):
+        table = torch.zeros(vocabulary, width)
+        for token in range(vocabulary):
             # Pairs of directions of opposite sign: layer norm changes nothing but the scale.
             table[token, 2 * token], table[token, 2 * token + 1] = 1.0, -1.0
         model.transformer.wte.weight.copy_(table)
@@ -225,9 +236,8 @@ def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1
             layer, head, *context = spec
             block = model.transformer.h[layer]
             columns = 2 * width + head * size  # of the values, behind queries and keys
-            for place, subject in enumerate(SUBJECTS):
+            for place, (subject, target) in enumerate(objects.items()):
                 block.attn.c_attn.weight[2 * subject, columns + place] = 1.0
-                target = OBJECTS[place]
                 row = head * size + place
                 block.attn.c_proj.weight[row, 2 * target] = 8.0 * twin_scale
                 block.attn.c_proj.weight[row, 2 * target + 1] = -8.0 * twin_scale
@@ -235,6 +245,6 @@ def planted(heads, *, n_heads: int = 4, n_layers: int = 2, twin_scale: float = 1
                 # Attention turns to the first token, which tells the context, unless it is ours;
                 # then the head reads no subject.
                 other = LONG if context[0] == SHORT else SHORT
-                block.attn.c_attn.weight[0:22:2, head * size + size - 1] = 40.0
+                block.attn.c_attn.weight[0 : 2 * vocabulary : 2, head * size + size - 1] = 40.0
                 block.attn.c_attn.weight[2 * other, width + head * size + size - 1] = 40.0
     return model

@@ -332,7 +332,7 @@ def test_rejects_padding():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"positions": "last"}, "positions must be 'all' or 'answer'"),
+        ({"positions": "end"}, "positions must be 'all', 'answer' or 'last'"),
         ({"readout": "loss"}, "readout must be 'logit'"),
         ({"max_rows": 0}, "max_rows must be at least 1"),
         ({"components": [3, 3]}, "each once"),

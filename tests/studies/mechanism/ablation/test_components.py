@@ -182,7 +182,7 @@ def test_rejects_weights_of_eight_bits_by_module():
 
 
 def test_rejects_an_unknown_unit():
-    with pytest.raises(ValueError, match="unit must be 'head' or 'kv_group'"):
+    with pytest.raises(ValueError, match="unit must be 'head', 'kv_group' or 'attention'"):
         find_components(tiny("llama"), unit="neuron")
 
 

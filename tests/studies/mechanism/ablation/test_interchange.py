@@ -1,0 +1,225 @@
+"""Interchange: the value of a component under one condition, put into the run under another."""
+
+import numpy as np
+import pytest
+
+from surface_consistency.studies.mechanism.ablation import (
+    TokenizedAnswer,
+    ablate,
+    mean_replacement,
+    prepare_model,
+    resample_replacement,
+)
+from tests.studies.mechanism.ablation.conftest import (
+    ARCHITECTURES,
+    ASK,
+    GQA,
+    IDS,
+    LONG,
+    OBJECTS,
+    SHORT,
+    SUBJECTS,
+    planted,
+    tiny,
+    torch,
+    transformers,
+    untouched,
+)
+
+ANSWER = TokenizedAnswer(ids=IDS, start=8)
+LONGER = TokenizedAnswer(ids=(7, 30, *IDS[:3], 45, 2, *IDS[5:]), start=10)
+"""Another prompt of two tokens more, with the same token before the same answer."""
+
+
+def llama(seed, **options):
+    torch.manual_seed(seed)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**GQA | options)).eval()
+
+
+def interchanged(model, answer, source, *, of=None, **options):
+    replacement = resample_replacement(of or model, source.ids, start=source.start)
+    return ablate(model, answer, replacement=replacement, greedy=True, **options)
+
+
+def is_written(model, answer):
+    """Whether each token of the answer is the model's own, by its logits."""
+    with torch.no_grad():
+        best = model(torch.tensor([answer.ids])).logits[0].argmax(-1).tolist()
+    return [best[place - 1] == answer.ids[place] for place in range(answer.start, len(answer.ids))]
+
+
+@pytest.mark.parametrize("unit", ["head", "kv_group", "attention"])
+@pytest.mark.parametrize("positions", ["all", "answer", "last"])
+def test_own_values_change_nothing(unit, positions):
+    prepared = prepare_model(tiny("llama"), unit=unit)
+
+    scores = interchanged(prepared, ANSWER, ANSWER, positions=positions)
+
+    assert scores.ablated == pytest.approx(
+        np.broadcast_to(scores.base[:, None], scores.ablated.shape), abs=1e-5
+    )
+    assert scores.floor == pytest.approx(scores.base, abs=1e-5)
+    assert (scores.ablated_greedy == scores.is_greedy[:, None]).all()
+
+
+@pytest.mark.parametrize("unit", ["head", "attention"])
+@pytest.mark.parametrize(("answer", "source"), [(ANSWER, LONGER), (LONGER, ANSWER)])
+def test_all_components_give_the_other_condition_exactly(unit, answer, source):
+    model = tiny("llama")
+    prepared = prepare_model(model, unit=unit)
+
+    scores = interchanged(prepared, answer, source, readout="logit")
+
+    assert scores.floor == pytest.approx(untouched(model, source.ids, source.start), abs=1e-5)
+    assert np.abs(scores.floor - scores.base).max() > 1e-2
+    assert scores.floor_greedy.tolist() == is_written(model, source)
+
+
+NUMBERED = {"gpt2", "gpt_neo", "opt"}
+"""They tell positions by number, so prompts of unequal length differ beyond components."""
+
+
+@pytest.mark.parametrize("unit", ["head", "attention"])
+@pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() - NUMBERED))
+def test_both_seams_hold_in_every_architecture(name, unit):
+    prepared = prepare_model(tiny(name), unit=unit)
+
+    scores = interchanged(prepared, ANSWER, LONGER, readout="log_probability")
+
+    expected = ablate(prepared, LONGER, readout="log_probability").base
+    assert scores.floor == pytest.approx(expected, abs=1e-4)
+
+
+def test_whole_attention_is_one_component_a_layer():
+    names = [
+        component.name
+        for component in prepare_model(tiny("llama"), unit="attention").map.components
+    ]
+
+    assert names == ["0.attn", "0.mlp", "1.attn", "1.mlp"]
+
+
+def twins():
+    """Two models of which only the layers differ."""
+    ours, theirs = llama(3), llama(4)
+    weights = ours.state_dict()
+    shared = {name: weight for name, weight in weights.items() if ".layers." not in name}
+    theirs.load_state_dict(theirs.state_dict() | shared)
+    return ours, theirs
+
+
+def test_between_two_models_the_seam_behind_the_projection_is_exact():
+    ours, theirs = twins()
+
+    behind, before = (
+        interchanged(
+            prepare_model(ours, unit=unit),
+            ANSWER,
+            ANSWER,
+            of=prepare_model(theirs, unit=unit),
+            readout="logit",
+        ).floor
+        for unit in ("attention", "head")
+    )
+
+    expected = untouched(theirs, IDS, 8)
+    assert behind == pytest.approx(expected, abs=1e-5)
+    assert np.abs(before - expected).max() > 1e-2
+
+
+def test_a_component_of_another_model_is_that_models():
+    # By hand: one MLP of the other model, its output put in by a hook.
+    ours, theirs = twins()
+    held = []
+    handle = theirs.model.layers[1].mlp.register_forward_hook(lambda m, a, out: held.append(out))
+    untouched(theirs, IDS, 8)
+    handle.remove()
+    handle = ours.model.layers[1].mlp.register_forward_hook(lambda m, a, out: held[0])
+    expected = untouched(ours, IDS, 8)
+    handle.remove()
+
+    scores = interchanged(
+        prepare_model(ours, unit="attention"),
+        ANSWER,
+        ANSWER,
+        of=prepare_model(theirs, unit="attention"),
+        readout="logit",
+    )
+
+    assert scores.ablated[:, 3] == pytest.approx(expected, abs=1e-5)
+
+
+def test_what_would_be_written_is_that_of_each_row_alone():
+    prepared = prepare_model(tiny("llama"))
+    whole = interchanged(prepared, ANSWER, LONGER)
+
+    for max_rows in (1, 3):
+        cut = interchanged(prepared, ANSWER, LONGER, max_rows=max_rows)
+        assert (cut.ablated_greedy == whole.ablated_greedy).all()
+        assert (cut.floor_greedy == whole.floor_greedy).all()
+    assert whole.is_greedy.tolist() == is_written(prepared.model, ANSWER)
+    assert ablate(prepared, ANSWER).ablated_greedy.shape == (4, 0)
+
+
+@pytest.mark.parametrize("unit", ["head", "attention"])
+def test_the_last_position_alone_is_changed_at_last(unit):
+    model = tiny("gpt2")
+    prepared = prepare_model(model, unit=unit)
+    mlp = model.transformer.h[0].mlp
+
+    scores = ablate(prepared, ANSWER, positions="last", readout="logit")
+
+    def silence(module, args, output):
+        values = output.clone()
+        values[:, 7] = 0
+        return values
+
+    handle = mlp.register_forward_hook(silence)
+    expected = untouched(model, IDS, 8)
+    handle.remove()
+    column = [component.name for component in scores.components].index("0.mlp")
+    assert scores.ablated[:, column] == pytest.approx(expected, abs=1e-5)
+    whole = ablate(prepared, ANSWER, positions="answer", readout="logit")
+    assert scores.ablated[0] == pytest.approx(whole.ablated[0], abs=1e-5)
+    assert np.abs(scores.ablated[1:] - whole.ablated[1:]).max() > 1e-3
+
+
+def test_a_planted_head_restores_and_breaks_the_answer():
+    # The head copies the subject to its object after SHORT, and reads nothing after LONG.
+    prepared = prepare_model(planted([(1, 2, SHORT)]))
+    names = [component.name for component in prepared.map.components]
+
+    for subject, target in zip(SUBJECTS, OBJECTS, strict=True):
+        short, long = (
+            TokenizedAnswer(ids=(form, subject, ASK, target), start=3) for form in (SHORT, LONG)
+        )
+        restored = interchanged(prepared, long, short)
+        broken = interchanged(prepared, short, long)
+        other = TokenizedAnswer(ids=(SHORT, (subject + 1) % 4, ASK, target), start=3)
+        floor = interchanged(prepared, long, other)
+
+        assert (restored.is_greedy[0], broken.is_greedy[0]) == (False, True)
+        written = [
+            name for name, is_on in zip(names, restored.ablated_greedy[0], strict=True) if is_on
+        ]
+        gone = [
+            name for name, is_on in zip(names, broken.ablated_greedy[0], strict=True) if not is_on
+        ]
+        assert written == gone == ["1.2"]
+        assert restored.floor_greedy[0]
+        assert not broken.floor_greedy[0]
+        assert not floor.ablated_greedy.any()
+        assert not floor.floor_greedy[0]
+
+
+def test_values_of_another_shape_are_refused():
+    prepared = prepare_model(tiny("llama"))
+    deeper = prepare_model(llama(3, num_hidden_layers=3))
+
+    with pytest.raises(ValueError, match=r"has 3 layers of widths .*, the model 2 of"):
+        interchanged(prepared, ANSWER, ANSWER, of=deeper)
+    whole = prepare_model(tiny("llama"), unit="attention")
+    with pytest.raises(ValueError, match="on the other side of the output projections"):
+        interchanged(prepared, ANSWER, ANSWER, of=whole)
+    with pytest.raises(ValueError, match="on the other side of the output projections"):
+        ablate(whole, ANSWER, replacement=mean_replacement(prepared, [IDS]))
