@@ -233,6 +233,9 @@ class StackedBars:
     rows: Sequence[tuple[str, int | None, Sequence[int]]]
     """Bars from top to bottom: label, index of the model or None, counts of the parts."""
 
+    shares: Sequence[Sequence[Value]] = ()
+    """Of each bar the shares of its parts with their intervals; none by default."""
+
     note: str = ""
     """What stands below it."""
 

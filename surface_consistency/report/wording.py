@@ -30,9 +30,12 @@ class Wording:
     Args:
         package: The package that holds it.
         name: Its file.
+        default: Where the blocks stand that it lacks; None for nowhere.
     """
 
-    def __init__(self, package: str, name: str = "page.md.jinja") -> None:
+    def __init__(
+        self, package: str, name: str = "page.md.jinja", *, default: "Wording | None" = None
+    ) -> None:
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader(package, ""),
             autoescape=True,
@@ -48,6 +51,7 @@ class Wording:
             "value": _value,
         }
         self._template = environment.get_template(name)
+        self._default = default
 
     def paragraphs(self, block: str, **facts: object) -> list[list[Part]]:
         """Set a block.
@@ -101,6 +105,8 @@ class Wording:
 
     def _set(self, block: str, facts: Mapping[str, object]) -> tuple[str, list[Any]]:
         """Render a block; what is put into it stands apart, so that nothing of it is markup."""
+        if self._default is not None and block not in self._template.blocks:
+            return self._default._set(block, facts)
         values: list[Any] = []
         context = self._template.new_context({**facts, "_values": values})
         return "".join(self._template.blocks[block](context)), values
