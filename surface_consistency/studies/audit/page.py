@@ -441,7 +441,7 @@ class AuditReport(PairedReport):
                         "R − I",
                     ),
                     (
-                        "no difference",
+                        "test of that",
                         Value(value=float(row["clustered_mcnemar_p_value"]), kind="p_value"),
                         "t over facts",
                     ),
