@@ -195,9 +195,10 @@ class PairedReport(PairedChecks):
     ) -> list[Part]:
         """Say which models of some rows differ; nothing where that cannot be inferred."""
         models = [row["model"] for row in rows]
+        tested = self._compared(tables, self.compared_rate)
         compared = [
             row | {"sign": shown_sign(row, "difference", row["p_value_holm"])}
-            for row in self._compared(tables, self.compared_rate)
+            for row in tested
             if {row["a"], row["b"]} <= {*models} and row.get(self.facet) == rows[0].get(self.facet)
         ]
         names = dict(zip(("first", "second"), self.design.conditions, strict=True))
@@ -213,7 +214,7 @@ class PairedReport(PairedChecks):
             alike=self.wording.sentence("models", row={"sign": 0}, **names),
             unclear=sorted(unclear, key=lambda row: row["difference_low"] - row["difference_high"]),
             most=_MOST_NOTES,
-            by_holm=" by Holm’s method" if compared and len(tables["contrasts"].frame) > 1 else "",
+            by_holm=" by Holm’s method" if len(tested) > 1 else "",
         )
 
     def _compared(self, tables: Mapping[str, Table], rate: str) -> list[dict[Any, Any]]:
@@ -255,13 +256,16 @@ class PairedReport(PairedChecks):
             The section.
         """
         first, second = self.design.conditions
-        rows = self._compared(tables, "flip_rate")[:_MOST_NOTES]
+        rows = self._compared(tables, "flip_rate")
         squares = MosaicPlots(
             squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
             conditions=self.design.conditions,
             cells=self.design.cells,
             note=WORDING.sentence(
-                "contrasts", rows=rows, panel=functools.partial(self._panel, tables)
+                "contrasts",
+                rows=rows[:_MOST_NOTES],
+                panel=functools.partial(self._panel, tables),
+                by_holm=" by Holm’s method" if len(rows) > 1 else "",
             ),
         )
         return Section(

@@ -152,7 +152,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         title="Audit of forgetting",
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
-        cells=("leakage", "retrieval only", "parameters only", "neither"),
+        cells=("right both times", "retrieval only", "parameters only", "neither"),
         stratum="state",
         kind="state",
         paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",
