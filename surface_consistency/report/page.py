@@ -499,4 +499,4 @@ class Page:
     """The method in paragraphs of prose, ready for an appendix."""
 
     citation: str = ""
-    """What to cite, as BibTeX; none by default."""
+    """What to cite besides this software, as BibTeX; none by default."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.study import Scored, Study, ToyModel
 from surface_consistency.errors import RunnerError
@@ -150,6 +150,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     name = "audit"
     design = Design(
         title="Audit of forgetting",
+        citation=bibtex("surface_consistency.studies.audit"),
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
         cells=("right both times", "retrieval only", "parameters only", "neither"),

@@ -23,8 +23,8 @@ def test_texts_of_one_instance_tell_no_more_than_one_of_them():
 
 
 def test_what_is_not_known_is_left_out():
-    assert shares([True, None, False, True], "abcd")["same"] == pytest.approx(2 / 3)
+    assert shares([True, None, False, True], list("abcd"))["same"] == pytest.approx(2 / 3)
 
 
 def test_a_share_of_nothing_is_not_defined():
-    assert all(map(math.isnan, shares([None, None], "ab").values()))
+    assert all(map(math.isnan, shares([None, None], list("ab")).values()))
