@@ -17,7 +17,12 @@ from typing import Any, Final, Literal
 import jinja2
 from markupsafe import Markup
 
-from surface_consistency.report.numbers import interval_value, least_found, shown_sign
+from surface_consistency.report.numbers import (
+    interval_value,
+    least_found,
+    shown_sign,
+    value_text,
+)
 from surface_consistency.report.page import Check, Part, Value
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
@@ -179,7 +184,8 @@ def unseen(
     least = null + least_found(row[f"{name}_low"], row[f"{name}_high"])
     if not least < 1.0:
         return ["too few to find any"]
-    return [Value(value=least, kind=kind, tone="lost"), " would be found 4 times in 5"]
+    shown = value_text(Value(value=least, kind=kind, tone="lost"))
+    return [f"{shown} would be found 4 times in 5"]
 
 
 def _value(
