@@ -543,9 +543,7 @@ def _draw_heat(figure: "Figure", block: Heatmap) -> None:
         ax.set_ylabel(block.row_title)
     figure.suptitle(_folded(block.title, 80), x=0.01, ha="left", weight="bold")
     if view["top"]:
-        names = [f"cold-{step}" for step in range(5, -1, -1)] + [
-            f"heat-{step}" for step in range(6)
-        ]
+        names = [f"cold-{5 - step}" for step in range(6)] + [f"heat-{step}" for step in range(6)]
         bounds = [100 * view["top"] * step / 6 for step in range(-6, 7)]
         colours = ListedColormap([scheme[name] for name in names])
         steps = ScalarMappable(BoundaryNorm(bounds, len(names)), colours)

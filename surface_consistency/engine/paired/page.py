@@ -270,7 +270,7 @@ class PairedReport(PairedChecks):
         )
         return Section(
             anchor="squares",
-            title="The same fact, asked under both conditions",
+            title="The same question under both conditions",
             lead=WORDING.sentence("squares", first=first, second=second),
             blocks=[squares],
         )
