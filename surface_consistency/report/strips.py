@@ -183,15 +183,15 @@ def bars_strips(block: StackedBars) -> Strips:
             if not count:
                 continue
             text, left = f"{count:,}", 100 * begin
-            is_told = share is not None and share.low is not None
-            alts.append(f"{name} {text}{f' ({value_text(share)})' if is_told else f' of {n:,}'}")
+            told = "" if share is None or share.low is None else value_text(share)
+            alts.append(f"{name} {text}{f' ({told})' if told else f' of {n:,}'}")
             width = 100 * length
             box = Box(css=f"c-{cell}", x=left, y=0, width=width, height=_BAR_HEIGHT, title=alts[-1])
             marks.append(box)
             has_room = _BAR_WIDTH * length > 8 * len(text) + 14
             if has_room:
                 marks.append(Words(css=f"in-{cell}", x=left, y=16.5, indent=7, text=text))
-            if is_told or not has_room:
+            if told or not has_room:
                 rest.append(alts[-1])
         rows.append(
             Strip(
