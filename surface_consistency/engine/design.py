@@ -6,6 +6,7 @@ the same tables and the same page as those of a study.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Final, Literal
 
 import pandas as pd
@@ -17,6 +18,18 @@ from surface_consistency.schemas.settings import Settings
 
 VERDICTS: Final = ("verdicts", "runs")
 """What manifests of verdicts from elsewhere, and of two runs, name in place of a study."""
+
+
+def bibtex(package: str) -> str:
+    """Read what a study asks to be cited.
+
+    Args:
+        package: Importable name of the package that holds its `cite.bib`.
+
+    Returns:
+        The entries, as BibTeX.
+    """
+    return resources.files(package).joinpath("cite.bib").read_text(encoding="utf-8").strip()
 
 
 class Design(Record):

@@ -140,7 +140,7 @@ def _heat_cells(marks: Iterable[Interval], shown: Sequence[int], top: float) -> 
             continue
         value = mark.dot.value
         yield {
-            "css": "few" if mark.is_faded else f"heat-{min(5, int(6 * value.value / top))}",
+            "css": "few" if mark.is_faded else f"heat-{_heat_step(value.value, top)}",
             "text": format_number(value.value),
             "alt": _joined((format_value(value)[1], f"{mark.dot.n:,} pairs")),
             "is_bold": mark.dot.is_above_noise and not mark.is_faded and not mark.is_wilson,
@@ -196,7 +196,8 @@ def heat_map_view(block: Heatmap) -> View:
         block: The heat map.
 
     Returns:
-        What the template sets.
+        What the template sets, and the figure draws: the panels with a view of each cell, and
+        `top`, the greatest size of a number, whose sixths are the steps of colour.
 
     Raises:
         ValueError: If a row has another number of cells than there are columns.
@@ -206,37 +207,28 @@ def heat_map_view(block: Heatmap) -> View:
             f"each row of the heat map {block.title!r} must have a share for each of its "
             f"{len(block.columns)} columns, NaN where there is none"
         )
-    top = max((abs(value) for value in heat_values(block)), default=0.0)
-    is_wide = len(block.columns) > _MOST_NUMBERS
-    return {"block": block, "cell": functools.partial(_heat_map_cell, top=top, is_wide=is_wide)}
-
-
-def heat_values(block: Heatmap) -> list[float]:
-    """List the numbers of a heat map.
-
-    Args:
-        block: The heat map.
-
-    Returns:
-        All that are there.
-    """
-    return [
-        value
-        for _, rows in block.panels
-        for _, values in rows
-        for value in values
-        if math.isfinite(value)
+    sizes = [abs(v) for _, rows in block.panels for _, row in rows for v in row if math.isfinite(v)]
+    top = max(sizes, default=0.0)
+    cell = functools.partial(_heat_map_cell, top=top, is_wide=len(block.columns) > _MOST_NUMBERS)
+    panels = [
+        (title, [(label, [*map(cell, values)]) for label, values in rows])
+        for title, rows in block.panels
     ]
+    return {"block": block, "panels": panels, "top": top}
 
 
 def _heat_map_cell(value: float, *, top: float, is_wide: bool) -> View:
     """View of one cell."""
     if not math.isfinite(value):
         return {"css": "soft", "text": "" if is_wide else "·", "alt": "not defined"}
-    step = min(5, int(6 * abs(value) / top)) if top else 0
     text = format_number(value)
-    css = f"{'cold' if value < 0 else 'heat'}-{step}"
+    css = f"{'cold' if value < 0 else 'heat'}-{_heat_step(abs(value), top)}"
     return {"css": css, "text": "" if is_wide else text, "alt": f"{text}\u00a0%"}
+
+
+def _heat_step(value: float, top: float) -> int:
+    """Choose the step of a colour, from 0 to 5."""
+    return min(5, int(6 * value / top)) if top else 0
 
 
 def _joined(parts: Iterable[object]) -> str:

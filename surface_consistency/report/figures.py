@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
-from surface_consistency.report.charts import heat_values
+from surface_consistency.report.charts import heat_map_view
 from surface_consistency.report.colours import LIGHT, MODEL_COLOURS, heat_colours, model_style
 from surface_consistency.report.curves import lines_scene
 from surface_consistency.report.flow import flow_scene
@@ -525,25 +525,29 @@ def _draw_bars(ax: "Axes", block: StackedBars) -> None:
 
 
 def _draw_heat(figure: "Figure", block: Heatmap) -> None:
-    """Draw the panels of a heat map on one scale, which is white at nothing."""
-    from matplotlib.colors import LinearSegmentedColormap
+    """Draw the panels of a heat map on one scale, in the steps of colour of the page."""
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgb
 
-    scheme = heat_colours(LIGHT)
-    steps = [LIGHT["second"], scheme["cold-3"], LIGHT["page"], scheme["heat-3"], LIGHT["first"]]
-    colours = LinearSegmentedColormap.from_list("shares", steps)
-    top = max((abs(value) for value in heat_values(block)), default=0.0) or 1.0
+    view = heat_map_view(block)
+    scheme = {"soft": LIGHT["page"], **heat_colours(LIGHT)}
     axes = figure.subplots(1, len(block.panels), squeeze=False)[0]
-    picture = None
-    for ax, (title, rows) in zip(axes, block.panels, strict=True):
-        values = [[100 * value for value in of_row] for _, of_row in rows]
-        picture = ax.imshow(values, cmap=colours, vmin=-100 * top, vmax=100 * top, aspect="equal")
+    for ax, (title, rows) in zip(axes, view["panels"], strict=True):
+        ax.imshow([[to_rgb(scheme[cell["css"]]) for cell in cells] for _, cells in rows])
+        for y, (_, cells) in enumerate(rows):
+            for x, cell in enumerate(cells):
+                ax.text(x, y, cell["text"], ha="center", va="center", fontsize=6)
         ax.set_title(_folded(title, 34), loc="left")
         ax.set_xticks(range(len(block.columns)), block.columns, fontsize=6)
         ax.set_yticks(range(len(rows)), [label for label, _ in rows], fontsize=6)
         ax.set_ylabel(block.row_title)
     figure.suptitle(_folded(block.title, 80), x=0.01, ha="left", weight="bold")
-    if picture is not None:
-        figure.colorbar(picture, ax=list(axes), label="%", shrink=0.8)
+    if view["top"]:
+        names = [f"cold-{5 - step}" for step in range(6)] + [f"heat-{step}" for step in range(6)]
+        bounds = [100 * view["top"] * step / 6 for step in range(-6, 7)]
+        colours = ListedColormap([scheme[name] for name in names])
+        steps = ScalarMappable(BoundaryNorm(bounds, len(names)), colours)
+        figure.colorbar(steps, ax=list(axes), label="%", shrink=0.8, format="%.3g")
 
 
 def _folded(text: str, width: int) -> str:

@@ -46,7 +46,12 @@ from surface_consistency.report.scene import px
 from surface_consistency.report.table import Table
 from surface_consistency.runs.files import write_text
 
-_OWN_ANCHORS: Final = ("finding", "checks", "made", "method")
+_OWN_ANCHORS: Final = ("finding", "checks", "made", "cite", "method")
+_SOFTWARE: Final = """@software{surface_consistency,
+  title   = {surface-consistency},
+  author  = {{The surface-consistency authors}},
+  version = {%s}
+}"""
 _SWITCHES: Final = {"Table": "Tables", "ForestPlot": "Groups", "AlluvialPlot": "Runs"}
 _LEVELS: Final = {"warning": "look here", "ok": "fine"}
 
@@ -119,6 +124,9 @@ def render_page(page: Page) -> str:
         style=Markup(style),
         script=Markup(script),
         version=surface_consistency.__version__,
+        citation="\n\n".join(
+            filter(None, (page.citation, _SOFTWARE % surface_consistency.__version__))
+        ),
         format_value=format_value,
         model_style=model_style,
     )
@@ -129,7 +137,7 @@ class _Views:
 
     def __init__(self, page: Page) -> None:
         self.models = page.models
-        self.ids = {"checks-title", "made-title", "method-title", *_OWN_ANCHORS}
+        self.ids = {"checks-title", "made-title", "cite-title", "method-title", *_OWN_ANCHORS}
         self.ids |= {section.anchor for section in page.sections}
         holders = (
             section.anchor

@@ -233,6 +233,9 @@ class StackedBars:
     rows: Sequence[tuple[str, int | None, Sequence[int]]]
     """Bars from top to bottom: label, index of the model or None, counts of the parts."""
 
+    shares: Sequence[Sequence[Value]] = ()
+    """Of each bar the shares of its parts with their intervals; none by default."""
+
     note: str = ""
     """What stands below it."""
 
@@ -496,4 +499,4 @@ class Page:
     """The method in paragraphs of prose, ready for an appendix."""
 
     citation: str = ""
-    """What to cite, as BibTeX; none by default."""
+    """What to cite besides this software, as BibTeX; none by default."""

@@ -53,7 +53,6 @@ def table_view(table: Table, models: Sequence[str]) -> View:
     has_few = table.cluster_column is not None and any(_is_few(table))
     notes = (
         table.note,
-        bars and f"Bars: {bars}.",
         f"Grey rows stand on fewer than {FEW_CLUSTERS}." if has_few else "",
     )
     spans = [(title, len(list(group))) for title, group in groupby(columns, lambda c: c.group)]
@@ -64,6 +63,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
         "off_phones": [place for place, one in enumerate(columns, 1) if not one.on_phones],
         "rows": rows,
         "note": " ".join(filter(None, notes)),
+        "bars": bars and f"Bars: {bars}.",
     }
 
 

@@ -8,10 +8,10 @@ from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import Interval, Scale, bars_cells, dot_rows, dots_scale
 from surface_consistency.report.numbers import (
     format_interval,
-    format_number,
     format_value,
     span_text,
     tick_text,
+    value_text,
 )
 from surface_consistency.report.page import ForestPlot, StackedBars
 from surface_consistency.report.scene import Box, Mark, Span, Symbol, Words
@@ -169,27 +169,29 @@ def bars_strips(block: StackedBars) -> Strips:
         block: The bars.
 
     Returns:
-        A row a bar; counts of parts that are too short for them stand in `Strip.rest`.
+        A row a bar. In `Strip.rest` stand the shares of parts with an interval, and the counts of
+        parts that are too short for them.
     """
     rows = []
-    for label, model, counts in block.rows:
+    for place, (label, model, counts) in enumerate(block.rows):
         n = sum(counts)
         marks: list[Mark] = []
         rest, alts = [], []
-        cells = zip(block.parts, counts, bars_cells(counts), strict=True)
-        for (name, cell), count, (begin, length) in cells:
+        shares = block.shares[place] if block.shares else [None] * len(counts)
+        cells = zip(block.parts, counts, bars_cells(counts), shares, strict=True)
+        for (name, cell), count, (begin, length), share in cells:
             if not count:
                 continue
-            text, place = f"{count:,}", 100 * begin
-            alts.append(f"{name} {text} ({format_number(count / n)}\u00a0%)")
+            text, left = f"{count:,}", 100 * begin
+            told = "" if share is None or share.low is None else value_text(share)
+            alts.append(f"{name} {text}{f' ({told})' if told else f' of {n:,}'}")
             width = 100 * length
-            box = Box(
-                css=f"c-{cell}", x=place, y=0, width=width, height=_BAR_HEIGHT, title=alts[-1]
-            )
+            box = Box(css=f"c-{cell}", x=left, y=0, width=width, height=_BAR_HEIGHT, title=alts[-1])
             marks.append(box)
-            if _BAR_WIDTH * length > 8 * len(text) + 14:
-                marks.append(Words(css=f"in-{cell}", x=place, y=16.5, indent=7, text=text))
-            else:
+            has_room = _BAR_WIDTH * length > 8 * len(text) + 14
+            if has_room:
+                marks.append(Words(css=f"in-{cell}", x=left, y=16.5, indent=7, text=text))
+            if told or not has_room:
                 rest.append(alts[-1])
         rows.append(
             Strip(

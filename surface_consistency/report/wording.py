@@ -17,7 +17,12 @@ from typing import Any, Final, Literal
 import jinja2
 from markupsafe import Markup
 
-from surface_consistency.report.numbers import interval_value, least_found, shown_sign
+from surface_consistency.report.numbers import (
+    interval_value,
+    least_found,
+    shown_sign,
+    value_text,
+)
 from surface_consistency.report.page import Check, Part, Value
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
@@ -30,9 +35,12 @@ class Wording:
     Args:
         package: The package that holds it.
         name: Its file.
+        default: Where the blocks stand that it lacks; None for nowhere.
     """
 
-    def __init__(self, package: str, name: str = "page.md.jinja") -> None:
+    def __init__(
+        self, package: str, name: str = "page.md.jinja", *, default: "Wording | None" = None
+    ) -> None:
         environment = jinja2.Environment(
             loader=jinja2.PackageLoader(package, ""),
             autoescape=True,
@@ -48,6 +56,7 @@ class Wording:
             "value": _value,
         }
         self._template = environment.get_template(name)
+        self._default = default
 
     def paragraphs(self, block: str, **facts: object) -> list[list[Part]]:
         """Set a block.
@@ -101,6 +110,8 @@ class Wording:
 
     def _set(self, block: str, facts: Mapping[str, object]) -> tuple[str, list[Any]]:
         """Render a block; what is put into it stands apart, so that nothing of it is markup."""
+        if self._default is not None and block not in self._template.blocks:
+            return self._default._set(block, facts)
         values: list[Any] = []
         context = self._template.new_context({**facts, "_values": values})
         return "".join(self._template.blocks[block](context)), values
@@ -173,7 +184,8 @@ def unseen(
     least = null + least_found(row[f"{name}_low"], row[f"{name}_high"])
     if not least < 1.0:
         return ["too few to find any"]
-    return [Value(value=least, kind=kind, tone="lost"), " would be found 4 times in 5"]
+    shown = value_text(Value(value=least, kind=kind, tone="lost"))
+    return [f"{shown} would be found 4 times in 5"]
 
 
 def _value(

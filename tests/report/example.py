@@ -441,5 +441,5 @@ def page(n_models: int = 2, *, has_noise: bool = True, has_all: bool = True) -> 
             "Every pair asks one fact twice.",
             "Brackets are 95 % intervals; p < 0.05 & so on.",
         ],
-        citation="@software{surface_consistency,\n  title = {surface-consistency}\n}",
+        citation="@article{a_paper,\n  title = {A paper}\n}",
     )

@@ -2,12 +2,16 @@
 
 import base64
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from surface_consistency.report.colours import DARK, LIGHT
 from surface_consistency.report.html import write_page
+from surface_consistency.report.page import Section
+from surface_consistency.report.table import Column, Table, interval_column
 from tests.report.example import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -20,6 +24,26 @@ pytestmark = [
     ),
     pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]),
 ]
+
+
+WIDE = 0
+"""The page of a wide table in a folded part."""
+
+
+def _wide():
+    """A table of as many columns as that of an audit's tests, and of words as long."""
+    rates = [
+        interval_column(f"rate_{place}", "Interference", "difference", "points")
+        for place in range(6)
+    ]
+    counts = [Column(key=f"n_{place}", title="Incomplete", kind="count") for place in range(10)]
+    labels = [Column(key=name, title=name) for name in ("database", "domain", "topology", "digest")]
+    row = {f"n_{place}": 12_228 for place in range(10)} | {"digest": "0123456789abcdef" * 4}
+    row |= {"database": "countries/collision", "domain": "countries", "topology": "collision"}
+    for place in range(6):
+        row |= {f"rate_{place}": -1.0, f"rate_{place}_low": -1.0, f"rate_{place}_high": 1.0}
+    table = Table(frame=pd.DataFrame([row]), caption="All", columns=[*labels, *counts, *rates])
+    return Section(anchor="wide", title="Wide", blocks=[table], is_folded=True)
 
 
 class Browser:
@@ -93,6 +117,7 @@ def browser(tmp_path_factory):
 
     home = tmp_path_factory.mktemp("pages")
     pages = {n: write_page(page(n, has_noise=n > 1), home / f"{n}.html") for n in (1, 2, 7)}
+    pages[WIDE] = write_page(replace(page(1), sections=[_wide()]), home / "wide.html")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
@@ -223,6 +248,31 @@ def test_print_shows_all_tables_and_repeats_headings(browser):
     assert "gradient" not in browser.run("return document.querySelector('style').textContent")
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("n_models", [1, 2, 7, WIDE])
+def test_nothing_is_wider_than_printed_paper(browser, n_models):
+    """A4 less margins of 1 cm is 718 pixels wide."""
+    browser.open(n_models, media="print", width=718)
+
+    wide = browser.run(
+        "return [...document.querySelectorAll('table, pre, svg')].filter(e => !e.closest('svg svg')"
+        " && e.getBoundingClientRect().right > innerWidth + 1)"
+        ".map(e => [e.getBoundingClientRect().right, e.outerHTML.slice(0, 80)])"
+    )
+    assert wide == []
+
+
+def test_folded_parts_are_open_in_print_alone(browser):
+    seen = (
+        "return ['#wide table', '#method p'].map(c => document.querySelector(c).checkVisibility())"
+    )
+    browser.open(WIDE)
+    assert browser.run(seen) == [False, False]
+
+    browser.open(WIDE, media="print")
+
+    assert browser.run(seen) == [True, True]
 
 
 def test_all_answers_stand_in_a_box_without_script(browser):
@@ -365,7 +415,7 @@ def test_tables_and_finding_are_copied(browser):
     text = copied("#finding .copies", "Markdown")
     assert text.startswith("A redirect in place of the title flips **17.3 %** [12.1, 23.1] of")
 
-    assert copied("#made .code:last-of-type .copies", "Copy BibTeX").startswith("@software{")
+    assert copied("#cite .copies", "Copy BibTeX").startswith("@article{a_paper,")
 
 
 def test_colours_follow_the_scheme(browser):

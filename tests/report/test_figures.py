@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.patches import Rectangle
@@ -11,6 +12,7 @@ from matplotlib.patches import Rectangle
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
 from surface_consistency.metrics import Intervals, PairedTable, paired_by
 from surface_consistency.report import plot_groups, plot_square, write_figures
+from surface_consistency.report.colours import LIGHT, heat_colours
 from surface_consistency.report.figures import _figure
 from surface_consistency.report.page import Heatmap, MosaicPlot, Section, StackedBars
 from surface_consistency.report.scene import Words
@@ -150,6 +152,8 @@ def test_the_key_of_bars_begins_where_their_axes_begin():
 
 
 def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):
+    from matplotlib.colors import to_rgb
+
     block = Heatmap(
         name="components",
         title="Components of a fact",
@@ -163,6 +167,10 @@ def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):
 
     assert [path.name for path in written] == ["components.pdf"]
     figure = _figure(block, one.models)
-    pictures = [image for ax in figure.axes for image in ax.images]
-    assert {image.get_clim() for image in pictures} == {(-50.0, 50.0)}
-    assert pictures[0].get_array().tolist() == [[50.0, -25.0]]
+    pictures = [image.get_array() for ax in figure.axes for image in ax.images]
+    # 50 % is the greatest size, and colours go by its sixths: the page's own steps.
+    heat = heat_colours(LIGHT)
+    drawn = [to_rgb(heat[name]) for name in ("heat-5", "cold-3", "heat-0", "heat-1")]
+    np.testing.assert_allclose(np.concatenate([rows[0] for rows in pictures]), drawn)
+    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
+    assert texts == ["50.0", "−25.0", "0.0", "10.0"]

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 import html5lib
 import pytest
 
+import surface_consistency
 from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
@@ -155,6 +156,18 @@ def test_page_without_checks_made_and_method_leaves_them_out():
     read = _Reader(render_page(_one(squares(1), checks=(), provenance=(), method=(), citation="")))
 
     assert not {"checks", "made", "method"} & set(read.ids)
+
+
+def test_every_page_says_what_to_cite():
+    """The paper of its study, where there is one, and this software in its version."""
+    bare = _Reader(render_page(_one(squares(1), provenance=(), citation=""))).visible
+    cited = _Reader(render_page(_one(squares(1), citation="@article{one,\n}"))).visible
+
+    assert "@article" not in bare
+    assert "@article{one" in cited
+    for text in (bare, cited):
+        assert "@software{surface_consistency," in text
+        assert f"version = {{{surface_consistency.__version__}}}" in text
 
 
 def test_cells_are_links_only_where_there_are_answers():

@@ -17,8 +17,11 @@ from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Prose
+from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
+from surface_consistency.studies.audit.study import AuditStudy
+from surface_consistency.studies.audit.tables import audit_tables
 from surface_consistency.studies.lexical import popularity
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.study import LexicalStudy
@@ -42,7 +45,8 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 SEEDS = range(40)
-CLAIM = re.compile(r"\b(more|fewer|less|rises|falls|gains|loses|tells|takes|these do)\b", re.I)
+LABELS = ("m", "other", "third")
+CLAIM = re.compile(r"\b(more|fewer|less|lower|rises|falls|gains|loses|tells|these do)\b", re.I)
 NO_CLAIM = re.compile(r"not shown|no difference|No similarity|leave it here|too few")
 
 
@@ -56,12 +60,19 @@ def claims(text):
 def report(tmp_path, make_manifest):
     """Put a frame into a report, as if it had been loaded: `report(study, frame)`."""
 
-    def build(study, frame, cluster):
-        manifest = make_manifest("m", study=study.name)
+    def build(study, frame, cluster, *others):
         folder = RunFolder(tmp_path / "nothing")
-        run = Run(label="m", folder=folder, manifest=manifest, outcomes=frame.assign(model="m"))
+        runs = [
+            Run(
+                label=label,
+                folder=folder,
+                manifest=make_manifest(label, study=study.name),
+                outcomes=outcomes.assign(model=label),
+            )
+            for label, outcomes in zip(LABELS, (frame, *others), strict=False)
+        ]
         settings = ReportSettings(resamples=200, answers=0)
-        return Report(runs=[run], design=study.design, settings=settings, cluster=cluster)
+        return Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
 
     return build
 
@@ -316,6 +327,49 @@ def popularity_text(report, monkeypatch, frame):
     )
 
 
+def audit_world(rng, *, store=0.0, n_facts=40):
+    """Facts in two styles, as easily known with retrieval on as off, unless the store helps."""
+    rows = []
+    for fact in range(n_facts):
+        level = rng.normal(-0.5, 1.0)
+        for style in ("cloze", "direct_questions"):
+            on, off = (bool(rng.random() < logistic(level + more)) for more in (store, 0.0))
+            rows.append((fact, style, on, off))
+    frame = pd.DataFrame(rows, columns=["prompt_id", "style", "first_correct", "second_correct"])
+    kinds = np.where(frame["second_correct"], "parameters", "same_object")
+    states = ("full", "first", "second")
+    return frame.assign(
+        study="audit",
+        pair_id=frame["prompt_id"].astype(str) + "/" + frame["style"],
+        fact_id="countries/base/" + frame["prompt_id"].astype(str),
+        first_condition="DEL-ON",
+        second_condition="DEL-OFF",
+        database="countries/base",
+        domain="countries",
+        topology="base",
+        subject="s" + frame["prompt_id"].astype(str),
+        relation="Capital",
+        gold_object="o",
+        full_correct=True,
+        n_deleted=1,
+        n_surviving=0,
+        n_lookups=1,
+        n_abstained=0,
+        has_gold=None,
+        echoes_subject=False,
+        attribution=pd.Series(kinds, dtype=object).where(frame["first_correct"], None),
+        attributed_to=None,
+        **{f"{state}_prediction": "" for state in states},
+        **{f"{state}_f1": 0.0 for state in states},
+    )
+
+
+def audit_text(report, monkeypatch, frame):
+    reported = AuditStudy().report(report(AuditStudy(), frame, "fact_id"))
+    rates = audit_tables(reported.frame)["overall"]
+    return finding(reported, {"overall": Table(frame=rates, caption="", columns=[])})
+
+
 def mechanism_world(rng, *, shift=0.0, n_topics=30):
     """Similarities of pairs, alike within topics, of either class."""
     rows = []
@@ -343,6 +397,7 @@ STUDIES = {
     "lexical": (lexical_world, lexical_text, 4),
     "popularity": (lexical_world, popularity_text, 6),
     "mechanism": (mechanism_world, mechanism_text, 1),
+    "audit": (audit_world, audit_text, 1),
 }
 """Of each page its worlds, its sentences, and how many of these could claim something."""
 
@@ -383,6 +438,8 @@ def test_a_world_without_an_effect_is_not_said_to_have_one(name, report, monkeyp
         ("popularity", {"common": 1.5}, r"is right .* more often on the common instances"),
         ("popularity", {"loss": 1.0}, r"Other words make the texts of piqa less popular"),
         ("mechanism", {"shift": 0.2}, r"more alike in containment by"),
+        ("audit", {"store": 1.5}, r"with retrieval on .* more are right"),
+        ("audit", {"store": -1.5}, r"with retrieval on .* fewer are right"),
     ],
 )
 def test_a_planted_effect_is_claimed(name, effect, claim, report, monkeypatch, tmp_path):
@@ -390,3 +447,80 @@ def test_a_planted_effect_is_claimed(name, effect, claim, report, monkeypatch, t
     made = claims(said(name, report, monkeypatch, tmp_path, rng, **effect))
 
     assert any(re.search(claim, one) for one in made), made
+
+
+MODELS = {
+    "redirectqa": (RedirectQAStudy, redirect_world, "fact_id"),
+    "slaq": (SlaqStudy, slaq_world, "topic_id"),
+    "lexical": (LexicalStudy, lexical_world, "fact_id"),
+    "audit": (AuditStudy, audit_world, "fact_id"),
+}
+"""Of each study whose pages compare models: itself, its worlds and its clusters."""
+
+
+def said_of_models(name, report, *worlds):
+    """What stands first on a page of several models."""
+    study, _, cluster = MODELS[name]
+    first, *others = worlds
+    reported = study().report(report(study(), first, cluster, *others))
+    if name == "audit":
+        rates = [audit_tables(run.outcomes)["overall"] for run in reported.report.runs]
+        tables = {"overall": Table(frame=pd.concat(rates), caption="", columns=[])}
+    else:
+        tables = {"overall": reported.overall()}
+    tables |= {"contrasts": reported.compare_models()}
+    tables |= reported._pooled() if name == "lexical" else {}
+    return sentence_text(reported.finding(tables).sentence)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_alike_are_not_said_to_differ(name, report):
+    _, world, _ = MODELS[name]
+    texts = [
+        # Facts of one kind, answered by equal chances.
+        said_of_models(name, report, *(world(np.random.default_rng([seed, n])) for n in range(2)))
+        for seed in SEEDS
+    ]
+
+    made = [claim for text in texts for claim in claims(text)]
+    assert len(made) <= binom.ppf(0.999, len(SEEDS), 0.05), made
+    assert all("would be found 4 times in 5" in text for text in texts if not claims(text))
+
+
+@pytest.mark.parametrize(
+    ("name", "effect", "claim"),
+    [
+        ("redirectqa", {"loss": 3.0}, r"the verdicts of m flip less often than those of other"),
+        ("slaq", {"long": -2.0}, r"of m falls less, or rises more, than that of other"),
+        ("slaq", {"long": 2.0}, r"of m falls more, or rises less, than that of other"),
+        ("lexical", {"loss": 2.0}, r"of m over 3 tasks together falls less, or rises more,"),
+        ("lexical", {"loss": -2.0}, r"of m over 3 tasks together falls more, or rises less,"),
+        ("audit", {"store": 2.0}, r"retrieval on, m answers fewer prompts rightly than other"),
+        ("audit", {"store": -2.0}, r"retrieval on, m answers more prompts rightly than other"),
+    ],
+)
+def test_a_model_with_a_planted_effect_is_said_to_differ(name, effect, claim, report):
+    _, world, _ = MODELS[name]
+    worlds = world(np.random.default_rng(1)), world(np.random.default_rng(2), **effect)
+
+    text = said_of_models(name, report, *worlds)
+
+    assert re.search(claim, text), text
+    assert re.search(r"points \[.*\], p\s.\s[\d.]+\)\.$", text), text
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_of_three_models_the_ones_that_differ_are_named(name, report):
+    """The third has an effect, the others none."""
+    _, world, _ = MODELS[name]
+    effect = {"redirectqa": {"loss": 6.0}, "slaq": {"long": -2.5}, "lexical": {"loss": 2.5}}
+    effect["audit"] = {"store": 2.5}
+    worlds = [world(np.random.default_rng(seed)) for seed in (1, 2)]
+
+    alike = said_of_models(name, report, *worlds, world(np.random.default_rng(3)))
+    differ = said_of_models(name, report, *worlds, world(np.random.default_rng(3), **effect[name]))
+
+    assert alike.startswith("In none of the 3 pairs of models that were compared is a difference")
+    assert len(claims(differ)) == 2
+    assert all("third" in claim for claim in claims(differ))
+    assert "No difference in that is shown between m and other (at worst " in differ

@@ -38,7 +38,10 @@ class PairedChecks(PairedTables):
     """Asks what limits the numbers of a study's runs, and tells how they were made."""
 
     wording: ClassVar[Wording] = WORDING
-    """Where the method of the study is told."""
+    """Where the method of the study is told, and in what its models differ."""
+
+    compared_rate: ClassVar[str] = "flip_rate"
+    """The rate in which models are compared first: one of `metrics.PAIRED_RATES`."""
 
     def checks(self, tables: Mapping[str, Table]) -> list[Check]:
         """Ask what limits the numbers.

@@ -148,12 +148,15 @@ class ContrastTables:
             tables[f"models_{name}"] = self.compare_models(name, columns)
         return {name: table for name, table in tables.items() if table is not None}
 
-    def compare_models(self, name: str = "", columns: Sequence[str] = ()) -> Table | None:
+    def compare_models(
+        self, name: str = "", columns: Sequence[str] = (), *, is_pooled: bool = False
+    ) -> Table | None:
         """Compare every two models on the pairs that both answered.
 
         Args:
             name: Name of a grouping within which they are compared; none by default.
             columns: Its columns.
+            is_pooled: Whether all panels are compared together.
 
         Returns:
             The table; None for a single model, or where no two share a pair.
@@ -162,9 +165,9 @@ class ContrastTables:
             return None
         return self._contrasts(
             "Models on the pairs that both answered"
-            + (f", {name.replace('_', ' ')}" if name else ""),
+            + (f", {name.replace('_', ' ')}" if name else ", all together" if is_pooled else ""),
             between="model",
-            within=self.design.keys(*columns)[1:],
+            within=[] if is_pooled else self.design.keys(*columns)[1:],
             rates=["flip_rate"] if name else ["flip_rate", "first_accuracy", "accuracy_difference"],
         )
 

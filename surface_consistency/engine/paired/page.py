@@ -15,7 +15,7 @@ from surface_consistency.engine.paired.contrasts import COUNTS, VERDICTS
 from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, table_of_runs
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
-from surface_consistency.report.numbers import interval_value
+from surface_consistency.report.numbers import interval_value, shown_sign
 from surface_consistency.report.page import (
     Answer,
     Answers,
@@ -160,50 +160,69 @@ class PairedReport(PairedChecks):
         rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
         hardly = [row for row in self._rows(tables) if is_hardly_right(row)]
         names = {"first": first, "second": second, "clusters": self.clusters}
-        names["of_facet"] = self._of_panel(tables)
-        pair = self._pair_sentence(tables, rows, names)
-        rates = WORDING.sentence("rates", rows=rows, tone="strong" if pair else "lost", **names)
+        names["of_panel"] = self._of_panel(tables)
+        rates = WORDING.sentence("rates", rows=rows, **names)
         beside = [
             (row, self._same_sentence(tables, row), self._noise_sentence(tables, row))
             for row in rows
         ]
+        said = [self._hardly_sentence(row) for row in hardly]
+        return self._headed(
+            tables,
+            rows,
+            WORDING.sentence("finding", rates=rates, hardly=said),
+            WORDING.sentence("summary", beside=beside, **names),
+        )
+
+    def _headed(
+        self,
+        tables: Mapping[str, Table],
+        rows: Sequence[Mapping[Any, Any]],
+        sentence: list[Part],
+        summary: list[Part],
+    ) -> Finding:
+        """Lead with how models differ where a page is of several, and else with what each does."""
+        between = self._models_sentence(tables, rows)
         return Finding(
-            sentence=WORDING.sentence(
-                "finding",
-                pair=pair,
-                rates=rates,
-                hardly=[self._hardly_sentence(row) for row in hardly],
-            ),
-            summary=WORDING.sentence(
-                "summary", rates=rates if pair else "", beside=beside, **names
-            ),
+            sentence=between or sentence,
+            summary=[*sentence, " ", *summary] if between else summary,
             warning=self.warning(),
             facts=self.key_facts(),
         )
 
-    def _pair_sentence(
-        self,
-        tables: Mapping[str, Table],
-        rows: Sequence[Mapping[Any, Any]],
-        names: Mapping[str, str],
+    def _models_sentence(
+        self, tables: Mapping[str, Table], rows: Sequence[Mapping[Any, Any]]
     ) -> list[Part]:
-        """Compare two models, where the page is of two; nothing where that cannot be inferred."""
-        if len(self.labels) != 2 or len(rows) != 2:
-            return []
-        panel = rows[0].get(self.facet)
-        compared = self._compared_flips(tables)
-        of_panel = [one for one in compared if one.get(self.facet) == panel]
-        by_holm = " by Holm’s method" if len(tables["contrasts"].frame) > 1 else ""
-        if not of_panel:
-            return []
-        return WORDING.sentence("two_models", row=of_panel[0], by_holm=by_holm, **names)
+        """Say which models of some rows differ; nothing where that cannot be inferred."""
+        models = [row["model"] for row in rows]
+        tested = self._compared(tables, self.compared_rate)
+        compared = [
+            row | {"sign": shown_sign(row, "difference", row["p_value_holm"])}
+            for row in tested
+            if {row["a"], row["b"]} <= {*models} and row.get(self.facet) == rows[0].get(self.facet)
+        ]
+        names = dict(zip(("first", "second"), self.design.conditions, strict=True))
+        names["of_panel"] = self._of_panel(tables)
+        unclear = [row for row in compared if not row["sign"]]
+        return WORDING.sentence(
+            "between_models",
+            shown=[
+                (row, self.wording.sentence("models", row=row, **names))
+                for row in compared
+                if row["sign"]
+            ],
+            alike=self.wording.sentence("models", row={"sign": 0}, **names),
+            unclear=sorted(unclear, key=lambda row: row["difference_low"] - row["difference_high"]),
+            most=_MOST_NOTES,
+            by_holm=" by Holm’s method" if len(tested) > 1 else "",
+        )
 
-    def _compared_flips(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
-        """List how far the flips of models differ."""
+    def _compared(self, tables: Mapping[str, Table], rate: str) -> list[dict[Any, Any]]:
+        """List how far a rate of models differs, where that can be inferred."""
         if "contrasts" not in tables:
             return []
         frame = tables["contrasts"].frame
-        rows = frame[frame["rate"] == "flip_rate"].dropna(subset=["difference_low"])
+        rows = frame[frame["rate"] == rate].dropna(subset=["difference_low"])
         return rows.to_dict("records")
 
     def _of_panel(self, tables: Mapping[str, Table]) -> str:
@@ -237,18 +256,21 @@ class PairedReport(PairedChecks):
             The section.
         """
         first, second = self.design.conditions
-        rows = self._compared_flips(tables)[:_MOST_NOTES]
+        rows = self._compared(tables, "flip_rate")
         squares = MosaicPlots(
             squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
             conditions=self.design.conditions,
             cells=self.design.cells,
             note=WORDING.sentence(
-                "contrasts", rows=rows, panel=functools.partial(self._panel, tables)
+                "contrasts",
+                rows=rows[:_MOST_NOTES],
+                panel=functools.partial(self._panel, tables),
+                by_holm=" by Holm’s method" if len(rows) > 1 else "",
             ),
         )
         return Section(
             anchor="squares",
-            title="The same fact, asked under both conditions",
+            title="The same question under both conditions",
             lead=WORDING.sentence("squares", first=first, second=second),
             blocks=[squares],
         )

@@ -9,6 +9,7 @@ import pandas as pd
 
 from surface_consistency.engine.paired.contrasts import COUNTS, detectable_note
 from surface_consistency.engine.paired.page import PairedReport, inferred
+from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import paired_table
 from surface_consistency.report.columns import COLUMNS
@@ -43,7 +44,7 @@ from surface_consistency.studies.audit.tables import (
 from surface_consistency.studies.audit.trace import load_traces, surviving_facts
 
 _STORIES: Final = 6
-_WORDING: Final = Wording("surface_consistency.studies.audit")
+_WORDING: Final = Wording("surface_consistency.studies.audit", default=WORDING)
 _STATES: Final = {
     "FULL": "database whole",
     "DEL-ON": "fact deleted",
@@ -84,6 +85,8 @@ def _count(key: str, title: str) -> Column:
     return Column(key=key, title=title, kind="count")
 
 
+_CELL_RATES: Final = ("both_rate", "retrieval_mediated", "interference", "neither_rate")
+"""Shares of the cells."""
 _INCOMPLETE: Final = _count("n_incomplete", "Incomplete deletions")
 _SIZES: Final = (
     _count("n", "Pairs"),
@@ -122,7 +125,7 @@ _TESTS: Final = (
 _ORIGINS: Final = (
     Column(key="attribution", title="Origin", labels={str(k): v for k, v in KIND_TITLES.items()}),
     _count("count", "Answers"),
-    Column(key="share", title="Share", kind="rate", unit="of right answers, %"),
+    interval_column("share", "Share", unit="of right answers, %"),
     interval_column("rate", "Rate", unit="of all prompts, %"),
     _count("n_del_on_correct", "Right under DEL-ON"),
     _count("n", "Prompts"),
@@ -145,6 +148,7 @@ class AuditReport(PairedReport):
     """The tables and the page of audits."""
 
     wording = _WORDING
+    compared_rate = "first_accuracy"
 
     def tables(self) -> dict[str, Table]:
         """Compute the tables of `audit_tables` run by run, and what several runs differ in.
@@ -344,11 +348,11 @@ class AuditReport(PairedReport):
                 for label, rows in (() if noise is None else noise.groupby("model", sort=False))
             },
         }
-        return Finding(
-            sentence=_WORDING.sentence("finding", **facts),
-            summary=_WORDING.sentence("summary", **facts),
-            warning=self.warning(),
-            facts=self.key_facts(),
+        return self._headed(
+            tables,
+            self._rows(tables),
+            _WORDING.sentence("finding", **facts),
+            _WORDING.sentence("summary", **facts),
         )
 
     def key_facts(self) -> list[tuple[str, str]]:
@@ -437,7 +441,7 @@ class AuditReport(PairedReport):
                         "R − I",
                     ),
                     (
-                        "no difference",
+                        "test of that",
                         Value(value=float(row["clustered_mcnemar_p_value"]), kind="p_value"),
                         "t over facts",
                     ),
@@ -519,21 +523,25 @@ class AuditReport(PairedReport):
                 )
                 for row in rows
             ],
+            shares=[[interval_value(row, name) for name in _CELL_RATES] for row in rows],
         )
 
     def _origin_bars(self, kinds: pd.DataFrame) -> Iterator[StackedBars]:
         """Stack the origins of the answers of each model, where answers are attributed."""
-        rows = []
+        rows, shares = [], []
         for label in self.labels:
-            counts = kinds[kinds["model"] == label].set_index("attribution")["count"]
-            if counts.sum():
-                rows.append((label, self.index[label], [int(counts[kind]) for kind in KINDS]))
+            told = kinds[kinds["model"] == label].set_index("attribution").to_dict("index")
+            if any(row["count"] for row in told.values()):
+                counts = [int(told[kind]["count"]) for kind in KINDS]
+                rows.append((label, self.index[label], counts))
+                shares.append([interval_value(told[kind], "share") for kind in KINDS])
         if rows:
             yield StackedBars(
                 name="origins",
                 title="Origins of the right answers after deletion",
                 parts=[(KIND_TITLES[kind], _COLOURS[kind]) for kind in KINDS],  # type: ignore[misc]
                 rows=rows,
+                shares=shares,
             )
 
     def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.study import Scored, Study, ToyModel
 from surface_consistency.errors import RunnerError
@@ -150,9 +150,10 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     name = "audit"
     design = Design(
         title="Audit of forgetting",
+        citation=bibtex("surface_consistency.studies.audit"),
         question="the same fact with the database whole, the fact deleted, and retrieval off",
         conditions=("DEL-ON", "DEL-OFF"),
-        cells=("leakage", "retrieval only", "parameters only", "neither"),
+        cells=("right both times", "retrieval only", "parameters only", "neither"),
         stratum="state",
         kind="state",
         paper_prompts="the prompt files hold the authors' own (appendix A.1), in six styles",

@@ -45,9 +45,12 @@ STATE_COLUMNS: Final[Mapping[MemoryState, str]] = {
 }
 """Each state and the first word of its columns in an outcomes frame."""
 
+_ALL: Final = (1, 1, 1, 1)
 _EFFECT: Final = {
-    "retrieval_effect": CountRatio(numerator=(0, 1, -1, 0), denominator=(1, 1, 1, 1)),
-    "flip_rate": CountRatio(numerator=(0, 1, 1, 0), denominator=(1, 1, 1, 1)),
+    "retrieval_effect": CountRatio(numerator=(0, 1, -1, 0), denominator=_ALL),
+    "flip_rate": CountRatio(numerator=(0, 1, 1, 0), denominator=_ALL),
+    "both_rate": CountRatio(numerator=(1, 0, 0, 0), denominator=_ALL),
+    "neither_rate": CountRatio(numerator=(0, 0, 0, 1), denominator=_ALL),
 }
 _TEST: Final = {
     "mcnemar_statistic": "clustered_mcnemar_statistic",
@@ -92,15 +95,16 @@ def audit_tables(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
         facts, as of `paired_by` (`clustered_mcnemar_statistic`,
         `clustered_mcnemar_p_value`, and with Holm's correction over the rows of a model
         `clustered_mcnemar_p_value_holm`) and `detectable_difference`, the smallest effect that it
-        finds with a probability of 80 %; `identity_residual`, which is
+        finds with a probability of 80 %; `both_rate` and `neither_rate`, the shares a / n and d / n
+        beside R and I; `identity_residual`, which is
         p(DEL-ON) - (L + R - c/n), `artifacts_equal_del_on`, and `closure_is_complete`,
         `n_incomplete` and `closure_note`. Each state has its number of answers (`n_full`,
         `n_del_on`, `n_del_off`) and its F1 (`full_f1`, ...); `n` counts the pairs of
         DEL-ON and DEL-OFF. Where there is no pair, accuracies are those of the states
         that were asked, and `states_note` names those that were not.
         "attribution" and "attribution_by_..." (topology, domain, style, database): for each
-        origin of right DEL-ON answers its count, its share of them and its rate over all facts with
-        an interval. "states", "states_by_topology" and
+        origin of right DEL-ON answers its count, and with intervals its share of them and its rate
+        over all prompts. "states", "states_by_topology" and
         "states_by_style": exact match and token F1 in each state, with intervals. "survivors": a
         row an answer that is right after deletion, with its origin.
 
@@ -277,7 +281,8 @@ def _rates(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
         ),
         "retrieval_effect",
     ).rename(columns=_TEST)
-    bounds = [f"retrieval_effect{end}" for end in ("", "_low", "_high")]
+    told = ("retrieval_effect", "both_rate", "neither_rate")
+    bounds = [f"{name}{end}" for name in told for end in ("", "_low", "_high")]
     table = table.join(effect[[*bounds, *_TEST.values(), "detectable_difference"]])
     groups = dict(iter(frame.groupby(keys, sort=False)))
     order = {key: place for place, key in enumerate(groups)}
@@ -383,14 +388,19 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
     if judged.empty:
         return
     kinds = pd.DataFrame({kind: judged["attribution"] == kind for kind in KINDS})
-    n_right = int(judged["first_correct"].astype(bool).sum())
+    is_right = judged["first_correct"].astype(bool)
+    n_right = int(is_right.sum())
+    shares = _means(kinds[is_right], judged.loc[is_right, "fact_id"])
     for kind, rate in _means(kinds, judged["fact_id"]).items():
         count = int(kinds[kind].sum())
+        share = shares[kind]
         yield {
             "attribution": kind,
             "count": count,
             "n_del_on_correct": n_right,
-            "share": count / n_right if n_right else np.nan,
+            "share": share.value,
+            "share_low": share.interval.low,
+            "share_high": share.interval.high,
             "n": len(judged),
             "n_facts": judged["fact_id"].nunique(),
             "rate": rate.value,

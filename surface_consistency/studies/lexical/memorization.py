@@ -280,10 +280,9 @@ def _with_verdicts(run: Run, scores: pd.DataFrame) -> pd.DataFrame:
 
 def _means(part: pd.DataFrame) -> dict[str, object]:
     """Average the scores of right or of wrong options."""
-    known = part["extracted"].dropna()
     return {
         "n": len(part),
-        **share_columns("extracted", int(known.sum()), len(known)),
+        **share_columns("extracted", part["extracted"], part["fact_id"]),
         **{name: part[name].mean() for name in _SCORES if name != "extracted"},
     }
 

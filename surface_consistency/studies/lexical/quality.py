@@ -1,6 +1,5 @@
 """Does an instance in other words still mean the same? Overlap, sentence vectors and a judge."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,9 @@ from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.engine.run import sample_prompts
 from surface_consistency.engine.study import Scored
 from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
-from surface_consistency.metrics.uncertainty.intervals import wilson_interval
+from surface_consistency.metrics import CountRatio
+from surface_consistency.metrics.uncertainty.bootstrap import group_values
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
 from surface_consistency.report.table import Column, Table, interval_column
@@ -144,6 +145,7 @@ def _texts(scored: Scored) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "pair_id": pairs["pair_id"],
+            "fact_id": pairs["fact_id"],
             "task": pairs["task"],
             "first": pairs["first_target"].map(right),
             "second": pairs["second_target"].map(right),
@@ -188,20 +190,20 @@ def _judged(changed: pd.DataFrame, scored: Scored) -> dict[str, pd.DataFrame]:
         runner, Path(scored.folder.path) / _FOLDER / name, model=label, max_new_tokens=8
     )
     verdicts = judge.judge(targets)
-    pairs = sample[["pair_id", "task", "first", "second"]].assign(
+    pairs = sample[["pair_id", "fact_id", "task", "first", "second"]].assign(
         is_same=verdicts["is_correct"], reply=verdicts["raw"], reason=verdicts["reason"]
     )
     rows = tabulate(pairs, ["task"], lambda part: {"judge": label, **_same(part)})
-    return {"meaning": rows, "meaning_pairs": pairs}
+    return {"meaning": rows, "meaning_pairs": pairs.drop(columns="fact_id")}
 
 
 def _same(part: pd.DataFrame) -> dict[str, object]:
     """Compute the share of a task's pairs that mean the same."""
-    known = part["is_same"].dropna().astype(bool)
+    n_unclear = int(part["is_same"].isna().sum())
     return {
-        "n": len(known),
-        "n_unclear": len(part) - len(known),
-        **share_columns("same", int(known.sum()), len(known)),
+        "n": len(part) - n_unclear,
+        "n_unclear": n_unclear,
+        **share_columns("same", part["is_same"], part["fact_id"]),
     }
 
 
@@ -269,22 +271,24 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
     return Section(anchor="wordings", title="The wordings", blocks=blocks)
 
 
-def share_columns(name: str, n_true: int, n: int) -> dict[str, object]:
-    """Compute a share with Wilson's interval, as columns of a table.
+def share_columns(name: str, is_true: pd.Series, facts: pd.Series) -> dict[str, object]:
+    """Compute a share with an interval that takes facts whole, as columns of a table.
 
     Args:
         name: Column of the share.
-        n_true: Trials that count.
-        n: All trials.
+        is_true: Of each trial whether it counts; those that are missing are left out.
+        facts: Of each trial its instance, of which several texts or draws may be tried.
 
     Returns:
         The share and its bounds, in [0, 1], as `name`, `name_low` and `name_high`; NaN of no
-        trials.
+        trials, and the bounds where the instances are too few to infer anything.
     """
-    if not n:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"), math.nan)
-    bounds = wilson_interval(n_true, n)
-    return {name: n_true / n, f"{name}_low": bounds.low, f"{name}_high": bounds.high}
+    known = is_true.dropna().astype(float)
+    trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(facts.loc[known.index]).sum()
+    ratio = CountRatio(numerator=(1, 0), denominator=(0, 1))
+    share = group_values(trials.to_numpy(), {name: ratio}, DEFAULT_INTERVALS)[name]
+    bounds = {f"{name}_low": share.interval.low, f"{name}_high": share.interval.high}
+    return {name: share.value, **bounds}
 
 
 def share_curves(

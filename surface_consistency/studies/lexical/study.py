@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import Scored, Study
@@ -138,6 +138,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     name = "lexical"
     design = Design(
         title="Lexical perturbation",
+        citation=bibtex("surface_consistency.studies.lexical"),
         question="whether a model solves a benchmark alike when nouns and verbs give way to "
         "synonyms",
         conditions=("original", "other words"),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
@@ -16,10 +17,11 @@ from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.studies.lexical.quality import quality_section, quality_tables
 
-_WORDING: Final = Wording("surface_consistency.studies.lexical")
+_WORDING: Final = Wording("surface_consistency.studies.lexical", default=WORDING)
 _OWN: Final = (
     "lexical",
     "lexical_pooled",
+    "lexical_models",
     "lexical_between_draws",
     "lexical_draws",
     "lexical_control",
@@ -58,14 +60,17 @@ _CONTROL: Final = catalogue(
 class LexicalReport(PairedReport):
     """The paper's tables 1 and 2, draws of synonyms, and the control, beside the paired tables."""
 
+    wording = _WORDING
+    compared_rate = "accuracy_difference"
+
     def tables(self) -> dict[str, Table]:
         """Compute accuracy and perplexity in both wordings, besides the paired tables.
 
         Returns:
             Tables by name: "lexical", one row a task; "lexical_pooled", all tasks together, where
-            there are several; "lexical_draws", each draw of synonyms, and "lexical_between_draws",
-            their variance, where there are several; "lexical_control"
-            where the run has one; and those of `PairedReport.tables`.
+            there are several, and "lexical_models", every two models there; "lexical_draws", each
+            draw of synonyms, and "lexical_between_draws", their variance, where there are several;
+            "lexical_control" where the run has one; and those of `PairedReport.tables`.
         """
         frame = self.report.frame
         tables = {
@@ -112,18 +117,25 @@ class LexicalReport(PairedReport):
             )
             for row in tables.get("lexical_pooled", tables["overall"]).frame.to_dict("records")
         ]
-        return Finding(
-            sentence=_WORDING.sentence("finding", models=models, clusters=self.clusters),
-            summary=_WORDING.sentence("summary", models=models),
-            warning=self.warning(),
-            facts=self.key_facts(),
+        compared = tables.get("lexical_models", tables.get("contrasts"))
+        return self._headed(
+            {**tables, **({} if compared is None else {"contrasts": compared})},
+            [row for row, *_ in models],
+            _WORDING.sentence("finding", models=models, clusters=self.clusters),
+            _WORDING.sentence("summary", models=models),
         )
+
+    def _of_panel(self, tables: Mapping[str, Table]) -> str:
+        """Say of how many tasks the finding is."""
+        n_tasks = tables["overall"].frame["task"].nunique()
+        return "" if n_tasks < 2 else f" over {n_tasks} tasks together"
 
     def _pooled(self) -> dict[str, Table]:
         """Compute the rates of all tasks together, where there are several."""
         if self.report.frame["task"].nunique() < 2:
             return {}
-        return {
+        models = self.compare_models(is_pooled=True)
+        return ({} if models is None else {"lexical_models": models}) | {
             "lexical_pooled": Table(
                 frame=self._paired(["model"]),
                 caption="All tasks together",

@@ -44,8 +44,8 @@ class LinkingReport(PairedReport):
     """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
     def __init__(self, report: Report) -> None:
-        self._whole = report.runs
-        totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in report.runs]
+        self._whole = [replace(run, outcomes=_with_odds(run)) for run in report.runs]
+        totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in self._whole]
         super().__init__(replace(report, runs=totals))
 
     def tables(self) -> dict[str, Table]:
@@ -98,18 +98,16 @@ class LinkingReport(PairedReport):
         }
 
     def _orders(self, outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
-        """Take both orders of the names, uncalibrated and calibrated."""
+        """Take both orders of the names, uncalibrated and calibrated, whichever was judged by."""
+        is_true = outcomes["kind"] == "positive"
         for side, order in zip(("first", "second"), self.design.conditions, strict=True):
-            yield _of_side(outcomes, side).assign(group=order, label="as asked")
-            calibrated = outcomes[f"{side}_calibrated_log_odds"]
-            if calibrated.notna().any():
-                is_right = (calibrated > 0.0) == (outcomes["kind"] == "positive")
-                yield outcomes.assign(
-                    correct=is_right.where(calibrated.notna()),
-                    log_odds=calibrated,
-                    group=order,
-                    label="calibrated",
-                )
+            if outcomes[f"{side}_log_odds"].isna().all():
+                yield _of_side(outcomes, side).assign(group=order, label="as asked")
+            for name, label in (("log_odds", "as asked"), ("calibrated_log_odds", "calibrated")):
+                odds = outcomes[f"{side}_{name}"]
+                if odds.notna().any():
+                    correct = ((odds > 0.0) == is_true).where(odds.notna())
+                    yield outcomes.assign(correct=correct, log_odds=odds, group=order, label=label)
 
     def _accuracies(self, part: pd.DataFrame) -> pd.Series:
         """Compute the accuracies of some examples, with intervals."""
@@ -173,11 +171,17 @@ def _labelled(
     return pd.concat(frames, ignore_index=True)
 
 
+def _with_odds(run: Run) -> pd.DataFrame:
+    """Name the log-odds by which the verdicts of a run were told."""
+    is_calibrated = run.scoring is not None and run.scoring.settings.get("calibrated")
+    name = "calibrated_log_odds" if is_calibrated else "log_odds"
+    told = {f"{side}_odds": run.outcomes[f"{side}_{name}"] for side in ("first", "second")}
+    return run.outcomes.assign(**told)
+
+
 def _of_side(outcomes: pd.DataFrame, side: str) -> pd.DataFrame:
-    """Take the verdicts and log-odds of one order of the names."""
-    return outcomes.assign(
-        correct=outcomes[f"{side}_correct"], log_odds=outcomes[f"{side}_log_odds"]
-    )
+    """Take the verdicts of one order of the names, and the log-odds by which they were told."""
+    return outcomes.assign(correct=outcomes[f"{side}_correct"], log_odds=outcomes[f"{side}_odds"])
 
 
 def _groups(outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:

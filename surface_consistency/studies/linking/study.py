@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.study import Study, StudySettings
@@ -219,6 +219,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
     name = "linking"
     design = Design(
         title="Linking probe",
+        citation=bibtex("surface_consistency.studies.redirectqa"),
         question="whether a model affirms that two names are of one entity, in both orders",
         conditions=("redirect first", "title first"),
         cells=(

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
@@ -213,6 +213,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
     name = "redirectqa"
     design = Design(
         title="RedirectQA",
+        citation=bibtex("surface_consistency.studies.redirectqa"),
         question="the same fact under its article’s title and under a redirect to it",
         conditions=("title", "redirect"),
         cells=("both right", "title only", "redirect only", "neither"),

@@ -9,6 +9,7 @@ import pandas as pd
 
 from surface_consistency.engine.paired.page import PairedReport, cells_of, inferred
 from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
+from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import PairedTable
 from surface_consistency.report.numbers import interval_value
@@ -40,7 +41,7 @@ from surface_consistency.studies.slaq.tables import (
 if TYPE_CHECKING:
     from surface_consistency.engine.design import Report
 
-_WORDING: Final = Wording("surface_consistency.studies.slaq")
+_WORDING: Final = Wording("surface_consistency.studies.slaq", default=WORDING)
 _OWN: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity", "recall")
 _JUDGE: Final = ("judge_agreement", "corrected")
 _STREAKS: Final = ((1, "right"), (0, "wrong"))
@@ -64,6 +65,7 @@ class SlaqReport(PairedReport):
     """
 
     wording = _WORDING
+    compared_rate = "accuracy_difference"
 
     n_null: ClassVar[int] = 1_000
     """Draws of the null band of momentum."""
@@ -212,11 +214,11 @@ class SlaqReport(PairedReport):
             )
             for row in rows
         ]
-        return Finding(
-            sentence=_WORDING.sentence("finding", rows=rows, hardly=hardly, clusters=self.clusters),
-            summary=_WORDING.sentence("summary", beside=beside, matched=self._matched()),
-            warning=self.warning(),
-            facts=self.key_facts(),
+        return self._headed(
+            tables,
+            rows,
+            _WORDING.sentence("finding", rows=rows, hardly=hardly, clusters=self.clusters),
+            _WORDING.sentence("summary", beside=beside, matched=self._matched()),
         )
 
     def _matched(self) -> list[tuple[Run, Value, PairedTable]]:
@@ -436,7 +438,7 @@ class SlaqReport(PairedReport):
         )
         return Section(
             anchor="topic",
-            title=f"One topic in {_number(len(lines))} orders",
+            title=f"One topic in {_number(len(lines))} order{'s' * (len(lines) > 1)}",
             lead=_WORDING.sentence(
                 "topic",
                 name=name,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.chosen_judges import (
     make_chosen_judge,
 )
@@ -78,6 +78,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     name = "slaq"
     design = Design(
         title="SLAQ",
+        citation=bibtex("surface_consistency.studies.slaq"),
         question="the same fact asked alone and as one of five in a long query",
         conditions=("short query", "long query"),
         cells=(

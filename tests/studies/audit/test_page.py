@@ -59,7 +59,7 @@ def checks():
     return {
         "contamination": pd.DataFrame(
             [
-                {"database": "sports/base", "n": 6, "n_cells": 6, "n_near_zero": 6, "n_equal": 5}
+                {"database": "sports/base", "n": 125, "n_cells": 6, "n_near_zero": 6, "n_equal": 5}
                 | {"full_accuracy": 0.008, "del_on_accuracy": 0.008, "is_contaminated": True},
                 {"database": "released", "n": 6, "n_cells": 6, "n_near_zero": 0, "n_equal": 0}
                 | {"full_accuracy": 0.46, "del_on_accuracy": 0.1, "is_contaminated": False},
@@ -111,7 +111,7 @@ def test_checks_tell_what_the_guards_found(audit_run, random_audit, audit_manife
 
     found = " ".join(check_texts(page))
     for said in (
-        "sports/base: right are 0.8 % with the database whole and 0.8 % with the fact deleted",
+        "sports/base: of 125 prompts 1 are answered rightly with the database whole and 1 with the",
         "countries/base, sports/base hold the same entries",
         "sports/base was searched by a retriever over other content (bbbbbbbbbbbb, not aaaa",
         "released, cloze: the database lacks the facts of 3 of 100 prompts",
@@ -124,7 +124,7 @@ def test_checks_tell_what_the_guards_found(audit_run, random_audit, audit_manife
         "no prompt has a verdict on each of two answers",
     ):
         assert said in found
-    assert "released: right are" not in found
+    assert "released: of" not in found
     assert [check.level for check in page.checks] == sorted(
         (check.level for check in page.checks), reverse=True
     )

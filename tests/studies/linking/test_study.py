@@ -138,6 +138,14 @@ def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
     after = score_run(folder, study=study, scoring=LinkingScoring(calibrated=True))
     assert (before["first_prediction"] == "yes").all()
     assert (after["first_prediction"] == "no").any()
+    tables = report_runs([folder.path], tmp_path / "report").tables
+    orders = tables["linking_orders"].frame.set_index(["group", "label"])["yes_rate"]
+    told = tables["linking"].frame.set_index(["group", "label"]).loc[("all", "all")]
+    # What was asked is told as it was, whichever log-odds judged; the finding goes by these.
+    assert orders["redirect first", "as asked"] == 1.0 > orders["redirect first", "calibrated"]
+    assert told["yes_rate"] == orders["redirect first", "calibrated"]
+    areas = tables["linking_orders"].frame.set_index(["group", "label"])["auc"]
+    assert told["auc"] == areas["redirect first", "calibrated"]
     plain = run(data, Linker(known), tmp_path / "plain", limit=20, calibrate=False)
     with pytest.raises(DataError, match=r"--calibrated needs the wordings asked with N/A"):
         score_run(plain, study=study, scoring=LinkingScoring(calibrated=True))

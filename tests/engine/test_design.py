@@ -1,0 +1,26 @@
+"""What a study's design says of itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.engine.design import bibtex
+from surface_consistency.engine.study import find_study
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["redirectqa", "slaq", "audit", "lexical", "linking"])
+def test_every_study_is_cited_by_an_entry_of_the_paper_s_bibliography(name):
+    citation = find_study(name).design.citation
+
+    assert citation.startswith("@")
+    assert f"{citation}\n" in (ROOT / "docs" / "paper" / "paper.bib").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["redirectqa", "slaq", "audit", "lexical"])
+def test_what_a_study_cites_stands_in_the_citation_file_too(name):
+    title = re.search(r"title +?= \{(.+)\}", bibtex(f"surface_consistency.studies.{name}"))[1]
+
+    assert title in (ROOT / "CITATION.cff").read_text("utf-8")
