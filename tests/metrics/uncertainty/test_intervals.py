@@ -248,11 +248,12 @@ def plain_t(clusters, weights, ranges):
     least, most = (sum(end[side] for end in ends) for side in (0, 1))
 
     def variance_at(null):
-        reach, doubt = max(-least, most), max(scale) * unseen
-        size = abs(null)
-        if least < 0 and size < abs(value):
-            size, doubt = abs(value), max(scale) / (1 + rests_on(joined)) ** 2
-        return variance + doubt * (size * reach - null**2)
+        reach, size, added = max(-least, most), abs(value), 0.0
+        if null * value > 0 or abs(null) >= size:
+            added += max(scale) * unseen * (abs(null) * reach - null**2)
+        if least < 0 and abs(null) < size:
+            added += max(scale) / (1 + rests_on(joined)) ** 2 * (value**2 - null**2)
+        return variance + added
 
     per_cluster = [
         sum(s * one[j] for s, one in zip(scale, sizes, strict=True)) for j in range(n_clusters)
