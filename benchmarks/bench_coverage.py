@@ -792,7 +792,8 @@ def main():
     areas(tally, n_datasets)
     print(
         f"{n_datasets:,} data sets of a design, standard error "
-        f"{math.sqrt(0.0475 / n_datasets):.4f}; Python {platform.python_version()}, numpy {np.__version__}, scipy {scipy.__version__}\n"
+        f"{math.sqrt(0.0475 / n_datasets):.4f}; Python {platform.python_version()}, "
+        f"numpy {np.__version__}, scipy {scipy.__version__}\n"
     )
     failures = missed + tally.print()
     percentiles(n_datasets // 4)

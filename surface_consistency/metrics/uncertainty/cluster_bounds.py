@@ -8,10 +8,10 @@ mean of that value must have at least if rows of a cluster were copies of each o
 1 / (1 + e), where e is the number of clusters that the jackknife variance rests on,
 (sum of squared influences)^2 / sum of their fourth powers. At 0 that is nothing, so of a difference
 1 / (1 + e)^2 of its square over the number of clusters is put on top. A statistic without any
-event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing. The
-interval holds the values that t does not reject, so that p is below 1 less the level exactly where
-the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one. Arrays
-may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
+event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing.
+The interval holds the values that t does not reject, so that p is below 1 less the level exactly
+where the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one.
+Arrays may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
 
 References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
