@@ -4,6 +4,7 @@ import math
 
 import pandas as pd
 import pytest
+from scipy import stats
 
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import add_choices, reference_log_odds
@@ -215,6 +216,31 @@ def test_log_odds_say_how_far_the_reference_is_ahead_under_each_condition():
     assert table["n_clusters"].tolist() == [2, 2, 2]
     # Two clusters tell too little of the spread.
     assert table["log_odds_low"].isna().all()
+
+
+def test_bounds_of_log_odds_are_students_over_facts():
+    ahead = [0.5, 2.0, -1.0, 1.5, 3.0, 0.0]
+    names = [f"q{n}" for n in range(6)]
+    prompts = [Prompt(id=name, text="a", options=(" Rome", " Oslo")) for name in names]
+    scores = [
+        tuple(ScoredText(request_id="0", log_probabilities=(v,)) for v in (odds - 4.0, -4.0))
+        for odds in ahead
+    ]
+    targets = {"target_id": names, "prompt_id": names, "fact_id": names, "scores": scores}
+    answered = pd.DataFrame(targets | {"answers": [["Rome"]] * 6})
+    pairs = pd.DataFrame({"first_target": names, "second_target": names[::-1]})
+
+    table = reference_log_odds(
+        answered, pairs, prompts, conditions=("title", "redirect"), cluster="fact_id"
+    )
+
+    expected = stats.ttest_1samp(ahead, 0.0).confidence_interval(0.95)
+    bounds = table.loc[0, ["log_odds_low", "log_odds_high"]].tolist()
+    assert bounds == pytest.approx([expected.low, expected.high])
+    # ((0.5 - 0) + (2 - 3) + (-1 - 1.5)) and their opposites, a pair to a fact.
+    turned = stats.ttest_1samp([-0.5, 1.0, 2.5, -2.5, -1.0, 0.5], 0.0).confidence_interval(0.95)
+    bounds = table.loc[2, ["log_odds_low", "log_odds_high"]].tolist()
+    assert bounds == pytest.approx([turned.low, turned.high])
 
 
 def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):

@@ -44,9 +44,9 @@ def test_a_shard_that_fails_or_is_held_is_not_done(tmp_path):
     def fails(shard):
         with pytest.raises(RunLogLockedError, match="this process works on this table of squares"):
             job.do(shard, job.square)
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped by hand")
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped by hand"):
         job.do(0, fails)
     with pytest.raises(DataError, match=r"2 of 2 shards are not done yet \(0, 1\)"):
         squares(job)

@@ -121,7 +121,7 @@ class Bzip2Blocks:
             combined = 0
             while mark == _BLOCK:
                 start = position
-                position, mark = self._next_mark(start + _MARK_BITS)
+                position, mark = self._next_mark(start + _MARK_BITS + _CRC_BITS)
                 piece = _Piece(
                     self._bits(start, position - start), position - start, self._at(position)
                 )

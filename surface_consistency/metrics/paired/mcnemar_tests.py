@@ -155,13 +155,15 @@ def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str
 
     Each row of `counts` is a cluster with a pair. Under a test by name the bounds of the accuracy
     difference are here too: those that the test does not reject, or NaN where none are made. The t
-    of clusters is of the interval by "auto", and NaN beside one by resamples.
+    of clusters is of the interval by "auto"; beside one by resamples there is no test, and no name.
     """
     cells = [int(count) for count in counts.sum(axis=0)]
+    if test == "auto" and intervals.method != "auto":
+        return dict(zip(TEST_COLUMNS, (math.nan, math.nan, ""), strict=True))
     if test == "auto":
         statistic = p_value = math.nan
         inferred = cluster_t(parts_of(_DIFFERENCE), counts) if sum(cells) else None
-        if inferred is not None and intervals.method == "auto":
+        if inferred is not None:
             statistic, p_value = float(inferred.t()), float(inferred.p_value())
         return dict(zip(TEST_COLUMNS, (statistic, p_value, "t"), strict=True))
     low = high = math.nan

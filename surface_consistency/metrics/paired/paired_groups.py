@@ -103,7 +103,8 @@ def paired_by(
         are crossed. Undefined rates are NaN, and so are the bounds and the test of a group whose
         clusters are fewer than four, or worth no more by Kish's number since one holds most pairs;
         one `UndefinedMetricWarning` names them all. A group of pairs without verdicts keeps its
-        row. The test of resampled intervals is NaN unless one is named.
+        row. Beside resampled intervals there is no test unless one is named,
+        and `mcnemar_method` is empty.
         Where no pair flips, or all do, intervals have a width too: Wilson's for as many trials as
         there are clusters. With fewer than 20 clusters they cover as they should, but are wide.
         A group's numbers depend on its own pairs, the seed and its labels alone, not on the order

@@ -6,11 +6,12 @@ jackknife serves. The variance of a sum of means at a hypothesised value is that
 over clusters, and on top of it what so few events as were seen cannot show: of the variance that a
 mean of that value must have at least if rows of a cluster were copies of each other, the part
 1 / (1 + e), where e is the number of clusters that the jackknife variance rests on,
-(sum of squared influences)^2 / sum of their fourth powers. A statistic without any event, e = 0,
-has Wilson's interval with a cluster for a trial; with many events the addition is nothing. The
-interval holds the values that t does not reject, so that p is below 1 less the level exactly where
-the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one. Arrays
-may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
+(sum of squared influences)^2 / sum of their fourth powers. At 0 that is nothing, so of a difference
+1 / (1 + e)^2 of its square over the number of clusters is put on top. A statistic without any
+event, e = 0, has Wilson's interval with a cluster for a trial; with many the addition is nothing.
+The interval holds the values that t does not reject, so that p is below 1 less the level exactly
+where the interval leaves the value out. Degrees of freedom are Kish's number of clusters less one.
+Arrays may hold many data sets: clusters are the last axis of shares, and the last but one of sums.
 
 References:
     B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3; E. B.
@@ -86,11 +87,12 @@ class ClusterT(NamedTuple):
     variance: Floats
     """Its jackknife variance over clusters, pooled over its means where one has few events."""
     doubt: Floats
-    """What few events cannot show of the variance at values beyond the one of the data, over the
-    least variance that such a value must have."""
+    """What few events cannot show of the variance at values of the sign of the data, and at those
+    farther from 0, over the least variance that such a value must have."""
     doubt_within: Floats
-    """The same of values nearer to 0, for a sum that may have either sign; almost none but where
-    all clusters are alike, which a variance of 0 would make proof of anything."""
+    """What they cannot show at values nearer to 0, for a sum that may have either sign, over the
+    difference of the squares: almost none but where all clusters are alike, which a variance of 0
+    would make proof of anything."""
     df: Floats
     """Degrees of freedom of the variance."""
     n_effective: Floats
@@ -108,10 +110,10 @@ class ClusterT(NamedTuple):
     def variance_at(self, null: float) -> Floats:
         """Return the variance under a hypothesised value."""
         size, reach = self._sizes()
-        is_within = (self.least < 0.0) & (abs(null) < size)
-        doubt = np.where(is_within, self.doubt_within, self.doubt)
-        larger = np.where(is_within, size, abs(null))
-        return np.asarray(self.variance + doubt * (larger * reach - null**2))
+        is_opposite = (null * self.value <= 0.0) & (abs(null) < size)
+        unseen = np.where(is_opposite, 0.0, self.doubt * (abs(null) * reach - null**2))
+        within = self.doubt_within * np.maximum(size**2 - null**2, 0.0)
+        return np.asarray(self.variance + unseen + within)
 
     def t(self, null: float = 0.0) -> Floats:
         """Return the t statistic of a hypothesised value; 0 where the value is that of the data."""
@@ -132,14 +134,16 @@ class ClusterT(NamedTuple):
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
         middle, rest = size + lift * reach / 2.0, size**2 - error
+        rest_within = rest - within * size**2
         # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
-        # between it and its opposite, and beyond that.
+        # between it and 0, between 0 and its opposite, and beyond that.
         with np.errstate(invalid="ignore"):
             outer = _root(1.0 + lift, middle, rest, 1.0)
-            inner = _root(1.0 + within, size, rest - within * size * reach, -1.0)
+            inner = _root(1.0 + lift + within, middle, rest_within, -1.0)
+            across = _root(1.0 + within, size, rest_within, -1.0)
             opposite = -_root(1.0 + lift, middle - 2.0 * size, rest, 1.0)
-            inner = np.where(inner > -size, inner, opposite)
-            inner = np.where(self.least < 0.0, inner, _root(1.0 + lift, middle, rest, -1.0))
+            across = np.where(across > -size, across, opposite)
+            inner = np.where(inner > 0.0, inner, across)
         inner = np.minimum(inner, size)
         outer, is_negative = np.maximum(outer, size), self.value < 0.0
         low = np.maximum(np.where(is_negative, -outer, inner), self.least)
@@ -242,7 +246,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         value=np.asarray((weights * means).sum(axis=-1)),
         variance=np.asarray(variance + unseen * np.maximum(borrowed, 0.0)),
         doubt=np.asarray(largest * unseen),
-        doubt_within=np.asarray(largest * unseen_sum**2),
+        doubt_within=np.where(ends[0] < 0.0, largest * unseen_sum**2, 0.0),
         df=degrees,
         n_effective=np.asarray((1.0 / crowding).min(axis=-1)),
         least=ends[0],

@@ -19,7 +19,7 @@ from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
 from surface_consistency.report.numbers import sentence_text
-from surface_consistency.report.page import Value
+from surface_consistency.report.page import ForestPlot, Value
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.data import load_sample
@@ -319,7 +319,13 @@ def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, no
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floors}
     )
 
-    assert "Not shown above the noise" in titles(page_of([run], design=BY_KIND))
+    page = page_of([run], design=BY_KIND)
+    assert "Not shown above the noise" in titles(page)
+    blocks = [block for section in page.sections for block in section.blocks]
+    charts = [b for b in blocks if isinstance(b, ForestPlot) and b.name.startswith("flips-")]
+    # Groups stand at the margin, each with a mark.
+    rows = [row for chart in charts for row in chart.rows]
+    assert {(level, len(dots)) for _, level, dots in rows} == {(0, 1)}
 
 
 def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_floor):

@@ -527,6 +527,7 @@ def test_undefined_resamples_are_counted():
     row = paired_by(frame, intervals=Intervals(method="percentile")).iloc[0]
 
     assert row["n_undefined"] == pytest.approx(10_000 * 0.9**10, abs=250)
+    assert (row["mcnemar_method"], str(row["mcnemar_p_value"])) == ("", "nan")
     assert row["consistency_given_first_correct_low"] == 1.0
 
 

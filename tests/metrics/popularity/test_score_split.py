@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -51,17 +52,20 @@ def test_median_split_agrees_with_its_definition(scores, data):
     rows=st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40),
     threshold=st.one_of(st.none(), st.integers(0, 9)),
 )
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_split_accuracy_agrees_with_a_naive_loop(rows, threshold):
     scores, correct = zip(*rows, strict=True)
     cut = np.median(scores) if threshold is None else threshold
     low = [right for score, right in rows if score <= cut]
     high = [right for score, right in rows if score > cut]
 
-    result = split_accuracy(
-        scores, correct, threshold=threshold, intervals=Intervals(n_resamples=20)
-    )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        result = split_accuracy(scores, correct, threshold=threshold)
 
+    bounds = [result.low_accuracy_interval, result.high_accuracy_interval]
+    assert [w.category for w in told] == [UndefinedMetricWarning] * bool(told)
+    assert bool(told) == any(math.isnan(interval.low) for interval in bounds)
+    assert [math.isnan(i.low) for i in bounds] == [len(low) < 4, len(high) < 4]
     assert (result.n_low, result.n_high) == (len(low), len(high))
     assert result.n_tied == sum(score == cut for score in scores)
     assert result.threshold == cut
@@ -101,11 +105,13 @@ def test_clusters_widen_the_intervals():
     assert width(grouped) / width(single) == pytest.approx(3, rel=0.15)
 
 
-@pytest.mark.filterwarnings("ignore:undefined .NaN.. interval of low, high")
 def test_missing_values_are_left_out_and_counted():
     scores, correct = [1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1]
 
-    with pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"):
+    with (
+        pytest.warns(UndefinedMetricWarning, match=r"undefined .NaN.. interval of low, high"),
+        pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"),
+    ):
         result = split_accuracy(
             scores, correct, missing="drop", intervals=Intervals(n_resamples=50)
         )

@@ -155,13 +155,13 @@ def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, 
 
     def stopping(*args, **options):
         if len(done) == 2:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt("stopped by hand")
         done.append(args)
         return scores.ablate(*args, **options)
 
     options = {"model": (str(weights),), "per_class": 1, "store": tmp_path, "folds": 2}
     monkeypatch.setattr(ablation, "ablate", stopping)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped by hand"):
         analyse(slaq_run, **options)
     assert len(list((tmp_path / "run" / "importances").glob("*.parquet"))) == 2
 

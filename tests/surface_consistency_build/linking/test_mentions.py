@@ -84,10 +84,10 @@ def test_a_killed_build_goes_on_and_gives_the_same_table(wiki, built, tmp_path, 
     join, read = mention_build._join, mention_build._read_dumps
 
     def killed(*_):
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt("stopped by hand")
 
     monkeypatch.setattr(mention_build, "_join", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt, match="stopped by hand"):
         build_mentions([wiki / "pages.xml"], tmp_path / "out", settings)
     monkeypatch.setattr(mention_build, "_join", join)
     monkeypatch.setattr(mention_build, "_read_dumps", killed)

@@ -231,6 +231,19 @@ def test_open_dump_reads_by_content_where_the_name_is_wrong(tmp_path):
         assert b"".join(stream.chunks()) == b"text"
 
 
+@pytest.mark.parametrize("gap", [b"", bytes(2), bytes(3)])
+@pytest.mark.parametrize("mark", [b"1AY&SY", bytes.fromhex("177245385090")], ids=["block", "end"])
+def test_marks_that_leave_no_room_for_a_block_are_damage(tmp_path, gap, mark):
+    packed = bz2.compress(TEXT[:HALF])
+    path = write(tmp_path, packed[:10] + gap + mark + packed[10:], "page.bz2")
+
+    with (
+        open_dump(path, threads=2) as stream,
+        pytest.raises(DumpError, match=r"page\.bz2.*the bzip2 data are damaged"),
+    ):
+        list(stream.chunks())
+
+
 @pytest.mark.parametrize("packing", ["7z", "zip"])
 def test_open_dump_rejects_other_packings(tmp_path, packing):
     magic = {

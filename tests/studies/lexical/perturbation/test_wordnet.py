@@ -32,6 +32,9 @@ def test_senses_come_in_their_order_with_words_as_written(lexicon):
     assert lexicon.synsets("dog", "verb") == ()
     assert lexicon.synsets("canis familiaris", "noun") == (tame,)
     assert not lexicon.has("do", "noun")
+    counts = {word: lexicon.sense_count(word, "noun") for word in ("dog", "fellow", "child")}
+    assert all(lexicon.has(word, "noun") for word in counts)
+    assert 0 in counts.values()
 
 
 def test_satellites_and_syntactic_markers(lexicon):
