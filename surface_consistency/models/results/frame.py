@@ -12,13 +12,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import (
-    collapse_doubles,
-    group_columns,
-    joined,
-    refuse_other_content,
-    tell_models_apart,
-)
+from surface_consistency.models.results.checks import checked, joined
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -107,9 +101,8 @@ def read_results(
         has_hashes[one.name] = part.has_hashes
         frames.append(_long(part, one, given, notes))
     frame = joined(frames, problems, notes)
-    frame = collapse_doubles(tell_models_apart(frame, notes), notes)
-    refuse_other_content(frame, has_hashes, notes)
-    return Results(frame, group_columns(frame, given), tool, tuple(notes))
+    frame, clusters = checked(frame, has_hashes, given, notes)
+    return Results(frame, clusters, tool, tuple(notes))
 
 
 def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
@@ -183,9 +176,9 @@ def _long(part: Part, one: Input, given: ResultColumns, notes: list[str]) -> pd.
     rows = np.concatenate([index for index, _ in scores.values()])
     frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
     frame = frame.reset_index(drop=True)
-    metric = np.repeat(list(scores), [len(index) for index, _ in scores.values()])
+    counts = [len(index) for index, _ in scores.values()]
     frame = frame.assign(
-        metric=pd.Series(metric, dtype="str"),
+        metric=pd.array(list(scores), dtype="str").take(np.repeat(np.arange(len(counts)), counts)),
         score=np.concatenate([values for _, values in scores.values()]),
         file=pd.Series(one.name, index=frame.index, dtype="str"),
     )

@@ -287,7 +287,7 @@ def _text_or_none(column: pd.Series, *, blank: bool) -> pd.Series:
     texts = _text(column).astype(object)
     missing = column.isna().to_numpy()
     if not blank:
-        missing |= (texts == "").to_numpy()
+        missing = missing | (texts == "").to_numpy()
     return texts.where(~missing, None)
 
 
@@ -367,16 +367,26 @@ def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    rest = ~np.isfinite(numbers)
-    if not rest.any():
-        return numbers, rest
-    words = column[rest].astype(object)
-    read = [number_of(word) for word in words]
-    numbers[rest] = [np.nan if value is None else value for value in read]
-    is_broken = rest.copy()
-    is_broken[rest] = [value is None for value in read]
-    return numbers, is_broken
+    numbers = _cast(column)
+    if numbers is not None:
+        return numbers, np.zeros(len(column), dtype=bool)
+    codes, uniques = pd.factorize(column.astype(object))
+    read = [*map(number_of, uniques), float("nan")]
+    numbers = np.array([np.nan if value is None else value for value in read])
+    return numbers[codes], np.array([value is None for value in read])[codes]
+
+
+def _cast(column: pd.Series) -> np.ndarray | None:
+    """Read text that is numbers alone, all at once; None where there is other text."""
+    import pyarrow as pa
+
+    if not isinstance(column.dtype, pd.StringDtype):
+        return None
+    try:
+        numbers = pa.array(column).cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def number_of(value: object) -> float | None:
