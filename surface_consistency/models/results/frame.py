@@ -21,9 +21,9 @@ from surface_consistency.models.results.inputs import (
     memory_rows,
 )
 from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
-from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.tables import (
     COLUMNS,
     Part,

@@ -181,7 +181,7 @@ LAYOUTS: Final = (
     Layout(
         "inspect_ai",
         "version status eval samples",
-        "id epoch question=metadata.question target",
+        "id question=metadata.question target",
         fields="metadata",
         items="samples",
         more_parts=tools.inspect_parts,

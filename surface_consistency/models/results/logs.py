@@ -191,22 +191,21 @@ def _scores(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Read the scores as numbers; leave out what is none."""
     scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    wanted = {name for name in (given.score, *given.metrics) if name is not None}
-    if given.score is not None and given.score not in raw:
-        raise DataError(
-            f"{source}: no scores {given.score!r}, named by `score`; name one of {', '.join(raw)}"
-        )
+    wanted = {*given.metrics, *(() if given.score is None else (given.score,))}
+    if given.score is not None:
+        name = need_column(given.score, raw, "score", source)
+        raw = {name: raw[name]}
     unscored = _unscored(raw, samples)
     errors = samples["error"].tolist()
     for metric, values in raw.items():
-        if wanted and not wanted & {metric, metric.partition(",")[0]}:
-            continue
+        is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
         if reason is not None:
             sentence = f"{source}: metric {metric!r} {reason}"
-            if wanted:
+            if is_wanted:
                 raise DataError(f"{sentence}; name another by `metrics`: {', '.join(raw)}")
-            notes.append(f"{sentence}, so it is left out")
+            if not wanted:
+                notes.append(f"{sentence}, so it is left out")
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))

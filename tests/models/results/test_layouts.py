@@ -63,16 +63,17 @@ def archive(path, members):
 INSPECT_ROW = {
     "topic": "cap",
     "graded": 0.5,
-    "exact": 1.0,
-    "length": 4,
+    "parts.exact": 1.0,
+    "parts.length": 4,
     "id": "q1",
-    "epoch": 1,
+    "repeat": 0,
     "question": None,
     "prompt": ASKED,
     "prediction": "Lima",
     "target": "Lima",
     "task": "forms",
     "model": "mockllm/alpha",
+    "error": None,
 }
 
 
@@ -108,7 +109,7 @@ def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, pre
     ("members", "error", "message"),
     [
         ({"_journal/start.json": {}}, DataError, r"log.eval: not a finished log of inspect_ai"),
-        ({"xl/workbook.xml": {}}, DataError, r"log.eval is a zip archive .* workbook as CSV"),
+        ({"mimetype": {}}, DataError, r"log.eval is a zip archive, and neither .* unpack it"),
         ({"header.json": HEADER}, DataError, r"log.eval is the log of inspect_ai without samples"),
         (
             {"header.json": HEADER, "samples/a.json": b'{"id": '},
@@ -189,6 +190,7 @@ PROMPTFOO = {
                 "score": 1 - reason // 2,
                 "namedScores": {"brevity": 0.5},
                 "failureReason": reason,
+                "error": "500" if reason else None,
             }
             for label, reason in (("alpha", 0), ("", 2))
         ],
@@ -218,8 +220,8 @@ LAID_OUT = {
     "promptfoo": (
         PROMPTFOO,
         [
-            {"id": 0, "question": ASKED, "model": "alpha", "correct": True, "prediction": "Lima"},
-            {"id": 0, "question": ASKED, "model": "openai:m", "correct": None, "prediction": None},
+            {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
+            {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
         ],
     ),
     "deepeval": (
@@ -237,7 +239,7 @@ LAID_OUT = {
                 }
             ],
         },
-        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "correct": False}],
+        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "success": False}],
     ),
     "simple-evals": (
         {
@@ -247,7 +249,7 @@ LAID_OUT = {
                 [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
             ],
         },
-        [{"id": 0, "question": ASKED, "prediction": "Lima", "correct": "True"}],
+        [{"id": ASKED, "repeat": 0, "prediction": "Lima", "target": "Lima", "score": "True"}],
     ),
     "OpenCompass predictions": (
         {"0": OPENCOMPASS},
@@ -285,14 +287,14 @@ LAID_OUT = {
             },
         ],
         [
-            {"id": "id1", "perturbation": "none", "exact_match": 1.0, "num_references": 2.0},
-            {"id": "id1", "perturbation": "typos", "exact_match": 0.0, "prediction": " Lima"},
+            {"id": "id1", "form": "", "exact_match": 1.0},
+            {"id": "id1", "form": "typos", "exact_match": 0.0, "prediction": " Lima"},
         ],
     ),
     "Every Eval Ever": (
         [EEE, EEE | {"error": "timeout"}],
         [
-            {"id": "q1", "question": ASKED, "prediction": "Lima", "correct": True, "topic": "cap"},
+            {"id": "q1", "question": ASKED, "prediction": "Lima", "score": 1.0, "topic": "cap"},
             {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
         ],
     ),
@@ -311,7 +313,7 @@ LAID_OUT = {
                 "input": ASKED,
             }
         ],
-        [{"doc_id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
+        [{"id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
     ),
     "lighteval": (
         [
@@ -371,9 +373,9 @@ def test_events_of_openai_evals_are_those_that_judge(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert rows_of(path) == [
-        {"correct": True, "sampled": "Lima", "id": "forms.dev.0", "prediction": "Lima"}
-    ]
+    (row,) = rows_of(path)
+    assert (row["id"], row["task"], row["question"]) == ("forms.dev.0", "forms", ASKED)
+    assert (row["prediction"], row["correct"], row["repeat"]) == ("Lima", True, 0)
 
 
 @pytest.mark.parametrize(
