@@ -436,6 +436,7 @@ def number_of(value: object) -> float | None:
     if not word or word in _WORDS:
         return _WORDS.get(word, float("nan"))
     try:
-        return None if word in ("nan", "inf", "-inf", "infinity") else float(word)
+        number = float(word)
     except ValueError:
         return None
+    return number if np.isfinite(number) else None

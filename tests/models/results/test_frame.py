@@ -201,7 +201,7 @@ def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_file
     assert set(results.frame["metric"]) == {*names, *(f"{name}@5" for name in names)}
     assert results.frame["item"].nunique() == 10
     own = {
-        (row["instance_id"], stat["name"]["name"]): stat["mean"]
+        (row["instance_id"], stat["name"]["name"]): stat.get("mean")
         for row in json.loads((folder / "per_instance_stats.json").read_text())
         for stat in row["stats"]
     }

@@ -6,10 +6,17 @@ import zipfile
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.models.predictions import read_predictions
-from surface_consistency.models.results import archives
+from surface_consistency.models.results import archives, layouts
+from surface_consistency.models.results.frame import read_results
 from surface_consistency.models.results.layouts import result_rows
+from surface_consistency.models.results.rows import ROLES
 from surface_consistency.models.results.samples import refuse_mixed_tasks
 from surface_consistency.reading import LONGEST_LINE
 
@@ -451,3 +458,61 @@ def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
     content, _ = LAID_OUT["OpenCompass replicas"]
 
     assert read_predictions(written(tmp_path / "r.json", content)).texts == ["Lima", "Cusco"]
+
+
+QUIZ = """
+from surface_consistency.models.results.layouts import Layout
+
+QUIZ = Layout(
+    "Quiz Night",
+    "team question buzzed",
+    "id=question question prediction=buzzed.said target=answer model=team",
+    scores="correct=buzzed.right",
+)
+"""
+
+
+@pytest.fixture
+def quiz(tmp_path, monkeypatch):
+    """A package whose layout is found, and one whose layout is broken."""
+    (tmp_path / "quiz_night.py").write_text(QUIZ)
+    for name, value in (("quiz-night", "quiz_night:QUIZ"), ("quiz-lost", "quiz_lost:QUIZ")):
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{layouts.GROUP}]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    layouts.layouts.cache_clear()
+    yield
+    layouts.layouts.cache_clear()
+
+
+def test_layouts_of_other_packages_are_found_and_broken_ones_left_out(quiz, tmp_path):
+    row = {
+        "team": "a",
+        "question": ASKED,
+        "answer": "Lima",
+        "buzzed": {"said": "Cusco", "right": False},
+    }
+    path = written(tmp_path / "quiz.json", [row])
+
+    with pytest.warns(SurfaceConsistencyWarning, match="quiz_lost.* it is left out"):
+        results = read_results(path)
+
+    assert results.tool == {str(path): "Quiz Night"}
+    assert results.frame[["item", "model", "score"]].to_numpy().tolist() == [[ASKED, "a", 0.0]]
+
+
+def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
+    """An entry below another that asks for fewer of the same columns would never be reached."""
+    told = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
+
+    assert not [
+        (one, other) for n, one in enumerate(told) for other in told[n + 1 :] if one <= other
+    ]
+
+
+def test_parts_of_layouts_are_those_that_the_reader_knows():
+    for layout in layouts.LAYOUTS:
+        names = {field.partition("=")[0] for field in layout.parts.split()}
+        assert names <= set(ROLES), layout.tool
