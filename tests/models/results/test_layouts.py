@@ -1,7 +1,9 @@
 """Result files of other tools, each written here in the tool's own layout."""
 
 import json
+import re
 import zipfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -516,3 +518,11 @@ def test_parts_of_layouts_are_those_that_the_reader_knows():
     for layout in layouts.LAYOUTS:
         names = {field.partition("=")[0] for field in layout.parts.split()}
         assert names <= set(ROLES), layout.tool
+
+
+def test_the_page_of_layouts_is_the_table():
+    page = Path(__file__).resolve().parents[3] / "docs" / "reference" / "results.md"
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|", page.read_text("utf-8"), re.M)
+
+    own = [(one.tool, one.versions, one.columns) for one in layouts.LAYOUTS if one.versions]
+    assert rows == own
