@@ -306,10 +306,11 @@ def layouts() -> tuple[tuple[Layout, frozenset[str]], ...]:
 def _added(name: str) -> Layout | None:
     """Load a layout of another package."""
     try:
-        return _ADDED.check(name, _ADDED.load(name), Layout._fields)
+        layout: Layout = _ADDED.check(name, _ADDED.load(name), Layout._fields)
     except PluginError as error:
         warnings.warn(f"{error}; it is left out", SurfaceConsistencyWarning, stacklevel=4)
         return None
+    return layout
 
 
 def layout_of(columns: Iterable[str]) -> Layout | None:

@@ -12,10 +12,10 @@ from surface_consistency.models.results.columns import ResultColumns, need_colum
 from surface_consistency.models.results.layouts import Layout
 from surface_consistency.models.results.rows import Failure, Flat, shown
 from surface_consistency.models.results.tables import (
-    COLUMNS,
-    FURTHER,
+    JOINED,
     Part,
     content_of,
+    further_name,
     hashes,
     number_of,
 )
@@ -96,7 +96,7 @@ def _sample(
     if "part" in named:
         item = f"{named['part']}:{item}"
     further = {
-        name if name not in COLUMNS else f"{FURTHER}{name}": value
+        further_name(name): value
         for name, value in flat.fields.items()
         if isinstance(value, _PLAIN) and name not in flat.scores
     }
@@ -116,7 +116,7 @@ def _sample(
     return own | {
         name: value
         for name, value in further.items()
-        if value != own.get(name.removeprefix(FURTHER), not value)
+        if value != own.get(name.removeprefix("row."), not value)
     }
 
 
@@ -145,7 +145,7 @@ def _named_by_user(
         parts[_BY_USER[role]] = row[need_column(column, row, role, place)]
     if given.item:
         names = [need_column(name, row, "item", place) for name in given.item]
-        parts["item"] = " | ".join(str(row[name]) for name in names)
+        parts["item"] = JOINED.join(str(row[name]) for name in names)
     return parts
 
 
