@@ -237,7 +237,7 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
         return "is a sum of log-probabilities and no score"
     for value in values:
         if isinstance(value, list | tuple):
-            return f"holds {shown(value)}, what a metric over all samples takes in, and no score"
+            return "holds lists, what a metric over all samples takes in, and no scores"
         if not isinstance(value, Failure) and number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None
