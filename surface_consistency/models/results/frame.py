@@ -116,6 +116,11 @@ def read_results(
             asked = [texts.setdefault(text, text) for text in frame["question"]]
             frames.append(frame.assign(question=pd.Series(asked, dtype=object)))
     frame = joined(frames, problems, notes)
+    if given.label and not frame["model"].isin(given.label).any():
+        raise DataError(
+            f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+        )
     frame, clusters = checked(frame, has_hashes, given, notes)
     return Results(frame, clusters, tool, shortened(notes, list(tool)))
 
@@ -195,6 +200,9 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         score=np.concatenate([values for _, values in scores.values()]),
         file=pd.Series(one.name, index=frame.index, dtype="str"),
     )
+    for name, failures in part.failures.items():
+        failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
+        frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
     frame = _with_defaults(frame, one)
     if len(scores) > 1:
         frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
@@ -204,6 +212,12 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
 def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
     """Add what a file does not say."""
     if one.label is not None:
+        models = frame["model"].dropna().unique() if "model" in frame else ()
+        if len(models) > 1:
+            raise DataError(
+                f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
+                f"{one.label!r}, cannot name; leave `label` out"
+            )
         frame["model"] = one.label
     elif "model" not in frame:
         frame["model"] = one.fallback

@@ -342,6 +342,8 @@ def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -
                 "question": texts.get("input"),
                 "prediction": texts.get("generation"),
                 "target": texts.get("ground_truth"),
+                # What was asked holds the chat template, with the date of the run.
+                "content": texts.get("ground_truth"),
             }
             scores = {
                 short if value == "score" else f"{short}.{value}": score

@@ -419,3 +419,33 @@ def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question(tmp_pa
         ("TOFU retain", "0", "Q_A_Prob.prob"): 0.7,
     }
     assert frame["prediction"].iloc[0] == "me"
+
+
+def test_labels_that_name_nothing_are_refused(read):
+    with pytest.raises(DataError, match=r"2 labels, a, b, name neither .* called alpha, beta"):
+        read(["promptfoo/results.json"], label=["a", "b"])
+    with pytest.raises(DataError, match=r"holds 2 models \(alpha, beta\), which one label, 'a',"):
+        read(["promptfoo/results.json"], label=["a"])
+
+
+def test_rows_of_a_tool_among_which_others_stand_are_refused_by_place(tmp_path):
+    good = {"problem_idx": 0, "reward": 1.0}
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, [good, {"id": 1, "acc": 0}])))
+
+    with pytest.raises(RecordError, match=r"results.jsonl:2: the row is in no layout of a tool"):
+        read_results(path)
+
+
+def test_a_metric_that_failed_has_no_score_and_says_why(tmp_path):
+    metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
+    case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"testFile": "t.py", "testCases": [case]}))
+
+    frame = read_results(path).frame.set_index("metric")
+
+    assert frame.loc["em", "score"] == 1.0
+    assert np.isnan(frame.loc["judge", "score"])
+    assert frame.loc["judge", "error"] == "no key"
+    assert frame.loc["em", "error"] is None
