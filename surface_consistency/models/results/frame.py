@@ -112,9 +112,11 @@ def read_results(
             problems.append(_no_metric(part, one, given))
         else:
             frame = _long(part._replace(scores=scores), one, notes)
-            # A question that a hundred files repeat is held in memory once.
-            asked = [texts.setdefault(text, text) for text in frame["question"]]
-            frames.append(frame.assign(question=pd.Series(asked, dtype=object)))
+            if len(inputs) > 1 and frame["question"].notna().any():
+                # A question that a hundred files repeat is held in memory once.
+                asked = [texts.setdefault(text, text) for text in frame["question"]]
+                frame["question"] = pd.Series(asked, dtype=object)
+            frames.append(frame)
     frame = joined(frames, problems, notes)
     if given.label and not frame["model"].isin(given.label).any():
         raise DataError(
