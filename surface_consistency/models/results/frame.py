@@ -94,7 +94,7 @@ def read_results(
     notes: list[str] = []
     frames: list[pd.DataFrame] = []
     tool: dict[str, str] = {}
-    has_hashes: dict[str, bool] = {}
+    kinds: dict[str, str] = {}
     problems: list[str] = []
     texts: dict[str | None, str | None] = {}
     inputs = inputs_of(sources, given)
@@ -106,12 +106,12 @@ def read_results(
                 raise
             problems.append(f"{error}")
             continue
-        has_hashes[one.name] = part.has_hashes
         scores = wanted_scores(part.scores, given)
         if part.scores and not scores:
             problems.append(_no_metric(part, one, given))
         else:
             frame = _long(part._replace(scores=scores), one, notes)
+            kinds[one.name] = f"{tool[one.name]}: {_asked_by(part, frame)}"
             if len(inputs) > 1 and frame["question"].notna().any():
                 # A question that a hundred files repeat is held in memory once.
                 asked = [texts.setdefault(text, text) for text in frame["question"]]
@@ -123,7 +123,7 @@ def read_results(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
-    frame, clusters = checked(frame, has_hashes, given, notes)
+    frame, clusters = checked(frame, kinds, given, notes)
     return Results(frame, clusters, tool, shortened(notes, list(tool)))
 
 
@@ -174,6 +174,14 @@ def _part_of_rows(
     return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
 
 
+def _asked_by(part: Part, frame: pd.DataFrame) -> str:
+    """Name what a file tells of what was asked."""
+    if part.has_hashes:
+        return "hashes"
+    has = {"question": frame["question"].notna().any(), "references": any(frame["references"])}
+    return " and ".join(name for name, is_there in has.items() if is_there) or "nothing"
+
+
 def _no_metric(part: Part, one: Input, given: ResultColumns) -> str:
     """Say that a file has no metric of those that are asked for."""
     return (
@@ -186,7 +194,8 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
     if not scores:
-        if "prediction" not in samples or samples["prediction"].isna().all():
+        told = [name for name in ("prediction", "error") if name in samples]
+        if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
                 f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"
