@@ -81,10 +81,11 @@ def joined(
     if not frames:
         raise DataError(problems[0] if problems else "no results are given; name a file")
     if problems:
-        notes.append(
-            f"{len(problems):,} files of the folder hold no results and were left out, the first: "
-            f"{problems[0]}"
+        n_left = len(problems)
+        left = (
+            "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
         )
+        notes.append(f"{left}: {problems[0]}")
     if len(frames) == 1:
         return frames[0]
     frame = pd.concat(frames, ignore_index=True)

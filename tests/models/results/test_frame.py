@@ -355,7 +355,8 @@ def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
     results = read_results(tmp_path)
 
     assert len(results.frame) == 6
-    assert "1 files of the folder hold no results and were left out" in results.notes[-1]
+    assert "1 file was left out: " in results.notes[-1]
+    assert "holds the results of lm-evaluation-harness or a tool like it" in results.notes[-1]
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
@@ -484,3 +485,21 @@ def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
 
     with pytest.raises(DataError, match=r"1 such items; their other fields differ"):
         read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+def test_a_metric_that_some_files_have_is_read_of_those(read):
+    results = read(["lm_eval/0.4.13/alpha/*"], metrics=["acc"])
+
+    assert set(results.frame["task"]) == {"forms_mc"}
+    assert "1 file was left out: " in results.notes[-1]
+    assert "has no metric 'acc'; name one of exact_match,first" in results.notes[-1]
+
+
+def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
+    file = data_files / "forms" / "nemo_evaluator" / "alpha" / "results.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+
+    frame = read_results(pd.DataFrame(rows)).frame
+
+    columns = ["item", "repeat", "score", "prediction"]
+    pd.testing.assert_frame_equal(frame[columns], read_results(file).frame[columns])
