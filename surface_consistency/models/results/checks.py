@@ -1,0 +1,270 @@
+"""What must hold between the files of one reading: doubled rows, models, what was asked."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError
+from surface_consistency.models.results.columns import ResultColumns, need_column
+from surface_consistency.models.results.inputs import path_labels
+from surface_consistency.models.results.rows import shown
+
+_MANY: Final = 2**62
+_SAME: Final = ("score", "prediction", "error", "content")
+_GROUPS: Final = frozenset(
+    {
+        *("passage", "passage_id", "context", "context_id", "article", "article_id", "document"),
+        *("document_id", "doc", "story", "story_id", "topic", "topic_id", "video", "video_id"),
+        *("videoid", "image", "image_id", "cluster", "cluster_id", "group", "group_id", "fact"),
+        *("fact_id", "subject_id", "relation", "template", "category", "subject", "repo"),
+    }
+)
+
+
+class _Codes:
+    """Rows of a frame by numbers in place of texts, each column numbered once."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._columns: dict[str, np.ndarray] = {}
+
+    def column(self, name: str) -> np.ndarray:
+        """Number the values of a column."""
+        if name not in self._columns:
+            self._columns[name] = pd.factorize(self.frame[name])[0].astype(np.int64)
+        return self._columns[name]
+
+    def key(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, with gaps."""
+        key, n_keys = np.zeros(len(self.frame), dtype=np.int64), 1
+        for name in names:
+            codes = self.column(name)
+            size = int(codes.max(initial=0)) + 1
+            if n_keys * size > _MANY:
+                key = pd.factorize(key)[0].astype(np.int64)
+                n_keys = int(key.max(initial=0)) + 1
+            if size > 1:
+                key, n_keys = key * size + codes, n_keys * size
+        return key
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Number what was asked of whom and scored how, files aside."""
+        return self.key("item", "task", "model", "form", "repeat", "metric")
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """Number what was asked, as far as names tell."""
+        return self.key("item", "task", "form")
+
+
+def joined(
+    frames: Sequence[pd.DataFrame], problems: Sequence[str], notes: list[str]
+) -> pd.DataFrame:
+    """Put the frames of all files below each other.
+
+    Args:
+        frames: One a file.
+        problems: What was wrong with files of a folder, a sentence each.
+        notes: Takes them, where other files were read.
+
+    Returns:
+        One frame. Where files name one task, it is that of those that name none, too.
+
+    Raises:
+        DataError: If there is none; says what was wrong with the first.
+    """
+    if not frames:
+        raise DataError(problems[0] if problems else "no results are given; name a file")
+    if problems:
+        n_left = len(problems)
+        left = (
+            "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
+        )
+        notes.append(f"{left}: {problems[0]}")
+    if len(frames) == 1:
+        return frames[0]
+    frame = pd.concat(frames, ignore_index=True)
+    tasks = [task for task in frame["task"].unique() if task]
+    return frame.assign(task=frame["task"].replace("", tasks[0])) if len(tasks) == 1 else frame
+
+
+def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Say once what is said of several files.
+
+    Args:
+        notes: Sentences, of which some begin with the name of a file.
+        files: The files.
+
+    Returns:
+        The sentences, in order, with the first file and the number of others.
+
+    Examples:
+        >>> shortened(["a.csv: no scores", "b.csv: no scores"], ["a.csv", "b.csv"])
+        ('a.csv and 1 more: no scores',)
+    """
+    of: dict[str, list[str]] = {}
+    for note in notes:
+        file = next((one for one in files if note.startswith(one)), "")
+        of.setdefault(note.removeprefix(file), []).append(file)
+    return tuple(
+        first + (f" and {len(others)} more" if others else "") + sentence
+        for sentence, (first, *others) in of.items()
+    )
+
+
+def checked(
+    frame: pd.DataFrame, kinds: Mapping[str, str], given: ResultColumns, notes: list[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Hold the rows of all files against each other.
+
+    Two files of one model that answer the same items otherwise are told apart by their paths. A row
+    that stands twice counts once.
+
+    Args:
+        frame: The rows.
+        kinds: By file, what its `content` is a hash of; only like is held against like.
+        given: The user's own clusters go before all that is found.
+        notes: Takes sentences on what was done.
+
+    Returns:
+        The rows, each sample and metric once; and the columns that group items.
+
+    Raises:
+        DataError: If two rows of one sample and metric differ, or one item is two things.
+        ColumnNotFoundError: If a column that the user names is not there.
+    """
+    codes = _Codes(frame)
+    is_again = pd.Index(codes.sample).duplicated()
+    if is_again.any():
+        frame = _tell_models_apart(codes, notes)
+        codes = _Codes(frame)
+        is_again = pd.Index(codes.sample).duplicated()
+    if is_again.any():
+        frame = _collapse_doubles(codes, is_again, notes)
+        codes = _Codes(frame)
+    _refuse_other_content(codes, kinds, notes)
+    return frame, _group_columns(codes, given)
+
+
+def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
+    """Name two files of one model by their paths, where they answer the same items otherwise."""
+    frame, sample = codes.frame, codes.sample
+    within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
+    is_across = pd.Index(sample).duplicated(keep=False) & ~pd.Index(within).duplicated(keep=False)
+    across = frame[is_across]
+    if across.empty or not _differing(across, sample[is_across]).size:
+        return frame
+    files = list(dict.fromkeys(across["file"]))
+    labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
+    is_one = frame["file"].isin(files).to_numpy()
+    own = frame["model"].astype(object) + " (" + frame["file"].map(labels).fillna("") + ")"
+    model = frame["model"].astype(object).mask(is_one, own).astype("str")
+    notes.append(
+        f"{len(files)} files are of one model and answer the same items; they are told apart as "
+        f"{', '.join(model[is_one].unique())}"
+    )
+    return frame.assign(model=model)
+
+
+def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
+    """Return the keys whose rows do not say the same."""
+    said = rows[list(_SAME)].groupby(key, sort=False).nunique(dropna=False)
+    return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
+
+
+def _collapse_doubles(codes: _Codes, is_again: np.ndarray, notes: list[str]) -> pd.DataFrame:
+    """Leave rows once that stand twice; refuse those of one sample that differ."""
+    frame, sample = codes.frame, codes.sample
+    is_double = pd.Index(sample).duplicated(keep=False)
+    broken = _differing(frame[is_double], sample[is_double])
+    if broken.size:
+        raise DataError(_double(frame[sample == broken[0]], len(broken)))
+    files = list(dict.fromkeys(frame.loc[is_again, "file"]))
+    notes.append(
+        f"{is_again.sum():,} rows of {', '.join(files)} stand twice, word for word, and count once"
+    )
+    return frame[~is_again].reset_index(drop=True)
+
+
+def _double(rows: pd.DataFrame, n_broken: int) -> str:
+    """Say that one sample stands twice and differs."""
+    one, other = rows.iloc[0], rows.iloc[1]
+    if one["content"] and other["content"] and one["content"] != other["content"]:
+        return _other(one, other, n_broken)
+    said = ", ".join(
+        f"{name} {_plain(one[name])} and {_plain(other[name])}"
+        for name in ("score", "prediction", "error")
+        if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
+    )
+    return (
+        f"{one['file']}: item {one['item']!r} of {one['model']!r} stands more than once with "
+        f"{said} ({n_broken:,} such items); name the column that tells the rows apart by `repeat`, "
+        "`form` or `item`, or leave one of them out"
+    )
+
+
+def _plain(value: object) -> str:
+    """Show a score as a number, and anything else as it is."""
+    return f"{value:g}" if isinstance(value, float) else shown(value)
+
+
+def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[str]) -> None:
+    """Refuse items that are two things under one name."""
+    frame, asked = codes.frame, codes.asked
+    content = frame["content"].to_numpy()
+    files = pd.unique(frame["file"])
+    of_file, names = pd.factorize(np.array([kinds[file] for file in files], dtype=object))
+    if len(names) > 1:
+        notes.append(
+            "the files tell in different ways what was asked "
+            f"({', '.join(names)}), so items are paired by their names, and only files that tell "
+            "it alike are held against each other"
+        )
+    for kind in range(len(names)):
+        rows = np.flatnonzero((of_file[codes.column("file")] == kind) & (content != 0))
+        _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
+        differs = content[rows] != content[rows[first]][of]
+        if differs.any():
+            other = rows[differs][0]
+            one = rows[first][of[differs][0]]
+            n_items = len(np.unique(asked[rows[differs]]))
+            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items))
+
+
+def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
+    """Say that one item is two questions."""
+    same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    return (
+        f"item {one['item']!r} is {_asked(one)} in {one['file']} and {_asked(other)} in "
+        f"{other['file']} ({n_items:,} such items{same}), so the files do not hold the same items; "
+        "give files over the same data, or name by `item` the column that names the same thing in "
+        "both"
+    )
+
+
+def _asked(row: pd.Series) -> str:
+    """Show what was asked."""
+    references = ", ".join(row["references"])[:60]
+    return f"{shown(row['question'] or 'untold')} ({references or 'no reference'})"
+
+
+def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
+    """Name the columns that group items: the user's, else those known to, the finest first."""
+    frame = codes.frame
+    if given.cluster:
+        names = list(map(str, frame.columns))
+        return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
+    n_items = int(codes.column("item").max(initial=0)) + 1
+    is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
+    sizes = {
+        name: int(codes.column(name).max(initial=0)) + 1
+        for name in map(str, frame.columns)
+        if name.casefold() in _GROUPS and frame[name].notna().all()
+    }
+    finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
+    return (*(("item",) if is_many else ()), *finer)

@@ -1,0 +1,269 @@
+"""Any result files as one long frame: the reader that comparing, judging and studies share."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.models.results.archives import is_archive, packed_rows
+from surface_consistency.models.results.checks import checked, joined, shortened
+from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.models.results.inputs import (
+    Input,
+    ResultSource,
+    inputs_of,
+    memory_rows,
+)
+from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.models.results.logs import samples_part
+from surface_consistency.models.results.rows import Flat
+from surface_consistency.models.results.run_folders import is_run, run_part
+from surface_consistency.models.results.tables import (
+    COLUMNS,
+    Part,
+    read_table,
+    table_part,
+    wanted_scores,
+)
+from surface_consistency.reading import first_names
+from surface_consistency.runs.readers import Row
+
+_TABLE: Final = "a table"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """Scores and answers of any tools, one row a score."""
+
+    frame: pd.DataFrame
+    """One row a score. Always there, in this order: `task`, `model`, `item`, `form` ("" where there
+    is one), `repeat` (0 where there is one), `metric` ("" where the file holds answers alone),
+    `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
+    tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
+    hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
+    follow by their own names, with "row." before one that is called as one of these."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items, as far as it is known of a layout or a usual name; the finest
+    first."""
+
+    tool: Mapping[str, str]
+    """Who wrote each file."""
+
+    notes: tuple[str, ...]
+    """What was left out, collapsed or taken for something, a sentence each."""
+
+
+def read_results(
+    sources: ResultSource | Sequence[str | os.PathLike[str]],
+    columns: ResultColumns | None = None,
+) -> Results:
+    """Read result files of any tool as one long frame.
+
+    The layout is told by what is in a file and not by its name: see `layouts.LAYOUTS`. Tables are
+    long, one row a score or with a column for each metric, or wide, with a column for each model.
+    CSV, TSV and Parquet are read by columns; all else row by row.
+
+    Args:
+        sources: A file, a folder of them or several; a frame, a `datasets.Dataset` or rows.
+        columns: Names of columns where a file does not say what they are; None for the usual ones.
+
+    Returns:
+        The frame, in the order of the files. A model that no file names is called as its file or
+        folder, by what tells those apart.
+
+    Raises:
+        SourceNotFoundError: If a file is not there.
+        ColumnNotFoundError: If a named column is not there, or none names the items.
+        RecordError: If a row is broken, or a score is none; names file and row.
+        DataError: If a file holds no results, or several columns could be meant; if one item is
+            two things in two files, or a sample stands twice and differs; if a metric or filter
+            that is asked for is not there.
+
+    Examples:
+        >>> read_results([{"item": "q1", "model": "a", "correct": 1}]).frame["score"].tolist()
+        [1.0]
+    """
+    given = columns or ResultColumns()
+    reading = _Reading(given)
+    frames: list[pd.DataFrame] = []
+    problems: list[str] = []
+    for one in inputs_of(sources, given):
+        try:
+            frames.append(reading.frame(one))
+        except DataError as error:
+            is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
+            if not (is_left_out or isinstance(error, _NoMetric)):
+                raise
+            problems.append(str(error))
+    frame = joined(frames, problems, reading.notes)
+    if given.label and not frame["model"].isin(given.label).any():
+        raise DataError(
+            f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+        )
+    frame, clusters = checked(frame, reading.kinds, given, reading.notes)
+    return Results(frame, clusters, reading.tool, shortened(reading.notes, list(reading.tool)))
+
+
+class _NoMetric(DataError):
+    """A file has none of the metrics that are asked for, which another file may have."""
+
+
+class _Reading:
+    """What is gathered while files are read one after the other."""
+
+    def __init__(self, given: ResultColumns) -> None:
+        self.given = given
+        self.notes: list[str] = []
+        self.tool: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+        self._texts: dict[str | None, str | None] = {}
+
+    def frame(self, one: Input) -> pd.DataFrame:
+        """Read one input."""
+        tool, part = _part(one, self.given, self.notes)
+        scores = wanted_scores(part.scores, self.given)
+        if part.scores and not scores:
+            raise _NoMetric(
+                f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
+                f"of {', '.join(part.scores)} by `metrics`"
+            )
+        frame = _long(part._replace(scores=scores), one, self.notes)
+        if tool != _TABLE and frame["question"].notna().any():
+            # A question that a hundred files repeat is held in memory once.
+            texts = self._texts
+            asked = [texts.setdefault(text, text) for text in frame["question"]]
+            frame["question"] = pd.Series(asked, dtype=object)
+        self.tool[one.name] = tool
+        self.kinds[one.name] = f"{tool}: {_asked_by(part, frame)}"
+        return frame
+
+
+def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
+    """Read the samples of one input, and tell who wrote it."""
+    content = one.content
+    if isinstance(content, pd.DataFrame):
+        if layout_of(map(str, content.columns)) is None:
+            return _TABLE, _table(content, given, one.name, notes)
+        names, cells = list(content.columns), content.itertuples(index=False, name=None)
+        content = (dict(zip(names, row, strict=True)) for row in cells)
+    if not isinstance(content, Path):
+        return _part_of_rows(memory_rows(content, one.name), one, given, notes)
+    if is_run(content):
+        return "surface-consistency", run_part(content)
+    table = None if content.is_dir() or is_archive(content) else read_table(content)
+    if table is not None and layout_of(map(str, table.columns)) is None:
+        return _TABLE, _table(table, given, one.name, notes)
+    return _part_of_rows(packed_rows(content), one, given, notes)
+
+
+def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
+    """Read a plain table."""
+    if not len(table):
+        raise DataError(f"{source} holds no rows, so no results; check how it was written")
+    if given.filter is not None:
+        raise DataError(
+            f"{source} is a plain table; `filter` is for samples of lm-evaluation-harness"
+        )
+    return table_part(table, given, source, notes)
+
+
+def _part_of_rows(
+    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str]
+) -> tuple[str, Part]:
+    """Read the samples of rows, of a tool or a plain table."""
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
+    layout, rows = whole_layout(*first), chain([first], rows)
+    if layout is None:
+        table = pd.DataFrame([dict(row) for _, row in rows])
+        return _TABLE, _table(table, given, one.name, notes)
+    flats: Iterable[Flat] = laid(rows)
+    file = Path(one.name)
+    if layout.whole is not None:
+        flats = layout.whole(flats, file, notes)
+    named = {} if layout.named is None else layout.named(file)
+    return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
+
+
+def _asked_by(part: Part, frame: pd.DataFrame) -> str:
+    """Name what a file tells of what was asked."""
+    if part.has_hashes:
+        return "hashes"
+    has = {"question": frame["question"].notna().any(), "references": any(frame["references"])}
+    return " and ".join(name for name, is_there in has.items() if is_there) or "nothing"
+
+
+def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
+    """Put the scores of samples below each other, one row a score."""
+    samples, scores = part.samples, dict(part.scores)
+    if not scores:
+        told = [name for name in ("prediction", "error") if name in samples]
+        if samples[told].isna().all(axis=None):
+            raise DataError(
+                f"{one.name} holds neither scores nor answers; name the column of scores by "
+                f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"
+            )
+        notes.append(f"{one.name}: answers without scores, which a rule or judge can give")
+        scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
+    rows = np.concatenate([index for index, _ in scores.values()])
+    frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
+    frame = frame.reset_index(drop=True)
+    counts = [len(index) for index, _ in scores.values()]
+    frame = frame.assign(
+        metric=pd.array(list(scores), dtype="str").take(np.repeat(np.arange(len(counts)), counts)),
+        score=np.concatenate([values for _, values in scores.values()]),
+        file=pd.Series(one.name, index=frame.index, dtype="str"),
+    )
+    for name, failures in part.failures.items():
+        failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
+        frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
+    frame = _with_defaults(frame, one)
+    if len(scores) > 1:
+        frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
+    return frame
+
+
+def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+    """Add what a file does not say."""
+    if one.label is not None:
+        models = frame["model"].dropna().unique() if "model" in frame else ()
+        if len(models) > 1:
+            raise DataError(
+                f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
+                f"{one.label!r}, cannot name; leave `label` out"
+            )
+        frame["model"] = one.label
+    elif "model" not in frame:
+        frame["model"] = one.fallback
+    else:
+        frame["model"] = frame["model"].fillna(one.fallback)
+    for name, value in _DEFAULTS.items():
+        if name not in frame:
+            frame[name] = value
+    if "references" not in frame:
+        frame["references"] = pd.Series([()] * len(frame), index=frame.index, dtype=object)
+    if frame["error"].notna().any():
+        frame["score"] = frame["score"].mask(frame["error"].notna())
+    further = [name for name in frame if name not in COLUMNS]
+    return frame[[*COLUMNS, *further]].astype(_TYPES)
+
+
+_DEFAULTS: Final[Mapping[str, str | int | None]] = {
+    "task": "",
+    "form": "",
+    "repeat": 0,
+    "prediction": None,
+    "question": None,
+    "error": None,
+    "content": 0,
+}
+_TYPES: Final = {"model": "str", "repeat": "int64", "content": "uint64"}
