@@ -1,8 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import binomtest, f, ttest_rel
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
@@ -253,7 +252,7 @@ def test_three_clusters_infer_nothing_and_say_so():
 
 def test_equality_is_hotelling_s_test_of_contrasts():
     rng = np.random.default_rng(14)
-    totals = rng.normal(0, 1, (30, 4)) + [0, 0, 0.4, 0.8]
+    totals = rng.normal(0, 1, (30, 4)) + np.array([0, 0, 0.4, 0.8])
     contrasts = totals[:, 1:] - totals[:, :1]
     mean, spread = contrasts.mean(axis=0), np.cov(contrasts.T)
     square = 30 * mean @ np.linalg.solve(spread, mean)
@@ -276,7 +275,7 @@ def test_equality_of_copies_costs_no_degree_of_freedom():
 
 @pytest.mark.parametrize(
     ("totals", "message"),
-    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]], "too little")],
+    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]], "by the same on all")],
 )
 def test_equality_without_spread_is_undefined(totals, message):
     with pytest.warns(UndefinedMetricWarning, match=message):
