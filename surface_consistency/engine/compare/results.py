@@ -1,0 +1,411 @@
+"""Anyone's results of any number of models: read, paired by item, compared metric by metric."""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from pydantic import Field
+
+from surface_consistency.engine.compare.table import TableSettings, split_labels
+from surface_consistency.errors import DataError, UndefinedMetricWarning
+from surface_consistency.matching.bulk import match_columns
+from surface_consistency.metrics.comparison.comparisons import ModelComparison, compare_models
+from surface_consistency.metrics.forms.form_groups import forms_by
+from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.models.results.frame import Results, read_results
+from surface_consistency.models.results.inputs import ResultSource
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Flag, Settings
+
+ITEM: Final = ("task", "item", "form")
+"""Columns that tell the pairs of models apart."""
+
+SAID_MISSING: Final = 0.05
+"""Share of items that are not common to all models, above which the finding says so."""
+
+_CHECKED: Final = "asked"
+
+
+class ComparisonSettings(Settings):
+    """How models are compared."""
+
+    baseline: str | None = None
+    """Model that all others are held against; all pairs by default."""
+
+    margin: Annotated[float | None, Field(gt=0)] = None
+    """Difference that counts as none, in the unit of the scores (0.02 for 2 points of verdicts)."""
+
+    rule: str | None = None
+    """Rule that judges the answers of the files, in place of their scores."""
+
+    scale: Items[float] = ()
+    """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
+
+    lower_is_better: bool = False
+    """Whether the lower score is the better one, as of a loss."""
+
+    missing: Literal["missing", "wrong"] = "missing"
+    """What an error or a missing score counts as."""
+
+    fail_if: Annotated[Literal["worse", "maybe-worse"] | None, Flag("--fail-if")] = None
+    """End with exit code 4 if a model is worse than its reference by more than the margin, or if
+    that it is not worse by more is not shown."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedResults:
+    """Result of `compare_results`."""
+
+    metrics: Mapping[str, ModelComparison]
+    """The comparison by each metric."""
+
+    rows: pd.DataFrame
+    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged."""
+
+    clusters: tuple[str, ...]
+    """Columns of what intervals take whole; none where each item is a cluster."""
+
+    cluster_note: str
+    """What was taken whole, and why."""
+
+    noise: pd.DataFrame
+    """One row a model and metric that has repeats: how often two of them have other verdicts
+    (flip_rate, with bounds), n items, n_clusters."""
+
+    tools: tuple[str, ...]
+    """Who wrote the files."""
+
+    is_same_questions: bool | None
+    """Whether the same was asked, by hashes; None where the files hold nothing to tell it by."""
+
+    settings: ComparisonSettings
+    """How they are compared."""
+
+    table: TableSettings
+    """By what, and of which level."""
+
+    notes: tuple[str, ...]
+    """What a reader must know, in sentences."""
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Labels of the models, in the order of the files."""
+        return [str(name) for name in dict.fromkeys(self.rows["model"])]
+
+    def is_failed(self) -> bool:
+        """Tell whether `fail_if` holds of a model, by a one-sided test after Holm's correction."""
+        alpha = 1.0 - self.table.confidence
+        rows = pd.concat([one.differences for one in self.metrics.values()])
+        if self.settings.fail_if == "worse":
+            return bool((rows["p_worse_holm"] < alpha).any())
+        if self.settings.fail_if == "maybe-worse":
+            return not bool((rows["p_not_worse_holm"] < alpha).all())
+        return False
+
+    def changed(self, metric: str) -> Iterator[pd.DataFrame]:
+        """List the items on which a model and its reference score differently.
+
+        Args:
+            metric: The metric.
+
+        Yields:
+            For each pair of `differences` one frame, losses first: change ("lost" or "gained"),
+            model, reference, task, item, form, question, references, reference_score, model_score,
+            reference_answer, model_answer.
+        """
+        rows = self.rows[self.rows["metric"] == metric].set_index(list(ITEM))
+        of_models = dict(tuple(rows.groupby("model", sort=False)))
+        for row in self.metrics[metric].differences.to_dict("records"):
+            one, other = of_models[row["model"]], of_models[row["reference"]]
+            yield _changed(one, other, is_lower_better=self.settings.lower_is_better)
+
+
+def compare_results(
+    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    columns: ResultColumns | None = None,
+    settings: ComparisonSettings | None = None,
+    table: TableSettings | None = None,
+) -> ComparedResults:
+    """Compare all models whose results are given, on the items that all of them have a score for.
+
+    Repeats of an item, such as epochs, are averaged. An item asked in several forms is a pair in
+    each of them, and its forms stay together in every interval.
+
+    Args:
+        sources: Files or folders of results of any tool, a frame, rows; or what `read_results`
+            gave.
+        columns: What is where in files that do not say it, and the clusters.
+        settings: Baseline, margin and the like.
+        table: Slices (`by`, `separator`), test and level.
+
+    Returns:
+        A comparison for each metric that all models have.
+
+    Raises:
+        DataError: If there is one model, the models share no metric or no item, or there are
+            answers without scores and no rule.
+        ValueError: For what `compare_models` refuses.
+    """
+    columns, settings, table = (
+        columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
+    )  # fmt: skip
+    _check_settings(settings, table)
+    results = sources if isinstance(sources, Results) else read_results(sources, columns)
+    notes = list(results.notes)
+    frame = results.frame
+    if settings.rule is not None:
+        frame = _judged(frame, settings.rule)
+    frame = _common_metrics(_of_several_models(frame), notes)
+    frame = split_labels(frame, table.by, table.separator)
+    if settings.missing == "wrong":
+        frame = _with_wrong(frame)
+    clusters, cluster_note = _clusters(frame, results, columns)
+    noise = _noise(frame, clusters)
+    rows = _without_repeats(frame)
+    comparisons = {
+        str(metric): _compared(part, clusters, settings, table)
+        for metric, part in rows.groupby("metric", sort=False)
+    }
+    for metric, one in comparisons.items():
+        notes += _left_out(rows[rows["metric"] == metric], one)
+    has_content = (frame["content"] != 0).all()
+    return ComparedResults(
+        metrics=comparisons,
+        rows=rows,
+        clusters=clusters,
+        cluster_note=cluster_note,
+        noise=noise,
+        tools=tuple(dict.fromkeys(results.tool.values())),
+        is_same_questions=True if has_content else None,
+        settings=settings,
+        table=table,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
+    """Refuse options that do not go together."""
+    if len(settings.scale) not in (0, 2):
+        raise ValueError(f"--scale takes the least and the largest score; got {settings.scale}")
+    if settings.fail_if == "maybe-worse" and settings.margin is None:
+        raise ValueError("--fail-if maybe-worse needs --margin: within what is a model no worse?")
+    if table.interval != "auto":
+        raise ValueError(
+            f"--interval {table.interval} is for the two conditions of one file; models have the t "
+            "interval of --interval auto"
+        )
+
+
+def _of_several_models(frame: pd.DataFrame) -> pd.DataFrame:
+    """Refuse results of one model."""
+    models = list(dict.fromkeys(frame["model"]))
+    if len(models) < 2:
+        files = ", ".join(dict.fromkeys(map(str, frame["file"])))
+        raise DataError(
+            f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
+            "name the column of models by --model, or the files by --label"
+        )
+    return frame
+
+
+def _judged(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Score the answers by a rule, once each."""
+    key = ["model", *ITEM, "repeat"]
+    answers = frame.drop_duplicates(key)
+    has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
+    if not has_both.any():
+        raise DataError(
+            f"--rule {rule} judges answers, but no row holds an answer and accepted answers; name "
+            "their columns by --prediction and --references, or leave out --rule"
+        )
+    judged = match_columns(
+        [None if pd.isna(text) else text for text in answers["prediction"]],
+        answers["references"].tolist(),
+        rule=rule,
+    )
+    scores = pd.Series(judged.is_match, index=answers.index, dtype="float64")
+    return answers.assign(metric=rule, score=scores.where(answers["error"].isna()))
+
+
+def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Choose the metrics by which all models have scores."""
+    scored = frame[frame["score"].notna()]
+    if scored.empty:
+        raise DataError(
+            "no row holds a score; name the column of scores by --score, or judge the answers by "
+            "--rule, such as --rule popqa"
+        )
+    n_models = frame["model"].nunique()
+    held = scored.groupby("metric", sort=False)["model"].nunique()
+    common = [str(name) for name in held.index[held == n_models]]
+    if not common:
+        by_model = scored.groupby("model", sort=False)["metric"].unique()
+        listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
+        raise DataError(
+            f"the models have no metric in common ({listed}); leave a model out, or judge the "
+            "answers of all by --rule"
+        )
+    alone = [str(name) for name in held.index if name not in common]
+    if alone:
+        notes.append(f"not all models have scores of {', '.join(alone)}, which is left out")
+    return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
+
+
+def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
+    """Score what is missing as wrong."""
+    scores = frame["score"]
+    if not scores.dropna().between(0, 1).all():
+        raise DataError(
+            "--missing wrong is for verdicts and shares, but there are scores outside 0 to 1; "
+            "leave it out, and items without a score are left out for all models"
+        )
+    return frame.assign(score=scores.fillna(0.0))
+
+
+def _clusters(
+    frame: pd.DataFrame, results: Results, columns: ResultColumns
+) -> tuple[tuple[str, ...], str]:
+    """Choose what intervals take whole, and say why."""
+    if columns.cluster:
+        return tuple(columns.cluster), f"{' and '.join(columns.cluster)}, as named"
+    for name in results.clusters:
+        n_groups = frame[[name, "task"]].drop_duplicates().shape[0] if name in frame else 0
+        n_items = frame[["item", "task"]].drop_duplicates().shape[0]
+        if frame[name].notna().all() and 1 < n_groups < n_items:
+            return ("task", name), f"{name}, a column of the files that groups items"
+    if (frame["form"] != frame["form"].iat[0]).any():
+        return ("task", "item"), "items, each in all its forms"
+    if (frame["repeat"] != 0).any():
+        return (), "items, each with all its repeats"
+    return (), "items, each on its own, since the files name nothing that groups them"
+
+
+def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Average the repeats of an item."""
+    if (frame["repeat"] == frame["repeat"].iat[0]).all():
+        return frame
+    key = ["model", *ITEM, "metric"]
+    first = frame.drop_duplicates(key)
+    means = frame.groupby(key, sort=False)["score"].mean()
+    return first.assign(score=means.loc[pd.MultiIndex.from_frame(first[key])].to_numpy(), repeat=0)
+
+
+_NOISE_COLUMNS: Final = (
+    *("model", "metric", "n", "n_clusters", "flip_rate", "flip_rate_low", "flip_rate_high"),
+)
+
+
+def _noise(frame: pd.DataFrame, clusters: tuple[str, ...]) -> pd.DataFrame:
+    """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
+    scored = frame[frame["score"].notna()]
+    binary = scored.groupby("metric")["score"].agg(lambda scores: scores.isin((0, 1)).all())
+    part = scored[scored["metric"].map(binary)]
+    if part.empty or (part["repeat"] == part["repeat"].iat[0]).all():
+        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
+    groups = part.groupby(list(clusters) or ["task", "item"], sort=False).ngroup()
+    with warnings.catch_warnings():
+        # What cannot be inferred stands in the cells.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        rows = forms_by(
+            part.assign(**{_CHECKED: groups}),
+            by=["model", "metric"], fact=list(ITEM), form="repeat", correct="score",
+            cluster=_CHECKED,
+        )  # fmt: skip
+    rows = rows.assign(
+        n=rows["n_facts"],
+        flip_rate=1 - rows["consistency"],
+        flip_rate_low=1 - rows["consistency_high"],
+        flip_rate_high=1 - rows["consistency_low"],
+    )
+    return rows[list(_NOISE_COLUMNS)]
+
+
+def _compared(
+    rows: pd.DataFrame,
+    clusters: tuple[str, ...],
+    settings: ComparisonSettings,
+    table: TableSettings,
+) -> ModelComparison:
+    """Compare the models by one metric."""
+    by = list(table.by)
+    if (rows["form"] != rows["form"].iat[0]).any() and "form" not in by:
+        by.append("form")
+    try:
+        return compare_models(
+            rows,
+            item=["item", "form"],
+            task="task" if (rows["task"] != rows["task"].iat[0]).any() else None,
+            cluster=clusters or None,
+            by=by,
+            baseline=settings.baseline,
+            margin=settings.margin,
+            scale=settings.scale or None,  # type: ignore[arg-type]
+            higher_is_better=not settings.lower_is_better,
+            test=table.test,
+            intervals=Intervals(level=table.confidence),
+        )
+    except ValueError as error:
+        raise ValueError(f"metric {rows['metric'].iat[0]!r}: {error}") from error
+
+
+def _left_out(rows: pd.DataFrame, comparison: ModelComparison) -> Iterator[str]:
+    """Say how many items are not common to all models, and which tasks and forms are none."""
+    metric, n = rows["metric"].iat[0], comparison.n_items_of_any
+    if comparison.n_items < n:
+        yield (
+            f"{comparison.n_items:,} of {n:,} items have a score ({metric}) of every model; the "
+            "others are left out for all"
+        )
+    scored = rows[rows["score"].notna()]
+    for column in ("task", "form"):
+        held = scored.groupby(column, sort=False)["model"].nunique()
+        alone = held.index[held < scored["model"].nunique()]
+        if len(alone):
+            yield (
+                f"{column} {', '.join(map(repr, map(str, alone[:5])))} "
+                f"{'and others ' if len(alone) > 5 else ''}is not answered by every model and is "
+                "left out"
+            )
+
+
+_ANSWERS: Final = ("prediction", "score")
+
+
+def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
+    """List the items on which two models score differently, losses first."""
+    both = other[["model", "question", "references", *_ANSWERS]].join(
+        one[["model", *_ANSWERS]], how="inner", lsuffix="_of_reference"
+    )
+    gain = both["score"] - both["score_of_reference"]
+    both = both[gain.notna() & (gain != 0)]
+    gain = -gain[both.index] if is_lower_better else gain[both.index]
+    listed = pd.DataFrame(
+        {
+            "change": np.where(gain < 0, "lost", "gained"),
+            "model": both["model"],
+            "reference": both["model_of_reference"],
+            "question": both["question"],
+            "references": both["references"],
+            "reference_score": both["score_of_reference"],
+            "model_score": both["score"],
+            "reference_answer": both["prediction_of_reference"],
+            "model_answer": both["prediction"],
+        },
+        index=both.index,
+    )
+    return listed.iloc[np.argsort(gain.to_numpy(), kind="stable")].reset_index()
+
+
+def as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
+    """Turn a cell into what JSON knows: undefined numbers are None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, tuple):
+        return list(value)
+    return None if value is None or value != value or value in (np.inf, -np.inf) else value
