@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from surface_consistency.errors import RecordError
-from surface_consistency.models.result_files import Option, is_sample, sample_options, shown
+from surface_consistency.models.results.rows import shown
+from surface_consistency.models.results.samples import Option, is_sample, sample_options
 from surface_consistency.reading import find_column, first_names, json_or_text
 from surface_consistency.runs.columns import (
     POPQA_COLUMNS,

@@ -33,7 +33,9 @@ from surface_consistency.models.prediction_rows import (
     other_texts,
     read_row,
 )
-from surface_consistency.models.result_files import result_rows, shown, task_of
+from surface_consistency.models.results.layouts import result_rows
+from surface_consistency.models.results.rows import shown
+from surface_consistency.models.results.samples import task_of
 from surface_consistency.reading import existing_file, find_column, first_names
 
 _ECHO_SHARE: Final = 0.1

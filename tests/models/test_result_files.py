@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
-from surface_consistency.models import result_files
 from surface_consistency.models.predictions import read_predictions
-from surface_consistency.models.result_files import refuse_mixed_tasks, result_rows
+from surface_consistency.models.results import archives
+from surface_consistency.models.results.layouts import result_rows
+from surface_consistency.models.results.samples import refuse_mixed_tasks
 from surface_consistency.reading import LONGEST_LINE
 
 ASKED = "What is the capital of Peru?"
@@ -165,9 +166,9 @@ def test_a_member_may_be_as_long_as_the_bound(tmp_path, monkeypatch):
     path = archive(tmp_path / "log.eval", members)
     longest = max(len(json.dumps(value)) for value in members.values())
 
-    monkeypatch.setattr(result_files, "LONGEST_LINE", longest)
+    monkeypatch.setattr(archives, "LONGEST_LINE", longest)
     assert len(rows_of(path)) == 1
-    monkeypatch.setattr(result_files, "LONGEST_LINE", longest - 1)
+    monkeypatch.setattr(archives, "LONGEST_LINE", longest - 1)
     with pytest.raises(RecordError, match="bytes, unpacked, are more than"):
         rows_of(path)
 

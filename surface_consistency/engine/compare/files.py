@@ -15,12 +15,8 @@ from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.engine.sources import rows_in_memory
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
-from surface_consistency.models.result_files import (
-    SAMPLE_FIELDS,
-    flat_rows,
-    is_sample,
-    result_rows,
-)
+from surface_consistency.models.results.layouts import flat_rows, result_rows
+from surface_consistency.models.results.samples import SAMPLE_FIELDS, is_sample
 from surface_consistency.reading import find_column
 from surface_consistency.runs.readers import Place, Row
 from surface_consistency.schemas.generations import replace_surrogates

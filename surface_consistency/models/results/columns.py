@@ -1,0 +1,173 @@
+"""Which columns of a plain table of results are what."""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from surface_consistency.errors import ColumnNotFoundError, DataError
+from surface_consistency.reading import find_column, first_names
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Settings
+
+
+class ResultColumns(Settings):
+    """Names of columns where a file does not say what they are, and what of it is wanted."""
+
+    task: str | None = None
+    """Column of the task; the usual names by default."""
+
+    model: str | None = None
+    """Column of the model; the usual names by default, else each file is of one model."""
+
+    item: Items[str] = ()
+    """Columns that together name an item; the usual names by default."""
+
+    form: str | None = None
+    """Column of the form in which an item is asked, such as its paraphrase."""
+
+    repeat: str | None = None
+    """Column of the number of a repeat, such as an epoch."""
+
+    metric: str | None = None
+    """Column of the metric's name, where a row holds one score of several."""
+
+    score: str | None = None
+    """Column of the score or verdict; the usual names by default."""
+
+    prediction: str | None = None
+    """Column of the answer."""
+
+    references: str | None = None
+    """Column of the accepted answers: one, or a list of them."""
+
+    question: str | None = None
+    """Column of the question."""
+
+    error: str | None = None
+    """Column that says why there is no answer."""
+
+    cluster: Items[str] = ()
+    """Columns that group items."""
+
+    label: Items[str] = ()
+    """Names of the models, one a file; of one table, its columns that hold the models' scores."""
+
+    metrics: Items[str] = ()
+    """Metrics that are wanted; all by default."""
+
+    filter: str | None = None
+    """Filter of lm-evaluation-harness whose scores are wanted; all by default."""
+
+
+USUAL: Final[Mapping[str, tuple[str, ...]]] = {
+    "task": ("task", "dataset", "benchmark", "task_name"),
+    "model": ("model", "model_id", "model_name", "system"),
+    "item": (
+        *("item", "item_id", "fact", "fact_id", "triplet_id", "question_id", "id", "qid"),
+        *("example_id", "instance_id", "sample_id", "doc_id", "problem_idx", "idx", "index"),
+        *("pair_id", "target_id", "question", "prompt"),
+    ),
+    "form": ("form", "form_id", "paraphrase", "variant_id", "variant", "template_id", "condition"),
+    "repeat": ("repeat", "epoch", "seed", "trial"),
+    "metric": ("metric", "metric_name"),
+    "score": (
+        *("score", "correct", "is_correct", "verdict", "resolved", "hit", "exact_match", "em"),
+        *("acc", "accuracy", "success", "passed", "reward"),
+    ),
+    "prediction": ("prediction", "pred", "response", "output", "completion"),
+    "references": ("references", "reference", "possible_answers", "answers", "target", "gold"),
+    "question": ("question", "query", "input", "prompt"),
+    "error": ("error",),
+}
+"""Names that columns usually have, the likeliest first."""
+
+
+def table_columns(names: Collection[str], given: ResultColumns, source: str) -> dict[str, str]:
+    """Tell which columns of a plain table are what.
+
+    Args:
+        names: The columns that are there.
+        given: Those that the user names.
+        source: The file, for messages.
+
+    Returns:
+        Column by role; without a role where no column is of it. An item of several columns is
+        left to `item_columns`.
+
+    Raises:
+        ColumnNotFoundError: If a named column is not there.
+    """
+    roles: dict[str, str] = {}
+    for role, usual in USUAL.items():
+        named = None if role == "item" else getattr(given, role)
+        if named is not None:
+            roles[role] = need_column(named, names, role, source)
+            continue
+        for name in usual:
+            column = find_column(name, names)
+            if column is not None and (role == "question" or column not in roles.values()):
+                roles[role] = column
+                break
+    return roles
+
+
+def item_columns(
+    names: Collection[str], given: ResultColumns, roles: Mapping[str, str], source: str
+) -> list[str]:
+    """Tell which columns name an item.
+
+    Args:
+        names: The columns that are there.
+        given: Those that the user names.
+        roles: What `table_columns` found.
+        source: The file, for messages.
+
+    Returns:
+        One column or more.
+
+    Raises:
+        ColumnNotFoundError: If a named column is not there, or none of the usual ones is.
+    """
+    if given.item:
+        return [need_column(name, names, "item", source) for name in given.item]
+    if "item" not in roles:
+        raise ColumnNotFoundError(
+            f"{source}: no column names the items; looked for {', '.join(USUAL['item'])}; saw "
+            f"{first_names(names)}; name it by `item`"
+        )
+    return [roles["item"]]
+
+
+def need_column(wanted: str, names: Collection[str], role: str, source: str) -> str:
+    """Find a column that a user names.
+
+    Args:
+        wanted: Its name, which may differ from the file's in case and separators.
+        names: The columns that are there.
+        role: What it is named for.
+        source: The file, for messages.
+
+    Returns:
+        The column.
+
+    Raises:
+        ColumnNotFoundError: If it is not there.
+    """
+    column = find_column(wanted, names)
+    if column is None:
+        raise ColumnNotFoundError(
+            f"{source}: no column {wanted!r}, named by `{role}`; saw {first_names(names)}"
+        )
+    return column
+
+
+def need_labels(given: ResultColumns, n_files: int) -> None:
+    """Refuse labels that are not one a file.
+
+    Raises:
+        DataError: If there are more or fewer.
+    """
+    if len(given.label) not in (0, n_files):
+        raise DataError(
+            f"{len(given.label)} labels ({', '.join(given.label)}) for {n_files} files; give one a "
+            "file, in their order"
+        )

@@ -1,0 +1,235 @@
+"""Any result files as one long frame: the reader that comparing, judging and studies share."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.models.results.archives import is_archive, packed_rows
+from surface_consistency.models.results.checks import (
+    collapse_doubles,
+    group_columns,
+    joined,
+    refuse_other_content,
+    tell_models_apart,
+)
+from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.models.results.inputs import (
+    Input,
+    ResultSource,
+    inputs_of,
+    memory_rows,
+)
+from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.models.results.rows import Flat
+from surface_consistency.models.results.run_folders import is_run, run_part
+from surface_consistency.models.results.samples_frame import samples_part
+from surface_consistency.models.results.tables import COLUMNS, Part, read_table, table_part
+from surface_consistency.reading import first_names
+from surface_consistency.runs.readers import Row
+
+_TABLE: Final = "a table"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """Scores and answers of any tools, one row a score."""
+
+    frame: pd.DataFrame
+    """One row a score. Always there, in this order: `task`, `model`, `item`, `form` ("" where there
+    is one), `repeat` (0 where there is one), `metric` ("" where the file holds answers alone),
+    `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
+    tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
+    hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
+    follow by their own names, with "row." before one that is called as one of these."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items, as far as it is known of a layout or a usual name; the finest
+    first."""
+
+    tool: Mapping[str, str]
+    """Who wrote each file."""
+
+    notes: tuple[str, ...]
+    """What was left out, collapsed or taken for something, a sentence each."""
+
+
+def read_results(
+    sources: ResultSource | Sequence[str | os.PathLike[str]],
+    columns: ResultColumns | None = None,
+) -> Results:
+    """Read result files of any tool as one long frame.
+
+    The layout is told by what is in a file and not by its name: see `layouts.LAYOUTS`. Tables are
+    long, one row a score or with a column for each metric, or wide, with a column for each model.
+    CSV, TSV and Parquet are read by columns; all else row by row.
+
+    Args:
+        sources: A file, a folder of them or several; a frame, a `datasets.Dataset` or rows.
+        columns: Names of columns where a file does not say what they are; None for the usual ones.
+
+    Returns:
+        The frame, in the order of the files. A model that no file names is called as its file or
+        folder, by what tells those apart.
+
+    Raises:
+        SourceNotFoundError: If a file is not there.
+        ColumnNotFoundError: If a named column is not there, or none names the items.
+        RecordError: If a row is broken, or a score is none; names file and row.
+        DataError: If a file holds no results, or several columns could be meant; if one item is
+            two things in two files, or a sample stands twice and differs; if a metric or filter
+            that is asked for is not there.
+
+    Examples:
+        >>> read_results([{"item": "q1", "model": "a", "correct": 1}]).frame["score"].tolist()
+        [1.0]
+    """
+    given = columns or ResultColumns()
+    notes: list[str] = []
+    frames: list[pd.DataFrame] = []
+    tool: dict[str, str] = {}
+    has_hashes: dict[str, bool] = {}
+    problems: list[str] = []
+    for one in inputs_of(sources, given, notes):
+        try:
+            tool[one.name], part = _part(one, given, notes)
+        except DataError as error:
+            if not one.is_optional or isinstance(error, SourceNotFoundError):
+                raise
+            problems.append(f"{error}")
+            continue
+        has_hashes[one.name] = part.has_hashes
+        frames.append(_long(part, one, given, notes))
+    frame = joined(frames, problems, notes)
+    frame = collapse_doubles(tell_models_apart(frame, notes), notes)
+    refuse_other_content(frame, has_hashes, notes)
+    return Results(frame, group_columns(frame, given), tool, tuple(notes))
+
+
+def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
+    """Read the samples of one input, and tell who wrote it."""
+    content = one.content
+    if isinstance(content, Path):
+        if is_run(content):
+            return "surface-consistency", run_part(content)
+        table = None if content.is_dir() or is_archive(content) else read_table(content)
+        rows = packed_rows(content) if table is None else None
+    else:
+        table = content if isinstance(content, pd.DataFrame) else None
+        rows = None if table is not None else memory_rows(content)
+    if rows is None and table is not None:
+        if layout_of(map(str, table.columns)) is None:
+            return _TABLE, _table(table, given, one.name, notes)
+        is_file = isinstance(content, Path)
+        rows = packed_rows(content) if is_file else memory_rows(table.to_dict("records"), one.name)
+    return _part_of_rows(rows or iter(()), one, given, notes)
+
+
+def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
+    """Read a plain table."""
+    if not len(table):
+        raise DataError(f"{source} holds no rows, so no results; check how it was written")
+    if given.filter is not None:
+        raise DataError(
+            f"{source} is a plain table; `filter` is for samples of lm-evaluation-harness"
+        )
+    return table_part(table, given, source, notes)
+
+
+def _part_of_rows(
+    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str]
+) -> tuple[str, Part]:
+    """Read the samples of rows, of a tool or a plain table."""
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
+    layout, rows = whole_layout(*first), chain([first], rows)
+    if layout is None:
+        table = pd.DataFrame([dict(row) for _, row in rows])
+        return _TABLE, _table(table, given, one.name, notes)
+    flats: Iterable[Flat] = laid(rows)
+    file = Path(one.name)
+    if layout.whole is not None:
+        flats = layout.whole(flats, file, notes)
+    named = {} if layout.named is None else layout.named(file)
+    return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
+
+
+def _long(part: Part, one: Input, given: ResultColumns, notes: list[str]) -> pd.DataFrame:
+    """Put the scores of samples below each other, one row a score."""
+    samples, scores = part.samples, dict(part.scores)
+    if given.metrics:
+        scores = {name: scores[name] for name in given.metrics if name in scores}
+        missing = [name for name in given.metrics if name not in scores]
+        if missing:
+            raise DataError(
+                f"{one.name}: no metric {', '.join(map(repr, missing))}; there are "
+                f"{', '.join(part.scores) or 'none'}: name one of them by `metrics`"
+            )
+    if not scores:
+        if "prediction" not in samples or samples["prediction"].isna().all():
+            raise DataError(
+                f"{one.name} holds neither scores nor answers; name the column of scores by "
+                f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"
+            )
+        notes.append(f"{one.name} holds answers without scores, which a rule or judge can give")
+        scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
+    rows = np.concatenate([index for index, _ in scores.values()])
+    frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
+    frame = frame.reset_index(drop=True)
+    metric = np.repeat(list(scores), [len(index) for index, _ in scores.values()])
+    frame = frame.assign(
+        metric=pd.Series(metric, dtype="str"),
+        score=np.concatenate([values for _, values in scores.values()]),
+        file=pd.Series(one.name, index=frame.index, dtype="str"),
+    )
+    frame = _with_defaults(frame, one)
+    if len(scores) > 1:
+        frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
+    return frame
+
+
+def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+    """Add what a file does not say."""
+    if one.label is not None:
+        frame["model"] = one.label
+    elif "model" not in frame:
+        frame["model"] = one.fallback
+    else:
+        frame["model"] = frame["model"].fillna(one.fallback)
+    for name, value in _DEFAULTS.items():
+        if name not in frame:
+            column = [()] * len(frame) if value == () else value
+            frame[name] = pd.Series(column, index=frame.index, dtype=_DTYPES[name])
+    if frame["error"].notna().any():
+        frame["score"] = frame["score"].mask(frame["error"].notna())
+    further = [name for name in frame if name not in COLUMNS]
+    return frame[[*COLUMNS, *further]].astype({"model": "str", "content": "uint64"})
+
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "task": "",
+    "form": "",
+    "repeat": 0,
+    "prediction": None,
+    "references": (),
+    "question": None,
+    "error": None,
+    "content": 0,
+}
+_DTYPES: Final = {
+    "task": "str",
+    "form": "str",
+    "repeat": "int64",
+    "prediction": object,
+    "references": object,
+    "question": object,
+    "error": object,
+    "content": "uint64",
+}

@@ -1,0 +1,97 @@
+"""A sample of a tool, laid flat, and the steps by which its parts are found."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+Cells: TypeAlias = Mapping[str, Any]
+"""A row by column name."""
+
+ROLES: Final = (
+    *("id", "task", "model", "form", "repeat", "question", "prompt", "prediction", "target"),
+    *("error", "content"),
+)
+"""Names of the parts of a sample. `content` tells what was asked: a hash of the tool, or text."""
+
+_SHOWN: Final = 60
+
+
+class Failure(str):
+    """Why a metric has no score of a sample, in place of the score."""
+
+    __slots__ = ()
+
+
+class Flat(NamedTuple):
+    """What a layout makes of one sample."""
+
+    parts: Cells
+    """Its parts by the names in `ROLES`."""
+
+    scores: Cells
+    """Its scores by metric, as they stand in the file."""
+
+    fields: Cells
+    """Its further fields, such as metadata."""
+
+    whole: Cells | None = None
+    """The row where it is not made of all these."""
+
+    def row(self) -> Cells:
+        """Lay all of it in one row, parts before scores before further fields of a name."""
+        if self.whole is not None:
+            return self.whole
+        return {**self.fields, **self.scores, **self.parts}
+
+
+Flats: TypeAlias = Iterable[Flat]
+"""Samples laid flat."""
+
+
+def at(value: Any, path: str) -> Any:  # noqa: ANN401
+    """Follow a path into lists and objects.
+
+    Args:
+        value: Where it starts.
+        path: Names of fields and numbers of items with a dot between them; of several paths with
+            "|" between them, the first that leads somewhere is taken.
+
+    Returns:
+        What stands there; None where it leads nowhere.
+
+    Examples:
+        >>> at({"output": {"raw": ["Lima"]}}, "answer|output.raw.0")
+        'Lima'
+    """
+    for one in path.split("|"):
+        found = value
+        for step in one.split("."):
+            if isinstance(found, Mapping):
+                found = found.get(step)
+            elif isinstance(found, list) and step.isdigit() and int(step) < len(found):
+                found = found[int(step)]
+            else:
+                found = None
+                break
+        if found is not None:
+            return found
+    return None
+
+
+def text_of(content: object) -> str | None:
+    """Read the content of a message.
+
+    Args:
+        content: A text, or a list of parts of which some are text.
+
+    Returns:
+        The text; None where it is neither.
+    """
+    if isinstance(content, list):
+        return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else None
+
+
+def shown(value: object) -> str:
+    """Show a value of a row in a message, shortened."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
