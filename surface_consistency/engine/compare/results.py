@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
+from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.engine.compare.table import TableSettings, split_labels
 from surface_consistency.errors import DataError, UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
@@ -20,8 +20,6 @@ from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
-from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Flag, Settings
 
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
@@ -30,32 +28,6 @@ SAID_MISSING: Final = 0.05
 """Share of items that are not common to all models, above which the finding says so."""
 
 _CHECKED: Final = "asked"
-
-
-class ComparisonSettings(Settings):
-    """How models are compared."""
-
-    baseline: str | None = None
-    """Model that all others are held against; all pairs by default."""
-
-    margin: Annotated[float | None, Field(gt=0)] = None
-    """Difference that counts as none, in the unit of the scores (0.02 for 2 points of verdicts)."""
-
-    rule: str | None = None
-    """Rule that judges the answers of the files, in place of their scores."""
-
-    scale: Items[float] = ()
-    """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
-
-    lower_is_better: bool = False
-    """Whether the lower score is the better one, as of a loss."""
-
-    missing: Literal["missing", "wrong"] = "missing"
-    """What an error or a missing score counts as."""
-
-    fail_if: Annotated[Literal["worse", "maybe-worse"] | None, Flag("--fail-if")] = None
-    """End with exit code 4 if a model is worse than its reference by more than the margin, or if
-    that it is not worse by more is not shown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -426,7 +426,8 @@ def _groups(
         for one, other in pairs
     ]
     if not rows:
-        return pd.DataFrame(columns=list(_GROUP_COLUMNS))
+        empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
+        return empty.astype({"is_against": bool, "is_shown_against": bool})
     frame = with_adjusted_p_values(
         pd.DataFrame(rows), column="p_value", within=("by", "model", "reference")
     )

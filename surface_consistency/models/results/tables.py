@@ -287,7 +287,7 @@ def _text_or_none(column: pd.Series, *, blank: bool) -> pd.Series:
     texts = _text(column).astype(object)
     missing = column.isna().to_numpy()
     if not blank:
-        missing |= (texts == "").to_numpy()
+        missing = missing | (texts == "").to_numpy()
     return texts.where(~missing, None)
 
 
