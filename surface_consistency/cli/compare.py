@@ -175,7 +175,7 @@ def _read_pairs(
     what = "two conditions of one file"
     if len(paths) != 1 or paths[0].is_dir():
         raise ValueError(
-            "--first and --second are columns or conditions of one file; name the models of files or "
+            "--first and --second are columns or conditions of one file; name models of files and "
             "runs by --label"
         )
     _refuse(columns, _OF_PAIRS, what)
