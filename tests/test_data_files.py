@@ -4,7 +4,9 @@ import re
 
 import pytest
 
-FOLDERS = ("golden", "lmlm", "lmlm_audit", "papers", "redirectqa", "wikidata", "wikimedia")
+FOLDERS = (
+    *("forms", "golden", "lmlm", "lmlm_audit", "papers", "redirectqa", "wikidata", "wikimedia"),
+)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

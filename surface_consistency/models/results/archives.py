@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models.results.rows import Cells, shown
+from surface_consistency.models.results.workbooks import is_workbook, workbook_rows
 from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
 from surface_consistency.runs.readers import Place, Row, read_rows
 
@@ -18,8 +19,8 @@ def packed_rows(file: Path) -> Iterator[Row]:
     """Read the rows of a file or folder as they stand there.
 
     Args:
-        file: What `read_rows` reads, a log of inspect_ai that is an archive, or what
-            `Dataset.save_to_disk` wrote.
+        file: What `read_rows` reads, a log of inspect_ai that is an archive, a workbook (.xlsx), of
+            which the first sheet is read, or what `Dataset.save_to_disk` wrote.
 
     Yields:
         Place and cells of each row; each sample of a log with the log's header.
@@ -30,6 +31,9 @@ def packed_rows(file: Path) -> Iterator[Row]:
     """
     if file.is_dir():
         for number, row in enumerate(_dataset_rows(file), start=1):
+            yield Place(str(file), number), row
+    elif is_archive(file) and is_workbook(file):
+        for number, row in workbook_rows(file):
             yield Place(str(file), number), row
     elif is_archive(file):
         yield from _archive_rows(file)
@@ -70,8 +74,8 @@ def _archive_rows(file: Path) -> Iterator[Row]:
                     f"{file}: not a finished log of inspect_ai, which has a member header.json; "
                     "finish the evaluation (`inspect eval-retry`), and give its log"
                     if any(name.startswith("_journal/") for name in members)
-                    else f"{file} is a zip archive and no log of inspect_ai; unpack it, or export "
-                    "the sheet of a workbook as CSV"
+                    else f"{file} is a zip archive, and neither a log of inspect_ai nor a workbook "
+                    "(.xlsx); unpack it"
                 )
             header = _member(archive, "header.json", file)
             for number, name in enumerate(names, start=1):

@@ -1,6 +1,7 @@
 """What must hold between the files of one reading: doubled rows, models, what was asked."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,8 @@ from surface_consistency.models.results.columns import ResultColumns, need_colum
 from surface_consistency.models.results.inputs import path_labels
 from surface_consistency.models.results.rows import shown
 
-_KEY: Final = ("task", "model", "item", "form", "repeat", "metric")
+_MANY: Final = 2**62
+_SAME: Final = ("score", "prediction", "error", "content")
 _GROUPS: Final = frozenset(
     {
         *("passage", "passage_id", "context", "context_id", "article", "article_id", "document"),
@@ -21,6 +23,43 @@ _GROUPS: Final = frozenset(
         *("fact_id", "subject_id", "relation", "template", "category", "subject", "repo"),
     }
 )
+
+
+class _Codes:
+    """Rows of a frame by numbers in place of texts, each column numbered once."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._columns: dict[str, np.ndarray] = {}
+
+    def column(self, name: str) -> np.ndarray:
+        """Number the values of a column."""
+        if name not in self._columns:
+            self._columns[name] = pd.factorize(self.frame[name])[0].astype(np.int64)
+        return self._columns[name]
+
+    def key(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, with gaps."""
+        key, n_keys = np.zeros(len(self.frame), dtype=np.int64), 1
+        for name in names:
+            codes = self.column(name)
+            size = int(codes.max(initial=0)) + 1
+            if n_keys * size > _MANY:
+                key = pd.factorize(key)[0].astype(np.int64)
+                n_keys = int(key.max(initial=0)) + 1
+            if size > 1:
+                key, n_keys = key * size + codes, n_keys * size
+        return key
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Number what was asked of whom and scored how, files aside."""
+        return self.key("item", "task", "model", "form", "repeat", "metric")
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """Number what was asked, as far as names tell."""
+        return self.key("item", "task", "form")
 
 
 def joined(
@@ -53,72 +92,73 @@ def joined(
     return frame.assign(task=frame["task"].replace("", tasks[0])) if len(tasks) == 1 else frame
 
 
-def _varying(frame: pd.DataFrame) -> list[str]:
-    """Name the columns of the key that are not the same in all rows."""
-    return ["item", *(n for n in _KEY if n != "item" and (frame[n] != frame[n].iat[0]).any())]
+def checked(
+    frame: pd.DataFrame, has_hashes: Mapping[str, bool], given: ResultColumns, notes: list[str]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Hold the rows of all files against each other.
 
-
-def tell_models_apart(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Name two files of one model by their paths, where they answer the same items otherwise.
+    Two files of one model that answer the same items otherwise are told apart by their paths. A row
+    that stands twice counts once.
 
     Args:
-        frame: The frame.
-        notes: Takes a sentence.
+        frame: The rows.
+        has_hashes: By file, whether `content` is a tool's own hash.
+        given: The user's own clusters go before all that is found.
+        notes: Takes sentences on what was done.
 
     Returns:
-        The frame; files that repeat another one in all keep its model and are collapsed later.
+        The rows, each sample and metric once; and the columns that group items.
+
+    Raises:
+        DataError: If two rows of one sample and metric differ, or one item is two things.
+        ColumnNotFoundError: If a column that the user names is not there.
     """
-    if (frame["file"] == frame["file"].iat[0]).all():
-        return frame
-    key = _varying(frame)
-    is_double = frame.duplicated(key, keep=False)
-    same = frame.duplicated([*key, "file"], keep=False)
-    across = frame[is_double & ~same]
-    if across.empty:
-        return frame
-    differs = across.groupby(key, dropna=False)[["score", "prediction"]].nunique(dropna=False) > 1
-    if not differs.to_numpy().any():
+    codes = _Codes(frame)
+    is_again = pd.Index(codes.sample).duplicated()
+    if is_again.any():
+        frame = _tell_models_apart(codes, notes)
+        codes = _Codes(frame)
+        is_again = pd.Index(codes.sample).duplicated()
+    if is_again.any():
+        frame = _collapse_doubles(codes, is_again, notes)
+        codes = _Codes(frame)
+    _refuse_other_content(codes, has_hashes, notes)
+    return frame, _group_columns(codes, given)
+
+
+def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
+    """Name two files of one model by their paths, where they answer the same items otherwise."""
+    frame, sample = codes.frame, codes.sample
+    within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
+    is_across = pd.Index(sample).duplicated(keep=False) & ~pd.Index(within).duplicated(keep=False)
+    across = frame[is_across]
+    if across.empty or not _differing(across, sample[is_across]).size:
         return frame
     files = list(dict.fromkeys(across["file"]))
     labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
-    model = frame["model"].astype(object)
-    is_one = frame["file"].isin(files)
-    own = frame["file"].map(labels)
-    changed = np.where(is_one, model + " (" + own.fillna("") + ")", model)
+    is_one = frame["file"].isin(files).to_numpy()
+    own = frame["model"].astype(object) + " (" + frame["file"].map(labels).fillna("") + ")"
+    model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
         f"{len(files)} files are of one model and answer the same items; they are told apart as "
-        f"{', '.join(dict.fromkeys(changed[is_one.to_numpy()]))}"
+        f"{', '.join(model[is_one].unique())}"
     )
-    return frame.assign(model=pd.Series(changed, index=frame.index, dtype="str"))
+    return frame.assign(model=model)
 
 
-def collapse_doubles(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Leave rows once that stand twice.
+def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
+    """Return the keys whose rows do not say the same."""
+    said = rows[list(_SAME)].groupby(key, sort=False).nunique(dropna=False)
+    return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
 
-    Args:
-        frame: The frame.
-        notes: Takes how many.
 
-    Returns:
-        The frame, each sample and metric once.
-
-    Raises:
-        DataError: If two rows of one sample and metric differ.
-    """
-    key = _varying(frame)
-    is_again = frame.duplicated(key)
-    if not is_again.any():
-        return frame
-    doubles = frame[frame.duplicated(key, keep=False)]
-    values = doubles[["score", "prediction", "error", "content"]].astype({"prediction": object})
-    differs = (
-        values.assign(**{name: doubles[name] for name in key})
-        .groupby(key, sort=False, dropna=False)[["score", "prediction", "error", "content"]]
-        .nunique(dropna=False)
-    )
-    broken = differs[(differs > 1).any(axis=1)]
-    if len(broken):
-        raise DataError(_double(doubles, key, len(broken), broken.index[0]))
+def _collapse_doubles(codes: _Codes, is_again: np.ndarray, notes: list[str]) -> pd.DataFrame:
+    """Leave rows once that stand twice; refuse those of one sample that differ."""
+    frame, sample = codes.frame, codes.sample
+    is_double = pd.Index(sample).duplicated(keep=False)
+    broken = _differing(frame[is_double], sample[is_double])
+    if broken.size:
+        raise DataError(_double(frame[sample == broken[0]], len(broken)))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
     notes.append(
         f"{is_again.sum():,} rows of {', '.join(files)} stand twice, word for word, and count once"
@@ -126,14 +166,10 @@ def collapse_doubles(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return frame[~is_again].reset_index(drop=True)
 
 
-def _double(doubles: pd.DataFrame, key: Sequence[str], n_broken: int, first: object) -> str:
+def _double(rows: pd.DataFrame, n_broken: int) -> str:
     """Say that one sample stands twice and differs."""
-    values = first if isinstance(first, tuple) else (first,)
-    rows = doubles[
-        np.logical_and.reduce([doubles[n] == v for n, v in zip(key, values, strict=True)])
-    ]
     one, other = rows.iloc[0], rows.iloc[1]
-    if one["content"] != other["content"] and one["content"] and other["content"]:
+    if one["content"] and other["content"] and one["content"] != other["content"]:
         return _other(one, other, n_broken)
     said = ", ".join(
         f"{name} {shown(one[name])} and {shown(other[name])}"
@@ -147,38 +183,26 @@ def _double(doubles: pd.DataFrame, key: Sequence[str], n_broken: int, first: obj
     )
 
 
-def refuse_other_content(
-    frame: pd.DataFrame, has_hashes: Mapping[str, bool], notes: list[str]
-) -> None:
-    """Refuse items that are two things under one name.
-
-    Args:
-        frame: The frame.
-        has_hashes: By file, whether `content` is a tool's own hash.
-        notes: Takes a sentence where files cannot be held against each other.
-
-    Raises:
-        DataError: If what was asked under one item differs; shows both.
-    """
-    kinds = frame["file"].map(has_hashes)
-    if kinds.nunique() > 1:
+def _refuse_other_content(codes: _Codes, has_hashes: Mapping[str, bool], notes: list[str]) -> None:
+    """Refuse items that are two things under one name."""
+    frame, asked = codes.frame, codes.asked
+    content = frame["content"].to_numpy()
+    files = pd.unique(frame["file"])
+    kinds = np.array([has_hashes[file] for file in files])[codes.column("file")]
+    if len(set(kinds)) > 1:
         notes.append(
             "the files tell in different ways what was asked (a hash, a text), so items are paired "
             "by their names, and only files of one kind are held against each other"
         )
-    for _, part in frame[frame["content"] != 0].groupby(kinds.to_numpy()[frame["content"] != 0]):
-        key = [name for name in _varying(part) if name in ("task", "item", "form")]
-        first = part.drop_duplicates(key)
-        if len(first) == len(part):
-            continue
-        asked = part.drop_duplicates([*key, "content"])
-        is_other = asked.duplicated(key, keep=False)
-        if is_other.any():
-            several = asked[is_other]
-            n_items = len(several.drop_duplicates(key))
-            one = several.iloc[0]
-            same = np.logical_and.reduce([several[name] == one[name] for name in key])
-            raise DataError(_other(one, several[same].iloc[1], n_items))
+    for kind in set(kinds):
+        rows = np.flatnonzero((kinds == kind) & (content != 0))
+        _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
+        differs = content[rows] != content[rows[first]][of]
+        if differs.any():
+            other = rows[differs][0]
+            one = rows[first][of[differs][0]]
+            n_items = len(np.unique(asked[rows[differs]]))
+            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items))
 
 
 def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
@@ -196,30 +220,18 @@ def _asked(row: pd.Series) -> str:
     return f"{shown(row['question'] or 'untold')} ({references or 'no reference'})"
 
 
-def group_columns(frame: pd.DataFrame, given: ResultColumns) -> tuple[str, ...]:
-    """Name the columns that group items.
-
-    Args:
-        frame: The frame.
-        given: The user's own clusters go before all that is found.
-
-    Returns:
-        The columns: those of the user; else "item" where items stand in several forms or repeats,
-        and further columns of a usual name that group the items, the finest first.
-
-    Raises:
-        ColumnNotFoundError: If a column that the user names is not there.
-    """
+def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
+    """Name the columns that group items: the user's, else those known to, the finest first."""
+    frame = codes.frame
     if given.cluster:
-        return tuple(
-            need_column(name, list(frame), "cluster", "the results") for name in given.cluster
-        )
-    items = frame["item"].nunique()
-    is_many = (frame["form"] != frame["form"].iat[0]).any() or (frame["repeat"] != 0).any()
+        names = list(frame)
+        return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
+    n_items = int(codes.column("item").max(initial=0)) + 1
+    is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
     sizes = {
-        str(name): frame[name].nunique()
+        str(name): int(codes.column(name).max(initial=0)) + 1
         for name in frame
         if str(name).casefold() in _GROUPS and frame[name].notna().all()
     }
-    finer = sorted((n for n in sizes if 1 < sizes[n] < items), key=lambda n: -sizes[n])
+    finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)

@@ -12,13 +12,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import (
-    collapse_doubles,
-    group_columns,
-    joined,
-    refuse_other_content,
-    tell_models_apart,
-)
+from surface_consistency.models.results.checks import checked, joined
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -29,8 +23,14 @@ from surface_consistency.models.results.inputs import (
 from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
-from surface_consistency.models.results.samples_frame import samples_part
-from surface_consistency.models.results.tables import COLUMNS, Part, read_table, table_part
+from surface_consistency.models.results.logs import samples_part
+from surface_consistency.models.results.tables import (
+    COLUMNS,
+    Part,
+    read_table,
+    table_part,
+    wanted_scores,
+)
 from surface_consistency.reading import first_names
 from surface_consistency.runs.readers import Row
 
@@ -105,11 +105,14 @@ def read_results(
             problems.append(f"{error}")
             continue
         has_hashes[one.name] = part.has_hashes
-        frames.append(_long(part, one, given, notes))
+        scores = wanted_scores(part.scores, given)
+        if part.scores and not scores:
+            problems.append(_no_metric(part, one, given))
+        else:
+            frames.append(_long(part._replace(scores=scores), one, notes))
     frame = joined(frames, problems, notes)
-    frame = collapse_doubles(tell_models_apart(frame, notes), notes)
-    refuse_other_content(frame, has_hashes, notes)
-    return Results(frame, group_columns(frame, given), tool, tuple(notes))
+    frame, clusters = checked(frame, has_hashes, given, notes)
+    return Results(frame, clusters, tool, tuple(notes))
 
 
 def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
@@ -161,17 +164,17 @@ def _part_of_rows(
     return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
 
 
-def _long(part: Part, one: Input, given: ResultColumns, notes: list[str]) -> pd.DataFrame:
+def _no_metric(part: Part, one: Input, given: ResultColumns) -> str:
+    """Say that a file has no metric of those that are asked for."""
+    return (
+        f"{one.name} has no metric {' or '.join(map(repr, given.metrics))}; name one of "
+        f"{', '.join(part.scores)} by `metrics`"
+    )
+
+
+def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
-    if given.metrics:
-        scores = {name: scores[name] for name in given.metrics if name in scores}
-        missing = [name for name in given.metrics if name not in scores]
-        if missing:
-            raise DataError(
-                f"{one.name}: no metric {', '.join(map(repr, missing))}; there are "
-                f"{', '.join(part.scores) or 'none'}: name one of them by `metrics`"
-            )
     if not scores:
         if "prediction" not in samples or samples["prediction"].isna().all():
             raise DataError(
@@ -183,9 +186,9 @@ def _long(part: Part, one: Input, given: ResultColumns, notes: list[str]) -> pd.
     rows = np.concatenate([index for index, _ in scores.values()])
     frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
     frame = frame.reset_index(drop=True)
-    metric = np.repeat(list(scores), [len(index) for index, _ in scores.values()])
+    counts = [len(index) for index, _ in scores.values()]
     frame = frame.assign(
-        metric=pd.Series(metric, dtype="str"),
+        metric=pd.array(list(scores), dtype="str").take(np.repeat(np.arange(len(counts)), counts)),
         score=np.concatenate([values for _, values in scores.values()]),
         file=pd.Series(one.name, index=frame.index, dtype="str"),
     )

@@ -5,13 +5,19 @@ comparing its scores alike. Packages add entries under the entry point group
 `surface_consistency.result_layouts`.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from surface_consistency.errors import DataError, RecordError
+from surface_consistency.errors import (
+    DataError,
+    PluginError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.models.results import tools
 from surface_consistency.models.results.archives import packed_rows
 from surface_consistency.models.results.rows import Cells, Flat, Flats, at
@@ -289,11 +295,21 @@ def layouts() -> tuple[tuple[Layout, frozenset[str]], ...]:
     Returns:
         Each layout and its columns, in the order in which they are tried.
 
-    Raises:
-        PluginError: If a package registers something else than a `Layout`.
+    Warns:
+        SurfaceConsistencyWarning: If what a package registers cannot be loaded or is no `Layout`;
+            it is left out.
     """
-    added = [_ADDED.check(name, _ADDED.load(name), Layout._fields) for name in _ADDED.names()]
+    added = filter(None, map(_added, _ADDED.names()))
     return tuple((one, frozenset(one.columns.split())) for one in (*added, *LAYOUTS))
+
+
+def _added(name: str) -> Layout | None:
+    """Load a layout of another package."""
+    try:
+        return _ADDED.check(name, _ADDED.load(name), Layout._fields)
+    except PluginError as error:
+        warnings.warn(f"{error}; it is left out", SurfaceConsistencyWarning, stacklevel=4)
+        return None
 
 
 def layout_of(columns: Iterable[str]) -> Layout | None:

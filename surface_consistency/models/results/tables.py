@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -29,17 +29,39 @@ FURTHER: Final = "row."
 """What stands before the name of a further column that is called as one of the frame's own."""
 
 
+Scores: TypeAlias = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""By metric, numbers of the rows that have a score, and the scores."""
+
+
 class Part(NamedTuple):
     """The samples of one file."""
 
     samples: pd.DataFrame
     """One row a sample: what is not its scores."""
 
-    scores: Mapping[str, tuple[np.ndarray, np.ndarray]]
-    """By metric, numbers of the rows that have a score, and the scores."""
+    scores: Scores
+    """Their scores."""
 
     has_hashes: bool = False
     """Whether `content` is the tool's own hash."""
+
+
+def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
+    """Keep the scores of the metrics that are asked for.
+
+    Args:
+        scores: By metric.
+        given: Whose `metrics` are names of metrics, with or without the filter behind a comma.
+
+    Returns:
+        Those; all where none is named.
+    """
+    wanted = given.metrics
+    return {
+        name: values
+        for name, values in scores.items()
+        if not wanted or name in wanted or name.partition(",")[0] in wanted
+    }
 
 
 def read_table(file: Path) -> pd.DataFrame | None:
@@ -112,7 +134,7 @@ def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: li
     roles = table_columns(names, given, source)
     items = item_columns(names, given, roles, source)
     wide = _models(frame, roles, items, given, source, notes)
-    samples = _samples(frame, roles, items, given, wide)
+    samples = _samples(frame, roles, items, given, wide, source)
     if wide:
         return _wide_part(frame, samples, wide, source)
     metrics = _metrics(frame, roles, items, given, source)
@@ -202,11 +224,18 @@ def _samples(
     items: list[str],
     given: ResultColumns,
     wide: Iterable[str],
+    source: str,
 ) -> pd.DataFrame:
     """Lay out what is not scores."""
     item = _text(frame[items[0]])
     for name in items[1:]:
         item = item + _JOINED + _text(frame[name])
+    is_blank = (item == "").to_numpy()
+    if is_blank.any():
+        raise RecordError(
+            f"{source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column {items[0]!r}; "
+            "fill it, or name another column by `item`"
+        )
     taken = {*roles.values(), *items, *wide}
     parts: dict[str, Any] = {"item": item}
     for role in ("task", "model", "form"):
@@ -367,16 +396,26 @@ def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
-    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
-    rest = ~np.isfinite(numbers)
-    if not rest.any():
-        return numbers, rest
-    words = column[rest].astype(object)
-    read = [number_of(word) for word in words]
-    numbers[rest] = [np.nan if value is None else value for value in read]
-    is_broken = rest.copy()
-    is_broken[rest] = [value is None for value in read]
-    return numbers, is_broken
+    numbers = _cast(column)
+    if numbers is not None:
+        return numbers, np.zeros(len(column), dtype=bool)
+    codes, uniques = pd.factorize(column.astype(object))
+    read = [*map(number_of, uniques), float("nan")]
+    numbers = np.array([np.nan if value is None else value for value in read])
+    return numbers[codes], np.array([value is None for value in read])[codes]
+
+
+def _cast(column: pd.Series) -> np.ndarray | None:
+    """Read text that is numbers alone, all at once; None where there is other text."""
+    import pyarrow as pa
+
+    if not isinstance(column.dtype, pd.StringDtype):
+        return None
+    try:
+        numbers = pa.array(column).cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def number_of(value: object) -> float | None:

@@ -11,7 +11,7 @@ from surface_consistency.models.results.rows import Cells, Failure, Flat, Flats,
 from surface_consistency.reading import first_names
 from surface_consistency.runs.readers import Place, read_rows
 
-_GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+_GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2
 _SCORE: Final = re.compile(r"<p>Score: ([\w.]+)</p>")
 _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
@@ -346,8 +346,15 @@ def _reply_text(body: Cells, place: Place) -> str | None:
 
 
 def named_by_folder(file: Path) -> dict[str, str]:
-    """Name model and data set by where OpenCompass writes: <model>/<data set>.json."""
-    return {"model": file.parent.name, "task": file.stem}
+    """Name model and data set by where OpenCompass writes: <model>/<data set>.json.
+
+    A large set is cut into <data set>_0.json, <data set>_1.json, each numbered from 0.
+    """
+    model, (stem, _, number) = file.parent.name, file.stem.rpartition("_")
+    other = file.with_stem(f"{stem}_{1 if number == '0' else 0}")
+    if not number.isdigit() or not other.is_file():
+        return {"model": model, "task": file.stem}
+    return {"model": model, "task": stem, "part": number}
 
 
 def named_by_prefix(file: Path) -> dict[str, str]:

@@ -93,6 +93,8 @@ def _sample(
     item = parts.get("item", parts.get(layout.item))
     if item is None or item == "":
         raise RecordError(f"{place}: the sample of {layout.tool} has no {layout.item}")
+    if "part" in named:
+        item = f"{named['part']}:{item}"
     further = {
         name if name not in COLUMNS else f"{FURTHER}{name}": value
         for name, value in flat.fields.items()
@@ -190,10 +192,14 @@ def _scores(
     """Read the scores as numbers; leave out what is none."""
     scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     wanted = {name for name in (given.score, *given.metrics) if name is not None}
+    if given.score is not None and given.score not in raw:
+        raise DataError(
+            f"{source}: no scores {given.score!r}, named by `score`; name one of {', '.join(raw)}"
+        )
     unscored = _unscored(raw, samples)
     errors = samples["error"].tolist()
     for metric, values in raw.items():
-        if wanted and metric not in wanted:
+        if wanted and not wanted & {metric, metric.partition(",")[0]}:
             continue
         reason = _no_score(metric, values.values())
         if reason is not None:
@@ -232,7 +238,7 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
         return "is a sum of log-probabilities and no score"
     for value in values:
         if isinstance(value, list | tuple):
-            return f"holds {shown(value)}, inputs of a corpus metric and no scores"
+            return f"holds {shown(value)}, what a metric over all samples takes in, and no score"
         if not isinstance(value, Failure) and number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None
