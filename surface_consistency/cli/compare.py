@@ -74,6 +74,10 @@ def _compare(
         raise ValueError("give result files or folders of the models, or two run folders")
     if json and markdown:
         raise ValueError("--json and --markdown are two forms of one output: give one of them")
+    if common and (pairs.model_fields_set or models.model_fields_set or markdown):
+        raise ValueError(
+            "--common is for the folders of two runs; items of files are common anyway"
+        )
     if pairs.model_fields_set:
         return _two(_read_pairs(results, pairs, columns, models), table, out, as_json=json)
     is_of_models = bool(models.model_fields_set) or markdown
@@ -190,8 +194,15 @@ def _read_pairs(
         cluster=_one_cluster(columns),
         blank=models.missing,
     )
+    try:
+        frame = read_verdicts(paths[0], named, within=None)
+    except ValueError as error:
+        text = str(error).replace("fact=", "item=").replace("correct=", "score=")
+        if text == str(error):
+            raise
+        raise type(error)(text) from error
     return Comparison(
-        frame=read_verdicts(paths[0], named, within=None),
+        frame=frame,
         conditions=named.conditions,
         origin=str(paths[0]),
     )

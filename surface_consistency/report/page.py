@@ -157,7 +157,7 @@ class ForestPlot:
     """What the column at the right counts."""
 
     certain: str = "flips lean to one side (Holm)"
-    """What a filled marker says."""
+    """What a filled marker says; "" where markers say nothing."""
 
     margin: float | None = None
     """Difference to either side of 0 that counts as none: a grey band; None for none."""

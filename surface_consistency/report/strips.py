@@ -107,7 +107,9 @@ def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
                 ],
                 height=max(22.0, 10.0 + 10 * len(marks)),
                 alt="; ".join(dot_text(mark, models) for mark in marks),
-                remark=block.remarks.get(label) or span_text([one.dot.n_clusters for one in marks]),
+                remark=block.remarks.get(label, "")
+                if block.remarks
+                else span_text([one.dot.n_clusters for one in marks]),
                 css=" ".join(
                     ["sub" if level else "head"] * has_heads
                     + ["few"] * all(mark.is_faded for mark in marks)

@@ -16,7 +16,11 @@ from surface_consistency.errors import DataError, UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.metrics.comparison.comparisons import ModelComparison, compare_models
 from surface_consistency.metrics.forms.form_groups import forms_by
-from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.metrics.uncertainty.intervals import (
+    Intervals,
+    are_enough,
+    worth_of_clusters,
+)
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
@@ -246,16 +250,31 @@ def _clusters(
     """Choose what intervals take whole, and say why."""
     if columns.cluster:
         return tuple(columns.cluster), f"{' and '.join(columns.cluster)}, as named"
+    items = frame[["task", "item"]]
+    n_items = len(items.drop_duplicates())
+    few = ""
     for name in results.clusters:
-        n_groups = frame[[name, "task"]].drop_duplicates().shape[0] if name in frame else 0
-        n_items = frame[["item", "task"]].drop_duplicates().shape[0]
-        if frame[name].notna().all() and 1 < n_groups < n_items:
+        groups = items.assign(group=frame[name]).drop_duplicates()
+        sizes = groups.groupby(["task", "group"]).size().to_numpy(dtype=np.float64)
+        if frame[name].isna().any() or len(sizes) == n_items:
+            continue
+        if are_enough(worth_of_clusters(sizes)):
             return ("task", name), f"{name}, a column of the files that groups items"
+        few = (
+            f"; {name} groups them into {len(sizes)}, too few to infer anything from: intervals "
+            f"hold for these groups alone (--cluster {name} takes them whole)"
+        )
+    clusters, note = _of_items(frame)
+    return clusters, note + few
+
+
+def _of_items(frame: pd.DataFrame) -> tuple[tuple[str, ...], str]:
+    """Take items for clusters, and say why."""
     if (frame["form"] != frame["form"].iat[0]).any():
         return ("task", "item"), "items, each in all its forms"
     if (frame["repeat"] != 0).any():
         return (), "items, each with all its repeats"
-    return (), "items, each on its own, since the files name nothing that groups them"
+    return (), "items, each on its own, as far as the files say"
 
 
 def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:

@@ -22,9 +22,12 @@ from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import (
     format_cell,
+    format_interval,
+    format_number,
     interval_value,
     least_found,
     sentence_text,
+    span_text,
     table_text,
     tick_text,
     value_text,
@@ -210,7 +213,7 @@ class ComparisonReport:
         """Describe the differences."""
         frame, has_margin = self.differences, self.compared.settings.margin is not None
         is_whole = self.n_tasks > 1
-        rate, kind, unit = self.rate, self.kind, "points" if self.kind == "difference" else ""
+        rate, kind, points = self.rate, self.kind, "points" if self.kind == "difference" else ""
         columns = [
             Column(key="model", title="Model"),
             Column(key="reference", title="Reference"),
@@ -218,28 +221,27 @@ class ComparisonReport:
             Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
         ]
         if self.result.is_verdicts:
-            titles = ("Both right", "Reference only", "Model only", "Neither")
-            columns += [
-                Column(key=key, title=title, kind="count", on_phones=False)
-                for key, title in zip(_CELLS, titles, strict=True)
-            ]
+            unit = "both/reference/model/neither"
+            columns.append(
+                Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
+            )
         columns += [
             Column(key="reference_mean", title="Reference", kind=rate, unit=_percent(rate)),
             Column(key="model_mean", title="Model", kind=rate, unit=_percent(rate)),
-            interval_column("difference", "Difference", kind, unit),
+            interval_column("difference", "Difference", kind, points),
             Column(key="p_value", title="p", kind="p_value"),
         ]
         if len(frame) > 1:
             columns.append(Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"))
         if is_whole:
-            columns.append(interval_column("pooled_difference", "All items", kind, unit))
+            columns.append(interval_column("pooled_difference", "All items", kind, points))
         if has_margin:
             columns += [
                 Column(key="p_equivalent_holm", title="p", kind="p_value", unit="equivalent"),
                 Column(key="p_not_worse_holm", title="p", kind="p_value", unit="not worse"),
             ]
         columns += [
-            Column(key="detectable", title="Found 4 in 5", kind=kind, unit=unit, on_phones=False),
+            Column(key="detectable", title="Found 4 in 5", kind=kind, unit=points, on_phones=False),
             Column(key="conclusion", title="Shown"),
         ]
         caption = f"Differences ({self.what})"
@@ -257,14 +259,7 @@ class ComparisonReport:
     def _models(self) -> Table:
         """Describe means and ranks."""
         frame = self.result.models
-        ranks = (
-            frame["rank_low"]
-            .astype(str)
-            .where(
-                frame["rank_low"] == frame["rank_high"],
-                frame["rank_low"].astype(str) + "–" + frame["rank_high"].astype(str),
-            )
-        )
+        ranks = [*map(span_text, frame[["rank_low", "rank_high"]].to_numpy().tolist())]
         columns = [
             Column(key="model", title="Model"),
             Column(key="n", title="Items", kind="count"),
@@ -319,7 +314,13 @@ class ComparisonReport:
         ordered = self.differences.sort_values("difference", ascending=False, kind="stable")
         for row in ordered.to_dict("records"):
             label = f"{row['model']} − {row['reference']}" if several else str(row["model"])
-            remarks[label] = f"{value_text(self._value(row))} {row['conclusion']}"
+            remarks[label] = " ".join(
+                (
+                    format_number(row["difference"], self.kind),
+                    format_interval(row["difference_low"], row["difference_high"], self.kind),
+                    str(row["conclusion"]),
+                )
+            )
             rows.append((label, 0, [self._dot(row, alpha)]))
             own = (tasks["model"] == row["model"]) & (tasks["reference"] == row["reference"])
             rows += [
@@ -387,10 +388,10 @@ class ComparisonReport:
             axis="rank",
             rows=rows,
             clusters="possible",
-            certain="rank of the means",
+            certain="",
             ticks=sorted({*range(1, len(models) + 1, step), len(models)}),
             remarks={
-                str(row["model"]): f"{row['rank_low']} to {row['rank_high']}"
+                str(row["model"]): span_text([row["rank_low"], row["rank_high"]])
                 for row in models.to_dict("records")
             },
         )

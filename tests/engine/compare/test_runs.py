@@ -97,11 +97,11 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 
 def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     """The table on the terminal, JSON, the CSV files and the page agree."""
-    words = ["compare", str(runs / "before"), str(runs / "after"), "--first", "bf16"]
+    words = ["compare", str(runs / "before"), str(runs / "after"), "--label", "bf16", "int8"]
 
-    assert main([*words, "--second", "int8", "--by", "condition", "--json"]) == 0
+    assert main([*words, "--by", "condition", "--json"]) == 0
     rows = {row["condition"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert main([*words, "--second", "int8", "--out", str(tmp_path / "page")]) == 0
+    assert main([*words, "--out", str(tmp_path / "page")]) == 0
     text = capsys.readouterr().out
 
     redirects = rows["redirect"]
@@ -207,11 +207,14 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{before}"], "give the folders of two runs"),
-        (["{before}", "{after}", "--correct", "x"], "--correct say how to read files of verdicts"),
-        (["{before}", "nowhere.csv"], "there is no folder nowhere.csv"),
+        (["{before}"], "all results are of one model"),
+        (["{before}", "{after}", "--score", "x"], "--score say nothing of the folders of two runs"),
+        (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
+        (["{before}", "{after}", "--label", "x"], "--label names both runs; got x"),
+        (["{before}", "nowhere.csv"], "nowhere.csv"),
         (["some.csv", "--first", "a"], "--second is required"),
         (["some.csv", "--first", "a", "--second", "b", "--common"], "--common is for the folders"),
+        (["{before}", "{after}", "--margin", "0.1", "--common"], "--common is for the folders"),
     ],
 )
 def test_the_command_says_what_it_takes(runs, words, message, capsys):
