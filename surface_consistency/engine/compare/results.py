@@ -370,9 +370,8 @@ _ANSWERS: Final = ("prediction", "score")
 
 def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
     """List the items on which two models score differently, losses first."""
-    both = other[["model", "question", "references", *_ANSWERS]].join(
-        one[["model", *_ANSWERS]], how="inner", lsuffix="_of_reference"
-    )
+    first = other[["model", *_ANSWERS]].add_suffix("_of_reference")
+    both = first.join(one[["model", "question", "references", *_ANSWERS]], how="inner")
     gain = both["score"] - both["score_of_reference"]
     both = both[gain.notna() & (gain != 0)]
     gain = -gain[both.index] if is_lower_better else gain[both.index]
