@@ -217,7 +217,8 @@ def _read_runs(folders: Sequence[Path], columns: ResultColumns, *, common: bool)
         raise ValueError(f"--label names both runs; got {', '.join(columns.label)}")
     first, second = columns.label or (None, None)
     named: dict[str, Any] = {"first": first, "second": second, "cluster": _one_cluster(columns)}
-    return read_two_runs(*folders, VerdictColumns(**named), common=common)
+    before, after = folders
+    return read_two_runs(before, after, VerdictColumns(**named), common=common)
 
 
 compare: Final = record_command(

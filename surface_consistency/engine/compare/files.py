@@ -125,7 +125,10 @@ def _samples(source: Source, columns: VerdictColumns) -> tuple[list[_PlacedRow],
             "`correct`"
         )
     rows = frame.rename(columns={"form": columns.condition}).to_dict("records")
-    placed = [(Place(str(row["file"]), n), {**row}) for n, row in enumerate(rows, start=1)]
+    placed = [
+        (Place(str(row["file"]), n), {str(name): cell for name, cell in row.items()})
+        for n, row in enumerate(rows, start=1)
+    ]
     return placed, columns.model_copy(update={"fact": ("item",)})
 
 

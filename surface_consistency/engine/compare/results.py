@@ -96,7 +96,7 @@ class ComparedResults:
             reference_answer, model_answer.
         """
         rows = self.rows[self.rows["metric"] == metric].set_index(list(ITEM))
-        of_models = dict(tuple(rows.groupby("model", sort=False)))
+        of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
         for row in self.metrics[metric].differences.to_dict("records"):
             one, other = of_models[row["model"]], of_models[row["reference"]]
             yield _changed(one, other, is_lower_better=self.settings.lower_is_better)
@@ -255,7 +255,7 @@ def _clusters(
     few = ""
     for name in results.clusters:
         groups = items.assign(group=frame[name]).drop_duplicates()
-        sizes = groups.groupby(["task", "group"]).size().to_numpy(dtype=np.float64)
+        sizes = groups.groupby(["task", "group"]).size().to_numpy(dtype=float)
         if frame[name].isna().any() or len(sizes) == n_items:
             continue
         if are_enough(worth_of_clusters(sizes)):
@@ -295,8 +295,8 @@ _NOISE_COLUMNS: Final = (
 def _noise(frame: pd.DataFrame, clusters: tuple[str, ...]) -> pd.DataFrame:
     """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
     scored = frame[frame["score"].notna()]
-    binary = scored.groupby("metric")["score"].agg(lambda scores: scores.isin((0, 1)).all())
-    part = scored[scored["metric"].map(binary)]
+    graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
+    part = scored[~scored["metric"].isin(graded)]
     if part.empty or (part["repeat"] == part["repeat"].iat[0]).all():
         return pd.DataFrame(columns=list(_NOISE_COLUMNS))
     groups = part.groupby(list(clusters) or ["task", "item"], sort=False).ngroup()

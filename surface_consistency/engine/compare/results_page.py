@@ -29,7 +29,6 @@ from surface_consistency.report.numbers import (
     sentence_text,
     span_text,
     table_text,
-    tick_text,
     value_text,
 )
 from surface_consistency.report.page import (
@@ -155,6 +154,11 @@ class ComparisonReport:
         groups = self.result.groups
         return max(1, int(groups.loc[groups["by"] == "task", "group"].nunique()))
 
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters."""
+        return int(self.result.models["n_clusters"].max())
+
     def _equality(self) -> object:
         """Return the test that all models are alike, where it is one."""
         equality = self.result.equality
@@ -212,29 +216,16 @@ class ComparisonReport:
     def _differences(self) -> Table:
         """Describe the differences."""
         frame, has_margin = self.differences, self.compared.settings.margin is not None
-        is_whole = self.n_tasks > 1
         rate, kind, points = self.rate, self.kind, "points" if self.kind == "difference" else ""
         columns = [
             Column(key="model", title="Model"),
             Column(key="reference", title="Reference"),
-            Column(key="n", title="Items", kind="count", on_phones=False),
-            Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
-        ]
-        if self.result.is_verdicts:
-            unit = "both/reference/model/neither"
-            columns.append(
-                Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
-            )
-        columns += [
-            Column(key="reference_mean", title="Reference", kind=rate, unit=_percent(rate)),
-            Column(key="model_mean", title="Model", kind=rate, unit=_percent(rate)),
             interval_column("difference", "Difference", kind, points),
             Column(key="p_value", title="p", kind="p_value"),
         ]
         if len(frame) > 1:
             columns.append(Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"))
-        if is_whole:
-            columns.append(interval_column("pooled_difference", "All items", kind, points))
+        columns.append(Column(key="conclusion", title="Shown"))
         if has_margin:
             columns += [
                 Column(key="p_equivalent_holm", title="p", kind="p_value", unit="equivalent"),
@@ -242,8 +233,18 @@ class ComparisonReport:
             ]
         columns += [
             Column(key="detectable", title="Found 4 in 5", kind=kind, unit=points, on_phones=False),
-            Column(key="conclusion", title="Shown"),
+            Column(key="n", title="Items", kind="count", on_phones=False),
+            Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
+            Column(key="reference_mean", title="Reference", kind=rate, unit=_percent(rate)),
+            Column(key="model_mean", title="Model", kind=rate, unit=_percent(rate)),
         ]
+        if self.result.is_verdicts:
+            unit = "both/reference/model/neither"
+            columns.append(
+                Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
+            )
+        if self.n_tasks > 1:
+            columns.append(interval_column("pooled_difference", "All items", kind, points))
         caption = f"Differences ({self.what})"
         return Table(frame=frame, caption=caption, columns=columns, model=None, note=self._scale())
 
@@ -428,7 +429,7 @@ class ComparisonReport:
             n_items=self.result.n_items,
             n_any=self.result.n_items_of_any,
             models=self.result.models.to_dict("records"),
-            n_clusters=int(self.result.models["n_clusters"].iat[0]),
+            n_clusters=self.n_clusters,
             few=FEW_CLUSTERS,
             clusters=self.compared.cluster_note,
             has_noise=not self.compared.noise.empty,
@@ -658,12 +659,11 @@ def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
 def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[str, str]]:
     """List what stands on chips."""
     result, margin = report.result, compared.settings.margin
-    n_clusters = int(result.models["n_clusters"].iat[0])
     facts = {
         "baseline": compared.settings.baseline or "",
         "items": f"{result.n_items:,} common of {result.n_items_of_any:,}",
-        "clusters": f"{n_clusters:,} ({compared.cluster_note})",
-        "margin": "" if margin is None else tick_text(margin, report.rate == "rate"),
+        "clusters": f"{report.n_clusters:,} ({compared.cluster_note})",
+        "margin": "" if margin is None else value_text(_plain(margin, report.kind)),
         "metric": report.what,
         "files": ", ".join(compared.tools),
     }
@@ -725,7 +725,7 @@ def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | N
     if not (report.result.is_verdicts and has_one_reference) or rows["prediction"].isna().all():
         return None
     reference = str(report.differences["reference"].iat[0])
-    of_models = dict(tuple(rows.groupby("model", sort=False)))
+    of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
     names = [name for name in compared.models if name != reference]
     is_one = len(names) == 1
     chosen = [one for name in names for one in _answers_of(compared, of_models, name, reference)]
