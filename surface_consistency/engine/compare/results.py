@@ -5,14 +5,15 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.engine.compare.table import TableSettings, split_labels
-from surface_consistency.errors import DataError, UndefinedMetricWarning
+from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.metrics.comparison.comparisons import ModelComparison, compare_models
 from surface_consistency.metrics.forms.form_groups import forms_by
@@ -25,13 +26,14 @@ from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
 
+_Numbers: TypeAlias = npt.NDArray[np.int64]
+"""Numbers of what stands in rows."""
+
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
 
 SAID_MISSING: Final = 0.05
 """Share of items that are not common to all models, above which the finding says so."""
-
-_CHECKED: Final = "asked"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,7 +44,9 @@ class ComparedResults:
     """The comparison by each metric."""
 
     rows: pd.DataFrame
-    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged."""
+    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged;
+    and the numbers of item (_unit), of item and form (_pair) and of what is taken whole
+    (_cluster)."""
 
     clusters: tuple[str, ...]
     """Columns of what intervals take whole; none where each item is a cluster."""
@@ -72,7 +76,7 @@ class ComparedResults:
     @cached_property
     def models(self) -> list[str]:
         """Labels of the models, in the order of the files."""
-        return [str(name) for name in dict.fromkeys(self.rows["model"])]
+        return [str(name) for name in self.rows["model"].unique()]
 
     def is_failed(self) -> bool:
         """Tell whether `fail_if` holds of a model, by a one-sided test after Holm's correction."""
@@ -95,7 +99,7 @@ class ComparedResults:
             model, reference, task, item, form, question, references, reference_score, model_score,
             reference_answer, model_answer.
         """
-        rows = self.rows[self.rows["metric"] == metric].set_index(list(ITEM))
+        rows = self.rows[self.rows["metric"] == metric].set_index("_pair")
         of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
         for row in self.metrics[metric].differences.to_dict("records"):
             one, other = of_models[row["model"]], of_models[row["reference"]]
@@ -141,22 +145,23 @@ def compare_results(
     frame = split_labels(frame, table.by, table.separator)
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
-    clusters, cluster_note = _clusters(frame, results, columns)
-    noise = _noise(frame, clusters)
+    units = _numbered(frame, ITEM[:2])
+    pairs = _numbered(frame.assign(item=units), ITEM[1:]) if _varies(frame["form"]) else units
+    frame = frame.assign(_unit=units, _pair=pairs)
+    clusters = _clusters(frame, results, columns)
+    frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame)
-    comparisons = {
-        str(metric): _compared(part, clusters, settings, table)
-        for metric, part in rows.groupby("metric", sort=False)
-    }
-    for metric, one in comparisons.items():
-        notes += _left_out(rows[rows["metric"] == metric], one)
+    comparisons = {}
+    for metric, part in _by_metric(rows):
+        comparisons[metric] = _compared(part, settings, table)
+        notes += _left_out(part, comparisons[metric])
     has_content = (frame["content"] != 0).all()
     return ComparedResults(
         metrics=comparisons,
         rows=rows,
-        clusters=clusters,
-        cluster_note=cluster_note,
-        noise=noise,
+        clusters=clusters.names,
+        cluster_note=clusters.note,
+        noise=_noise(frame),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=True if has_content else None,
         settings=settings,
@@ -180,9 +185,9 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
 
 def _of_several_models(frame: pd.DataFrame) -> pd.DataFrame:
     """Refuse results of one model."""
-    models = list(dict.fromkeys(frame["model"]))
+    models = frame["model"].unique()
     if len(models) < 2:
-        files = ", ".join(dict.fromkeys(map(str, frame["file"])))
+        files = ", ".join(map(str, frame["file"].unique()))
         raise DataError(
             f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
             "name the column of models by --model, or the files by --label"
@@ -211,12 +216,15 @@ def _judged(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
 
 def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     """Choose the metrics by which all models have scores."""
-    scored = frame[frame["score"].notna()]
+    is_scored = frame["score"].notna()
+    scored = frame if is_scored.all() else frame[is_scored]
     if scored.empty:
         raise DataError(
             "no row holds a score; name the column of scores by --score, or judge the answers by "
             "--rule, such as --rule popqa"
         )
+    if not _varies(scored["metric"]) and not _varies(frame["metric"]):
+        return frame
     n_models = frame["model"].nunique()
     held = scored.groupby("metric", sort=False)["model"].nunique()
     common = [str(name) for name in held.index[held == n_models]]
@@ -244,44 +252,98 @@ def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(score=scores.fillna(0.0))
 
 
-def _clusters(
-    frame: pd.DataFrame, results: Results, columns: ResultColumns
-) -> tuple[tuple[str, ...], str]:
+class _Clusters(NamedTuple):
+    """What intervals take whole."""
+
+    names: tuple[str, ...]
+    """Its columns; none where it is the item."""
+    codes: _Numbers
+    """Its number in each row."""
+    note: str
+    """What it is, and why."""
+
+
+def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:
+    """Number the rows by what stands in some columns."""
+    codes = np.zeros(len(frame), dtype=np.int64)
+    for column in columns:
+        if _varies(frame[column]):
+            added, labels = pd.factorize(frame[column])
+            codes = pd.factorize(codes * len(labels) + added)[0] if codes.any() else added
+    return codes.astype(np.int64)
+
+
+def _varies(column: pd.Series) -> bool:
+    """Tell whether a column holds several values."""
+    return bool((column != column.iat[0]).any())
+
+
+def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> _Clusters:
     """Choose what intervals take whole, and say why."""
     if columns.cluster:
-        return tuple(columns.cluster), f"{' and '.join(columns.cluster)}, as named"
-    items = frame[["task", "item"]]
-    n_items = len(items.drop_duplicates())
-    few = ""
+        named = tuple(columns.cluster)
+        return _Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
+    items = frame["_unit"].to_numpy()
+    n_items, few = int(items.max()) + 1, ""
     for name in results.clusters:
-        groups = items.assign(group=frame[name]).drop_duplicates()
-        sizes = groups.groupby(["task", "group"]).size().to_numpy(dtype=float)
-        if frame[name].isna().any() or len(sizes) == n_items:
+        if frame[name].isna().any():
             continue
-        if are_enough(worth_of_clusters(sizes)):
-            return ("task", name), f"{name}, a column of the files that groups items"
+        codes = _numbered(frame, ("task", name))
+        of_item = _of_items(items, codes)
+        n_groups = int(codes.max()) + 1
+        if n_groups == n_items or (of_item[items] != codes).any():
+            continue
+        if are_enough(worth_of_clusters(np.bincount(of_item).astype(np.float64))):
+            note = f"{name}, a column of the files that groups items"
+            return _Clusters(("task", name), codes, note)
         few = (
-            f"; {name} groups them into {len(sizes)}, too few to infer anything from: intervals "
+            f"; {name} groups them into {n_groups}, too few to infer anything from: intervals "
             f"hold for these groups alone (--cluster {name} takes them whole)"
         )
-    clusters, note = _of_items(frame)
-    return clusters, note + few
+    note = "items, each on its own, as far as the files say"
+    if _varies(frame["form"]):
+        note = "items, each in all its forms"
+    elif _varies(frame["repeat"]):
+        note = "items, each with all its repeats"
+    return _Clusters((), items, note + few)
 
 
-def _of_items(frame: pd.DataFrame) -> tuple[tuple[str, ...], str]:
-    """Take items for clusters, and say why."""
-    if (frame["form"] != frame["form"].iat[0]).any():
-        return ("task", "item"), "items, each in all its forms"
-    if (frame["repeat"] != 0).any():
-        return (), "items, each with all its repeats"
-    return (), "items, each on its own, as far as the files say"
+def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
+    """Return the cluster of each item, of the last row that has it."""
+    of_item = np.zeros(int(items.max()) + 1, dtype=np.int64)
+    of_item[items] = codes
+    return of_item
+
+
+def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
+    """Number the clusters that the user names, which must be the same for all models."""
+    for name in names:
+        if name not in frame:
+            raise ColumnNotFoundError(
+                f"--cluster {name} is not among the columns, which are {list(frame.columns)}"
+            )
+        if frame[name].isna().any():
+            row = frame[frame[name].isna()].iloc[0]
+            raise DataError(
+                f"item {row['item']!r} of {row['model']!r} has no {name}, so it belongs to no "
+                "cluster; fill it in, or name another column by --cluster"
+            )
+    codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
+    moved = _of_items(pairs, codes)[pairs] != codes
+    if moved.any():
+        row = frame[moved].iloc[0]
+        raise DataError(
+            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for {row['model']!r} "
+            "and in another for other models; name a column that is the same for all by --cluster"
+        )
+    return codes
 
 
 def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """Average the repeats of an item."""
-    if (frame["repeat"] == frame["repeat"].iat[0]).all():
+    if not _varies(frame["repeat"]):
         return frame
-    key = ["model", *ITEM, "metric"]
+    key = ["model", "_pair", "metric"]
     first = frame.drop_duplicates(key)
     means = frame.groupby(key, sort=False)["score"].mean()
     return first.assign(score=means.loc[pd.MultiIndex.from_frame(first[key])].to_numpy(), repeat=0)
@@ -292,21 +354,21 @@ _NOISE_COLUMNS: Final = (
 )
 
 
-def _noise(frame: pd.DataFrame, clusters: tuple[str, ...]) -> pd.DataFrame:
+def _noise(frame: pd.DataFrame) -> pd.DataFrame:
     """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
+    if not _varies(frame["repeat"]):
+        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
     scored = frame[frame["score"].notna()]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
     part = scored[~scored["metric"].isin(graded)]
-    if part.empty or (part["repeat"] == part["repeat"].iat[0]).all():
+    if part.empty:
         return pd.DataFrame(columns=list(_NOISE_COLUMNS))
-    groups = part.groupby(list(clusters) or ["task", "item"], sort=False).ngroup()
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         rows = forms_by(
-            part.assign(**{_CHECKED: groups}),
-            by=["model", "metric"], fact=list(ITEM), form="repeat", correct="score",
-            cluster=_CHECKED,
+            part, by=["model", "metric"], fact="_pair", form="repeat", correct="score",
+            cluster="_cluster",
         )  # fmt: skip
     rows = rows.assign(
         n=rows["n_facts"],
@@ -317,22 +379,28 @@ def _noise(frame: pd.DataFrame, clusters: tuple[str, ...]) -> pd.DataFrame:
     return rows[list(_NOISE_COLUMNS)]
 
 
+def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each metric."""
+    if not _varies(rows["metric"]):
+        yield str(rows["metric"].iat[0]), rows
+        return
+    for metric, part in rows.groupby("metric", sort=False):
+        yield str(metric), part
+
+
 def _compared(
-    rows: pd.DataFrame,
-    clusters: tuple[str, ...],
-    settings: ComparisonSettings,
-    table: TableSettings,
+    rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings
 ) -> ModelComparison:
     """Compare the models by one metric."""
     by = list(table.by)
-    if (rows["form"] != rows["form"].iat[0]).any() and "form" not in by:
+    if _varies(rows["form"]) and "form" not in by:
         by.append("form")
     try:
         return compare_models(
             rows,
-            item=["item", "form"],
-            task="task" if (rows["task"] != rows["task"].iat[0]).any() else None,
-            cluster=clusters or None,
+            item="_pair",
+            task="task" if _varies(rows["task"]) else None,
+            cluster="_cluster",
             by=by,
             baseline=settings.baseline,
             margin=settings.margin,
@@ -355,6 +423,8 @@ def _left_out(rows: pd.DataFrame, comparison: ModelComparison) -> Iterator[str]:
         )
     scored = rows[rows["score"].notna()]
     for column in ("task", "form"):
+        if not _varies(rows[column]):
+            continue
         held = scored.groupby(column, sort=False)["model"].nunique()
         alone = held.index[held < scored["model"].nunique()]
         if len(alone):
@@ -371,7 +441,7 @@ _ANSWERS: Final = ("prediction", "score")
 def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
     """List the items on which two models score differently, losses first."""
     first = other[["model", *_ANSWERS]].add_suffix("_of_reference")
-    both = first.join(one[["model", "question", "references", *_ANSWERS]], how="inner")
+    both = first.join(one[[*ITEM, "model", "question", "references", *_ANSWERS]], how="inner")
     gain = both["score"] - both["score_of_reference"]
     both = both[gain.notna() & (gain != 0)]
     gain = -gain[both.index] if is_lower_better else gain[both.index]
@@ -380,6 +450,7 @@ def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -
             "change": np.where(gain < 0, "lost", "gained"),
             "model": both["model"],
             "reference": both["model_of_reference"],
+            **{name: both[name] for name in ITEM},
             "question": both["question"],
             "references": both["references"],
             "reference_score": both["score_of_reference"],
@@ -389,7 +460,7 @@ def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -
         },
         index=both.index,
     )
-    return listed.iloc[np.argsort(gain.to_numpy(), kind="stable")].reset_index()
+    return listed.iloc[np.argsort(gain.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def as_json(value: Any) -> Any:  # noqa: ANN401 - any cell

@@ -84,6 +84,13 @@ def model_scores(
     values = np.full(len(keys) * len(models), np.nan)
     values[cells] = pd.to_numeric(frame[score]).to_numpy(dtype=np.float64, na_value=np.nan)
     of_rows = _codes(frame, clusters) if clusters else rows
+    for column in clusters:
+        if frame[column].isna().any():
+            place = int(np.argmax(frame[column].isna()))
+            raise ValueError(
+                f"column {column!r} has no cluster id in row {place}: fill it in, or pass "
+                "cluster=None to take each item for a cluster of its own"
+            )
     moved = of_rows != of_rows[first][rows]
     if moved.any():
         place = int(np.argmax(moved))
