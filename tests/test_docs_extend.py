@@ -12,7 +12,7 @@ from surface_consistency.cli.main import main
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guides" / "extend.md"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths")
+MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths", "quiz")
 NEEDS_DUMPS = "build redirectqa"
 
 

@@ -224,14 +224,14 @@ def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
     """Name the columns that group items: the user's, else those known to, the finest first."""
     frame = codes.frame
     if given.cluster:
-        names = list(frame)
+        names = list(map(str, frame.columns))
         return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
     sizes = {
-        str(name): int(codes.column(name).max(initial=0)) + 1
-        for name in frame
-        if str(name).casefold() in _GROUPS and frame[name].notna().all()
+        name: int(codes.column(name).max(initial=0)) + 1
+        for name in map(str, frame.columns)
+        if name.casefold() in _GROUPS and frame[name].notna().all()
     }
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)

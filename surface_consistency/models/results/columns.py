@@ -1,7 +1,7 @@
 """Which columns of a plain table of results are what."""
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import find_column, first_names
@@ -71,7 +71,7 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "metric": ("metric", "metric_name"),
     "score": (
         *("score", "correct", "is_correct", "verdict", "resolved", "hit", "exact_match", "em"),
-        *("acc", "accuracy", "success", "passed", "reward"),
+        *("f1", "acc", "accuracy", "success", "passed", "reward"),
     ),
     "prediction": ("prediction", "pred", "response", "output", "completion"),
     "references": ("references", "reference", "possible_answers", "answers", "target", "gold"),
@@ -81,7 +81,17 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
 """Names that columns usually have, the likeliest first."""
 
 
-def table_columns(names: Collection[str], given: ResultColumns, source: str) -> dict[str, str]:
+class TableColumns(NamedTuple):
+    """Which columns of a plain table are what."""
+
+    roles: Mapping[str, str]
+    """Column by role, as far as there is one."""
+
+    items: tuple[str, ...]
+    """Columns that together name an item."""
+
+
+def table_columns(names: Collection[str], given: ResultColumns, source: str) -> TableColumns:
     """Tell which columns of a plain table are what.
 
     Args:
@@ -90,11 +100,10 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
         source: The file, for messages.
 
     Returns:
-        Column by role; without a role where no column is of it. An item of several columns is
-        left to `item_columns`.
+        The columns.
 
     Raises:
-        ColumnNotFoundError: If a named column is not there.
+        ColumnNotFoundError: If a named column is not there, or none names the items.
     """
     roles: dict[str, str] = {}
     for role, usual in USUAL.items():
@@ -102,39 +111,21 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
         if named is not None:
             roles[role] = need_column(named, names, role, source)
             continue
-        for name in usual:
-            column = find_column(name, names)
-            if column is not None and (role == "question" or column not in roles.values()):
-                roles[role] = column
-                break
-    return roles
-
-
-def item_columns(
-    names: Collection[str], given: ResultColumns, roles: Mapping[str, str], source: str
-) -> list[str]:
-    """Tell which columns name an item.
-
-    Args:
-        names: The columns that are there.
-        given: Those that the user names.
-        roles: What `table_columns` found.
-        source: The file, for messages.
-
-    Returns:
-        One column or more.
-
-    Raises:
-        ColumnNotFoundError: If a named column is not there, or none of the usual ones is.
-    """
+        there = [find_column(name, names) for name in usual]
+        free = [one for one in there if one and (role == "question" or one not in roles.values())]
+        if free:
+            roles[role] = free[0]
+    item = roles.pop("item", None)
     if given.item:
-        return [need_column(name, names, "item", source) for name in given.item]
-    if "item" not in roles:
+        return TableColumns(
+            roles, tuple(need_column(name, names, "item", source) for name in given.item)
+        )
+    if item is None:
         raise ColumnNotFoundError(
             f"{source}: no column names the items; looked for {', '.join(USUAL['item'])}; saw "
             f"{first_names(names)}; name it by `item`"
         )
-    return [roles["item"]]
+    return TableColumns(roles, (item,))
 
 
 def need_column(wanted: str, names: Collection[str], role: str, source: str) -> str:

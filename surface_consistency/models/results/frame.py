@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,9 @@ from surface_consistency.models.results.inputs import (
     memory_rows,
 )
 from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
-from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.tables import (
     COLUMNS,
     Part,
@@ -118,20 +118,18 @@ def read_results(
 def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
     """Read the samples of one input, and tell who wrote it."""
     content = one.content
-    if isinstance(content, Path):
-        if is_run(content):
-            return "surface-consistency", run_part(content)
-        table = None if content.is_dir() or is_archive(content) else read_table(content)
-        rows = packed_rows(content) if table is None else None
-    else:
-        table = content if isinstance(content, pd.DataFrame) else None
-        rows = None if table is not None else memory_rows(content)
-    if rows is None and table is not None:
-        if layout_of(map(str, table.columns)) is None:
-            return _TABLE, _table(table, given, one.name, notes)
-        is_file = isinstance(content, Path)
-        rows = packed_rows(content) if is_file else memory_rows(table.to_dict("records"), one.name)
-    return _part_of_rows(rows or iter(()), one, given, notes)
+    if isinstance(content, pd.DataFrame):
+        if layout_of(map(str, content.columns)) is None:
+            return _TABLE, _table(content, given, one.name, notes)
+        content = (dict(row) for _, row in content.iterrows())
+    if not isinstance(content, Path):
+        return _part_of_rows(memory_rows(content, one.name), one, given, notes)
+    if is_run(content):
+        return "surface-consistency", run_part(content)
+    table = None if content.is_dir() or is_archive(content) else read_table(content)
+    if table is not None and layout_of(map(str, table.columns)) is None:
+        return _TABLE, _table(table, given, one.name, notes)
+    return _part_of_rows(packed_rows(content), one, given, notes)
 
 
 def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
@@ -208,31 +206,22 @@ def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
         frame["model"] = frame["model"].fillna(one.fallback)
     for name, value in _DEFAULTS.items():
         if name not in frame:
-            column = [()] * len(frame) if value == () else value
-            frame[name] = pd.Series(column, index=frame.index, dtype=_DTYPES[name])
+            frame[name] = value
+    if "references" not in frame:
+        frame["references"] = pd.Series([()] * len(frame), index=frame.index, dtype=object)
     if frame["error"].notna().any():
         frame["score"] = frame["score"].mask(frame["error"].notna())
     further = [name for name in frame if name not in COLUMNS]
-    return frame[[*COLUMNS, *further]].astype({"model": "str", "content": "uint64"})
+    return frame[[*COLUMNS, *further]].astype(_TYPES)
 
 
-_DEFAULTS: Final[Mapping[str, Any]] = {
+_DEFAULTS: Final[Mapping[str, str | int | None]] = {
     "task": "",
     "form": "",
     "repeat": 0,
     "prediction": None,
-    "references": (),
     "question": None,
     "error": None,
     "content": 0,
 }
-_DTYPES: Final = {
-    "task": "str",
-    "form": "str",
-    "repeat": "int64",
-    "prediction": object,
-    "references": object,
-    "question": object,
-    "error": object,
-    "content": "uint64",
-}
+_TYPES: Final = {"model": "str", "repeat": "int64", "content": "uint64"}

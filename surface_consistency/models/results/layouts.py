@@ -181,7 +181,7 @@ LAYOUTS: Final = (
     Layout(
         "inspect_ai",
         "version status eval samples",
-        "id epoch question=metadata.question target",
+        "id question=metadata.question target",
         fields="metadata",
         items="samples",
         more_parts=tools.inspect_parts,
@@ -306,10 +306,11 @@ def layouts() -> tuple[tuple[Layout, frozenset[str]], ...]:
 def _added(name: str) -> Layout | None:
     """Load a layout of another package."""
     try:
-        return _ADDED.check(name, _ADDED.load(name), Layout._fields)
+        layout: Layout = _ADDED.check(name, _ADDED.load(name), Layout._fields)
     except PluginError as error:
         warnings.warn(f"{error}; it is left out", SurfaceConsistencyWarning, stacklevel=4)
         return None
+    return layout
 
 
 def layout_of(columns: Iterable[str]) -> Layout | None:

@@ -12,10 +12,10 @@ from surface_consistency.models.results.columns import ResultColumns, need_colum
 from surface_consistency.models.results.layouts import Layout
 from surface_consistency.models.results.rows import Failure, Flat, shown
 from surface_consistency.models.results.tables import (
-    COLUMNS,
-    FURTHER,
+    JOINED,
     Part,
     content_of,
+    further_name,
     hashes,
     number_of,
 )
@@ -96,7 +96,7 @@ def _sample(
     if "part" in named:
         item = f"{named['part']}:{item}"
     further = {
-        name if name not in COLUMNS else f"{FURTHER}{name}": value
+        further_name(name): value
         for name, value in flat.fields.items()
         if isinstance(value, _PLAIN) and name not in flat.scores
     }
@@ -116,7 +116,7 @@ def _sample(
     return own | {
         name: value
         for name, value in further.items()
-        if value != own.get(name.removeprefix(FURTHER), not value)
+        if value != own.get(name.removeprefix("row."), not value)
     }
 
 
@@ -145,7 +145,7 @@ def _named_by_user(
         parts[_BY_USER[role]] = row[need_column(column, row, role, place)]
     if given.item:
         names = [need_column(name, row, "item", place) for name in given.item]
-        parts["item"] = " | ".join(str(row[name]) for name in names)
+        parts["item"] = JOINED.join(str(row[name]) for name in names)
     return parts
 
 
@@ -191,22 +191,21 @@ def _scores(
 ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Read the scores as numbers; leave out what is none."""
     scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    wanted = {name for name in (given.score, *given.metrics) if name is not None}
-    if given.score is not None and given.score not in raw:
-        raise DataError(
-            f"{source}: no scores {given.score!r}, named by `score`; name one of {', '.join(raw)}"
-        )
+    wanted = {*given.metrics, *(() if given.score is None else (given.score,))}
+    if given.score is not None:
+        name = need_column(given.score, raw, "score", source)
+        raw = {name: raw[name]}
     unscored = _unscored(raw, samples)
     errors = samples["error"].tolist()
     for metric, values in raw.items():
-        if wanted and not wanted & {metric, metric.partition(",")[0]}:
-            continue
+        is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
         if reason is not None:
             sentence = f"{source}: metric {metric!r} {reason}"
-            if wanted:
+            if is_wanted:
                 raise DataError(f"{sentence}; name another by `metrics`: {', '.join(raw)}")
-            notes.append(f"{sentence}, so it is left out")
+            if not wanted:
+                notes.append(f"{sentence}, so it is left out")
             continue
         whole = {**values, **dict.fromkeys(unscored)}
         index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from surface_consistency.models.results.tables import Part, content_of
+from surface_consistency.models.results.tables import Part, content_of, text_or_none
 from surface_consistency.runs.folder import RunFolder
 
 _KNOWN = ("target_id", "prompt_id", "question", "answers", "prompt_key", "group")
@@ -38,19 +38,16 @@ def run_part(path: Path) -> Part:
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),
-        "task": manifest.study,
-        "model": manifest.model,
-        "prediction": verdicts["prediction"]
-        .astype(object)
-        .where(verdicts["prediction"].notna(), None),
-        "error": verdicts["reason"].astype(object).where(verdicts["reason"].notna(), None),
+        "prediction": text_or_none(verdicts["prediction"], blank=True),
+        "error": text_or_none(verdicts["reason"]),
     }
     if "question" in asked:
-        parts["question"] = asked["question"].astype(object).where(asked["question"].notna(), None)
+        parts["question"] = text_or_none(asked["question"])
     if "answers" in asked:
         parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["answers"]])
-    parts["content"] = content_of(parts.get("question"), parts.get("references"), len(verdicts))
-    further = {name: asked[name] for name in asked if name not in _KNOWN}
-    samples = pd.DataFrame({**parts, **further})
+    content = content_of(parts.get("question"), parts.get("references"), len(verdicts))
+    further = asked.drop(columns=[name for name in _KNOWN if name in asked])
+    samples = pd.DataFrame(parts).assign(task=manifest.study, model=manifest.model, content=content)
+    samples = samples.join(further.drop(columns=samples.columns, errors="ignore"))
     scores = verdicts["is_correct"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return Part(samples, {"correct": (np.arange(len(samples)), scores)})

@@ -1,8 +1,9 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.models.results.columns import (
     USUAL,
     ResultColumns,
-    item_columns,
+    TableColumns,
     need_column,
     table_columns,
 )
@@ -22,11 +23,10 @@ from surface_consistency.runs.readers import FORMATS
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
-_JOINED: Final = " | "
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 
-FURTHER: Final = "row."
-"""What stands before the name of a further column that is called as one of the frame's own."""
+JOINED: Final = " | "
+"""What stands between the parts of an item that is named by several columns."""
 
 
 Scores: TypeAlias = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -104,12 +104,11 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
             column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
         ),
     )
-    return table.to_pandas() if table.column_names == list(first) else _by_rows(file, suffix)
-
-
-def _by_rows(file: Path, suffix: str) -> pd.DataFrame:
-    """Read delimited text row by row, which knows more writings of a header."""
-    return pd.DataFrame([row for _, row in FORMATS[suffix](file)])
+    if table.column_names != list(first):
+        # A header that is written in several ways is known to the reader by rows alone.
+        return pd.DataFrame([row for _, row in FORMATS[suffix](file)])
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
@@ -130,131 +129,19 @@ def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: li
         RecordError: If a score is none; names the row.
     """
     names = [str(name) for name in frame.columns]
-    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
-    roles = table_columns(names, given, source)
-    items = item_columns(names, given, roles, source)
-    wide = _models(frame, roles, items, given, source, notes)
-    samples = _samples(frame, roles, items, given, wide, source)
-    if wide:
-        return _wide_part(frame, samples, wide, source)
-    metrics = _metrics(frame, roles, items, given, source)
+    columns = table_columns(names, given, source)
+    table = _Table(frame.set_axis(names, axis=1).reset_index(drop=True), columns, given, source)
+    models = table.models(notes)
+    if models:
+        return table.wide(models)
+    samples, metrics = table.samples(), table.metrics()
     rows = np.arange(len(frame))
-    if "metric" in roles and metrics:
-        scores = _numbers(frame[metrics[0]], source)
-        codes, uniques = pd.factorize(_text(frame[roles["metric"]]))
-        return Part(
-            samples,
-            {
-                str(name): (rows[codes == code], scores[codes == code])
-                for code, name in enumerate(uniques)
-            },
-        )
-    return Part(samples, {name: (rows, _numbers(frame[name], source)) for name in metrics})
-
-
-def _models(
-    frame: pd.DataFrame,
-    roles: Mapping[str, str],
-    items: Iterable[str],
-    given: ResultColumns,
-    source: str,
-    notes: list[str],
-) -> list[str]:
-    """Name the columns that are a model each; none in a long table."""
-    if "model" in roles or given.score or given.metrics:
-        return []
-    named = [find_column(name, list(frame)) for name in given.label]
-    if len(named) > 1 and None not in named:
-        return [name for name in named if name is not None]
-    if "score" in roles or "prediction" in roles or given.label:
-        return []
-    columns = _candidates(frame, roles, items, given)
-    if len(columns) > 1:
-        if not all(_is_verdict(frame[name]) for name in columns):
-            raise DataError(
-                f"{source}: columns {first_names(columns)} could each hold scores; say which are "
-                "metrics by `metrics`, or, if each is a model, by `label`"
-            )
-        notes.append(
-            f"{source}: columns {first_names(columns)} hold verdicts and are taken for a model each"
-        )
-        return columns
-    return []
-
-
-def _metrics(
-    frame: pd.DataFrame,
-    roles: Mapping[str, str],
-    items: Iterable[str],
-    given: ResultColumns,
-    source: str,
-) -> list[str]:
-    """Name the columns that hold scores in a long table."""
-    if given.score:
-        return [roles["score"]]
-    if given.metrics and "metric" not in roles:
-        return [need_column(name, list(frame), "metrics", source) for name in given.metrics]
-    if "metric" in roles and "score" in roles:
-        return [roles["score"]]
-    usual = [find_column(name, list(frame)) for name in USUAL["score"]]
-    known = [name for name in usual if name is not None and name not in items]
-    known = [name for name in known if _is_number(frame[name])] or known[:1]
-    if known or "prediction" in roles:
-        return list(dict.fromkeys(known))
-    columns = _candidates(frame, roles, items, given)
-    if len(columns) > 1:
-        raise DataError(
-            f"{source}: columns {first_names(columns)} could each hold scores; name one by "
-            "`score`, or several by `metrics`"
-        )
-    return columns
-
-
-def _candidates(
-    frame: pd.DataFrame, roles: Mapping[str, str], items: Iterable[str], given: ResultColumns
-) -> list[str]:
-    """Name the columns of numbers that are nothing else."""
-    taken = {*roles.values(), *items, *given.cluster}
-    return [name for name in frame if name not in taken and _is_number(frame[name])]
-
-
-def _samples(
-    frame: pd.DataFrame,
-    roles: Mapping[str, str],
-    items: list[str],
-    given: ResultColumns,
-    wide: Iterable[str],
-    source: str,
-) -> pd.DataFrame:
-    """Lay out what is not scores."""
-    item = _text(frame[items[0]])
-    for name in items[1:]:
-        item = item + _JOINED + _text(frame[name])
-    is_blank = (item == "").to_numpy()
-    if is_blank.any():
-        raise RecordError(
-            f"{source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column {items[0]!r}; "
-            "fill it, or name another column by `item`"
-        )
-    taken = {*roles.values(), *items, *wide}
-    parts: dict[str, Any] = {"item": item}
-    for role in ("task", "model", "form"):
-        if role in roles and roles[role] not in items:
-            parts[role] = _text(frame[roles[role]])
-    if "repeat" in roles and roles["repeat"] not in items:
-        parts["repeat"] = _whole_numbers(frame[roles["repeat"]])
-    for role in ("prediction", "question", "error"):
-        if role in roles:
-            parts[role] = _text_or_none(frame[roles[role]], blank=role == "prediction")
-    if "references" in roles:
-        parts["references"] = _references(frame[roles["references"]])
-    if "question" in roles or "references" in roles:
-        parts["content"] = content_of(parts.get("question"), parts.get("references"), len(frame))
-    kept = {*given.cluster, *(items if len(items) > 1 else ())}
-    for name in frame:
-        if (name not in taken or name in kept) and not _is_nested(frame[name]):
-            parts[name if name not in COLUMNS else f"{FURTHER}{name}"] = frame[name]
-    return pd.DataFrame(parts, index=frame.index)
+    if "metric" not in columns.roles or not metrics:
+        return Part(samples, {name: (rows, table.numbers(name)) for name in metrics})
+    scores = table.numbers(metrics[0])
+    codes, uniques = pd.factorize(_text(table.frame[columns.roles["metric"]]))
+    is_of = {str(name): codes == code for code, name in enumerate(uniques)}
+    return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
 
 
 COLUMNS: Final = (
@@ -264,12 +151,124 @@ COLUMNS: Final = (
 """Columns of the frame that are always there, in this order."""
 
 
-def _wide_part(frame: pd.DataFrame, samples: pd.DataFrame, models: list[str], source: str) -> Part:
-    """Put the columns of models below each other."""
-    parts = [samples.assign(model=name) for name in models]
-    scores = np.concatenate([_numbers(frame[name], source) for name in models])
-    whole = pd.concat(parts, ignore_index=True)
-    return Part(whole, {"score": (np.arange(len(whole)), scores)})
+class _Table(NamedTuple):
+    """A plain table and what its columns are."""
+
+    frame: pd.DataFrame
+    columns: TableColumns
+    given: ResultColumns
+    source: str
+
+    def models(self, notes: list[str]) -> list[str]:
+        """Name the columns that are a model each; none in a long table."""
+        roles, given = self.columns.roles, self.given
+        if "model" in roles or given.score or given.metrics:
+            return []
+        named = [find_column(name, self.names) for name in given.label]
+        if len(named) > 1 and None not in named:
+            return [name for name in named if name is not None]
+        columns = self._candidates()
+        if "score" in roles or "prediction" in roles or given.label or len(columns) < 2:
+            return []
+        if not all(_is_verdict(self.frame[name]) for name in columns):
+            raise DataError(
+                f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
+                "are metrics by `metrics`, or, if each is a model, by `label`"
+            )
+        notes.append(
+            f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "
+            "model each"
+        )
+        return columns
+
+    def metrics(self) -> list[str]:
+        """Name the columns that hold scores in a long table."""
+        roles, given = self.columns.roles, self.given
+        if "score" in roles and (given.score or "metric" in roles):
+            return [roles["score"]]
+        if given.metrics:
+            return [need_column(one, self.names, "metrics", self.source) for one in given.metrics]
+        usual = [find_column(name, self.names) for name in USUAL["score"]]
+        there = [name for name in usual if name is not None and name not in self.columns.items]
+        known = [name for name in there if _is_number(self.frame[name])] or there[:1]
+        return known if known or "prediction" in roles else self._candidates()[:1]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.frame.columns))
+
+    def _candidates(self) -> list[str]:
+        """Name the columns of numbers that are nothing else."""
+        taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
+        return [name for name in self.names if name not in taken and _is_number(self.frame[name])]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Read a column of scores; refuse what is none by row."""
+        values, is_broken = _as_numbers(self.frame[name])
+        if is_broken.any():
+            row = int(np.argmax(is_broken))
+            raise RecordError(
+                f"{self.source}: row {row + 1:,} of column {name!r} holds "
+                f"{shown(self.frame[name].iloc[row])}, which is no score: a number, true or false, "
+                "or an empty cell where the answer was not scored"
+            )
+        return values
+
+    def wide(self, models: Sequence[str]) -> Part:
+        """Put the columns of models below each other."""
+        samples = self.samples(models)
+        whole = pd.concat([samples.assign(model=name) for name in models], ignore_index=True)
+        scores = np.concatenate([self.numbers(name) for name in models])
+        return Part(whole, {"score": (np.arange(len(whole)), scores)})
+
+    def items(self) -> pd.Series:
+        """Name the items; refuse rows that name none."""
+        first, *others = self.columns.items
+        item = _text(self.frame[first])
+        for name in others:
+            item = item + JOINED + _text(self.frame[name])
+        is_blank = (item == "").to_numpy()
+        if is_blank.any():
+            raise RecordError(
+                f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
+                f"{first!r}; fill it, or name another column by `item`"
+            )
+        return item
+
+    def samples(self, models: Iterable[str] = ()) -> pd.DataFrame:
+        """Lay out what is not scores."""
+        frame, (roles, items) = self.frame, self.columns
+        read: dict[str, Callable[[pd.Series], pd.Series]] = {
+            **dict.fromkeys(("task", "model", "form"), _text),
+            "repeat": _whole_numbers,
+            "prediction": partial(text_or_none, blank=True),
+            **dict.fromkeys(("question", "error"), text_or_none),
+            "references": _references,
+        }
+        parts = {"item": self.items()} | {
+            role: how(frame[roles[role]])
+            for role, how in read.items()
+            if role in roles and (role == "question" or roles[role] not in items)
+        }
+        if "question" in parts or "references" in parts:
+            hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
+            parts["content"] = pd.Series(hashed, index=frame.index)
+        kept = {*self.given.cluster, *(items if len(items) > 1 else ())}
+        further = {*self.names} - {*roles.values(), *items, *models} | kept
+        return pd.DataFrame(
+            parts
+            | {
+                further_name(name): frame[name]
+                for name in self.names
+                if name in further and not _is_nested(frame[name])
+            }
+        )
+
+
+def further_name(name: str) -> str:
+    """Name a further column, other than those that are always there."""
+    return f"row.{name}" if name in COLUMNS else name
 
 
 def content_of(question: pd.Series | None, references: pd.Series | None, n_rows: int) -> np.ndarray:
@@ -311,13 +310,19 @@ def _text(column: pd.Series) -> pd.Series:
     return column.astype("str").where(column.notna(), "").astype("str")
 
 
-def _text_or_none(column: pd.Series, *, blank: bool) -> pd.Series:
-    """Read a column as text or None; an empty cell is text where it may be an answer."""
+def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
+    """Read a column as text or None.
+
+    Args:
+        column: Any values.
+        blank: Whether an empty cell is text, as it may be of an answer, and not None.
+
+    Returns:
+        Texts and None.
+    """
     texts = _text(column).astype(object)
-    missing = column.isna().to_numpy()
-    if not blank:
-        missing = missing | (texts == "").to_numpy()
-    return texts.where(~missing, None)
+    is_missing = column.isna() if blank else column.isna() | (texts == "")
+    return texts.where(~is_missing, None)
 
 
 def _references(column: pd.Series) -> pd.Series:
@@ -379,19 +384,6 @@ def _is_verdict(column: pd.Series) -> bool:
     return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
 
 
-def _numbers(column: pd.Series, source: str) -> np.ndarray:
-    """Read a column of scores; refuse what is none by row."""
-    values, is_broken = _as_numbers(column)
-    if is_broken.any():
-        row = int(np.argmax(is_broken))
-        raise RecordError(
-            f"{source}: row {row + 1:,} of column {column.name!r} holds "
-            f"{shown(column.iloc[row])}, which is no score: a number, true or false, or an empty "
-            "cell where the answer was not scored"
-        )
-    return values
-
-
 def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
@@ -436,6 +428,7 @@ def number_of(value: object) -> float | None:
     if not word or word in _WORDS:
         return _WORDS.get(word, float("nan"))
     try:
-        return None if word in ("nan", "inf", "-inf", "infinity") else float(word)
+        number = float(word)
     except ValueError:
         return None
+    return number if np.isfinite(number) else None

@@ -222,8 +222,10 @@ def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
         for row in _beside(file, "display_predictions.json")
     }
     scenario, _, rest = file.parent.name.partition(":")
-    model = re.search(r"(?:^|,)model=([^,]+)", rest)
-    named = {"task": scenario, "model": model[1]} if model else {}
+    told = dict(one.partition("=")[::2] for one in rest.split(",") if one)
+    model = told.pop("model", None)
+    task = ":".join(filter(None, (scenario, ",".join(map("=".join, told.items())))))
+    named = {} if model is None else {"task": task, "model": model}
     for flat in flats:
         parts = flat.parts
         instance = asked.get(parts["id"], {})

@@ -1,15 +1,24 @@
 """Result files of other tools, each written here in the tool's own layout."""
 
 import json
+import re
 import zipfile
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.models.predictions import read_predictions
-from surface_consistency.models.results import archives
+from surface_consistency.models.results import archives, layouts
+from surface_consistency.models.results.frame import read_results
 from surface_consistency.models.results.layouts import result_rows
+from surface_consistency.models.results.rows import ROLES
 from surface_consistency.models.results.samples import refuse_mixed_tasks
 from surface_consistency.reading import LONGEST_LINE
 
@@ -63,16 +72,17 @@ def archive(path, members):
 INSPECT_ROW = {
     "topic": "cap",
     "graded": 0.5,
-    "exact": 1.0,
-    "length": 4,
+    "parts.exact": 1.0,
+    "parts.length": 4,
     "id": "q1",
-    "epoch": 1,
+    "repeat": 0,
     "question": None,
     "prompt": ASKED,
     "prediction": "Lima",
     "target": "Lima",
     "task": "forms",
     "model": "mockllm/alpha",
+    "error": None,
 }
 
 
@@ -108,7 +118,7 @@ def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, pre
     ("members", "error", "message"),
     [
         ({"_journal/start.json": {}}, DataError, r"log.eval: not a finished log of inspect_ai"),
-        ({"xl/workbook.xml": {}}, DataError, r"log.eval is a zip archive .* workbook as CSV"),
+        ({"mimetype": {}}, DataError, r"log.eval is a zip archive, and neither .* unpack it"),
         ({"header.json": HEADER}, DataError, r"log.eval is the log of inspect_ai without samples"),
         (
             {"header.json": HEADER, "samples/a.json": b'{"id": '},
@@ -189,6 +199,7 @@ PROMPTFOO = {
                 "score": 1 - reason // 2,
                 "namedScores": {"brevity": 0.5},
                 "failureReason": reason,
+                "error": "500" if reason else None,
             }
             for label, reason in (("alpha", 0), ("", 2))
         ],
@@ -218,8 +229,8 @@ LAID_OUT = {
     "promptfoo": (
         PROMPTFOO,
         [
-            {"id": 0, "question": ASKED, "model": "alpha", "correct": True, "prediction": "Lima"},
-            {"id": 0, "question": ASKED, "model": "openai:m", "correct": None, "prediction": None},
+            {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
+            {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
         ],
     ),
     "deepeval": (
@@ -237,7 +248,7 @@ LAID_OUT = {
                 }
             ],
         },
-        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "correct": False}],
+        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "success": False}],
     ),
     "simple-evals": (
         {
@@ -247,7 +258,7 @@ LAID_OUT = {
                 [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
             ],
         },
-        [{"id": 0, "question": ASKED, "prediction": "Lima", "correct": "True"}],
+        [{"id": ASKED, "repeat": 0, "prediction": "Lima", "target": "Lima", "score": "True"}],
     ),
     "OpenCompass predictions": (
         {"0": OPENCOMPASS},
@@ -285,14 +296,14 @@ LAID_OUT = {
             },
         ],
         [
-            {"id": "id1", "perturbation": "none", "exact_match": 1.0, "num_references": 2.0},
-            {"id": "id1", "perturbation": "typos", "exact_match": 0.0, "prediction": " Lima"},
+            {"id": "id1", "form": "", "exact_match": 1.0},
+            {"id": "id1", "form": "typos", "exact_match": 0.0, "prediction": " Lima"},
         ],
     ),
     "Every Eval Ever": (
         [EEE, EEE | {"error": "timeout"}],
         [
-            {"id": "q1", "question": ASKED, "prediction": "Lima", "correct": True, "topic": "cap"},
+            {"id": "q1", "question": ASKED, "prediction": "Lima", "score": 1.0, "topic": "cap"},
             {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
         ],
     ),
@@ -311,7 +322,7 @@ LAID_OUT = {
                 "input": ASKED,
             }
         ],
-        [{"doc_id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
+        [{"id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
     ),
     "lighteval": (
         [
@@ -371,9 +382,9 @@ def test_events_of_openai_evals_are_those_that_judge(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert rows_of(path) == [
-        {"correct": True, "sampled": "Lima", "id": "forms.dev.0", "prediction": "Lima"}
-    ]
+    (row,) = rows_of(path)
+    assert (row["id"], row["task"], row["question"]) == ("forms.dev.0", "forms", ASKED)
+    assert (row["prediction"], row["correct"], row["repeat"]) == ("Lima", True, 0)
 
 
 @pytest.mark.parametrize(
@@ -449,3 +460,69 @@ def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
     content, _ = LAID_OUT["OpenCompass replicas"]
 
     assert read_predictions(written(tmp_path / "r.json", content)).texts == ["Lima", "Cusco"]
+
+
+QUIZ = """
+from surface_consistency.models.results.layouts import Layout
+
+QUIZ = Layout(
+    "Quiz Night",
+    "team question buzzed",
+    "id=question question prediction=buzzed.said target=answer model=team",
+    scores="correct=buzzed.right",
+)
+"""
+
+
+@pytest.fixture
+def quiz(tmp_path, monkeypatch):
+    """A package whose layout is found, and one whose layout is broken."""
+    (tmp_path / "quiz_night.py").write_text(QUIZ)
+    for name, value in (("quiz-night", "quiz_night:QUIZ"), ("quiz-lost", "quiz_lost:QUIZ")):
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{layouts.GROUP}]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    layouts.layouts.cache_clear()
+    yield
+    layouts.layouts.cache_clear()
+
+
+def test_layouts_of_other_packages_are_found_and_broken_ones_left_out(quiz, tmp_path):
+    row = {
+        "team": "a",
+        "question": ASKED,
+        "answer": "Lima",
+        "buzzed": {"said": "Cusco", "right": False},
+    }
+    path = written(tmp_path / "quiz.json", [row])
+
+    with pytest.warns(SurfaceConsistencyWarning, match="quiz_lost.* it is left out"):
+        results = read_results(path)
+
+    assert results.tool == {str(path): "Quiz Night"}
+    assert results.frame[["item", "model", "score"]].to_numpy().tolist() == [[ASKED, "a", 0.0]]
+
+
+def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
+    """An entry below another that asks for fewer of the same columns would never be reached."""
+    told = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
+
+    assert not [
+        (one, other) for n, one in enumerate(told) for other in told[n + 1 :] if one <= other
+    ]
+
+
+def test_parts_of_layouts_are_those_that_the_reader_knows():
+    for layout in layouts.LAYOUTS:
+        names = {field.partition("=")[0] for field in layout.parts.split()}
+        assert names <= set(ROLES), layout.tool
+
+
+def test_the_page_of_layouts_is_the_table():
+    page = Path(__file__).resolve().parents[3] / "docs" / "reference" / "results.md"
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|", page.read_text("utf-8"), re.M)
+
+    own = [(one.tool, one.versions, one.columns) for one in layouts.LAYOUTS if one.versions]
+    assert rows == own

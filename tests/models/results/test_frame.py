@@ -1,0 +1,393 @@
+"""The one reader: result files of 16 tools that hold one planted truth, and what goes wrong."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.models.results.frame import read_results
+from surface_consistency.models.results.tables import COLUMNS
+
+PLANTED = (3, 2, 0, 1)
+
+
+def both(pattern):
+    """The files of both models."""
+    return [pattern.format(model) for model in ("alpha", "beta")]
+
+
+LAYOUTS = {
+    "inspect .eval": (both("inspect_ai/1-epoch/{}.eval"), "graded", PLANTED),
+    "inspect .json": (both("inspect_ai/1-epoch/{}.json"), "graded", PLANTED),
+    "inspect, an object": (both("inspect_ai/1-epoch/{}.json"), "parts.exact", PLANTED),
+    "inspect, both writings": (["inspect_ai/1-epoch"], "graded", PLANTED),
+    "lm-eval choices": (both("lm_eval/0.4.13/{}/samples_forms_mc*"), "acc", PLANTED),
+    "lm-eval first": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,first", PLANTED),
+    "lm-eval strict": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,strict", PLANTED),
+    "lm-eval, folders of tasks": (both("lm_eval/0.4.13/{}"), "acc_norm", PLANTED),
+    "lm-eval, two ranks": (
+        both("lm_eval/two-ranks-two-filters/{}/*"),
+        "exact_match,none",
+        PLANTED,
+    ),
+    "lm-eval 0.4.0": (both("lm_eval/0.4.0-0.4.2/*{}*"), "exact_match", PLANTED),
+    "lm-eval 0.3": (both("lm_eval/0.3/{}/*"), "em", PLANTED),
+    "lmms-eval": (both("lmms_eval/{}/*"), "forms_score", PLANTED),
+    "lighteval 0.13": (both("lighteval/0.13/{}/*"), "em", PLANTED),
+    "lighteval 0.6": (both("lighteval/0.6/{}/*"), "em", PLANTED),
+    "HELM, both forms": (both("helm/{}"), "exact_match", (5, 2, 0, 2)),
+    "OpenCompass": (both("opencompass/results/{}/*"), "correct", PLANTED),
+    "OpenCompass, replicas": (
+        both("opencompass/results-2-replicas/{}/*"),
+        "correct",
+        (6, 4, 0, 2),
+    ),
+    "promptfoo, one error": (["promptfoo/results.json"], "success", (3, 2, 0, 0)),
+    "OpenAI evals": (both("openai_evals/{}.jsonl"), "correct", PLANTED),
+    "simple-evals": (both("simple_evals/*{}*"), "score", PLANTED),
+    "deepeval": (both("deepeval/{}/*"), "Exact Match", PLANTED),
+    "deepeval, all metrics": (both("deepeval/{}"), "success", PLANTED),
+    "Every Eval Ever": (both("eee/{}*"), "exact_match", PLANTED),
+    "VLMEvalKit, judged": (both("vlmevalkit/{}"), "hit", (2, 2, 0, 2)),
+    "NeMo Evaluator": (both("nemo_evaluator/{}/*"), "reward", PLANTED),
+}
+
+
+@pytest.fixture
+def read(data_files):
+    """Read files below the folder of forms."""
+
+    def read(patterns, **columns):
+        folder = data_files / "forms"
+        files = [path for name in patterns for path in sorted(folder.glob(name))]
+        assert files
+        return read_results(files, ResultColumns(**columns))
+
+    return read
+
+
+def paired(frame):
+    """Both right, the first model alone, the second alone, neither."""
+    wide = frame.pivot(index=["task", "item", "form", "repeat"], columns="model", values="score")
+    first, second = (wide[name] for name in sorted(wide))
+    pairs = ((1, 1), (1, 0), (0, 1), (0, 0))
+    return tuple(int(((first == one) & (second == other)).sum()) for one, other in pairs)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_planted_truth_is_read_with_no_option_but_the_files(read, name):
+    patterns, metric, table = LAYOUTS[name]
+
+    results = read(patterns)
+
+    frame = results.frame
+    assert tuple(frame.columns[: len(COLUMNS)]) == COLUMNS
+    assert paired(frame[frame["metric"] == metric]) == table
+    assert {model[-4:].strip("/") for model in frame["model"]} == {"beta", "lpha"}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_texts_stand_beside_scores(read, name):
+    patterns, _, _ = LAYOUTS[name]
+    frame = read(patterns).frame
+
+    has_prediction = frame.groupby("file")["prediction"].apply(lambda part: part.notna().any())
+    assert has_prediction.all() == ("VLM" not in name)
+    assert (frame["content"] > 0).all()
+    told = frame[frame["references"].str.len() > 0]
+    assert set(told["references"]) <= {
+        (answer,) for answer in ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "clusters"),
+    [
+        ("inspect .eval", ("topic",)),
+        ("lm-eval choices", ("topic",)),
+        ("lmms-eval", ("topic",)),
+        ("lighteval 0.6", ("topic",)),
+        ("promptfoo, one error", ("topic",)),
+        ("HELM, both forms", ("item",)),
+        ("OpenCompass, replicas", ("item",)),
+        ("VLMEvalKit, judged", ("category",)),
+        ("OpenAI evals", ()),
+    ],
+)
+def test_clusters_are_found(read, name, clusters):
+    assert read(LAYOUTS[name][0]).clusters == clusters
+
+
+@pytest.mark.parametrize("pattern", ["opencompass/predictions/{}/*", "vlmevalkit/{}/*Forms.tsv"])
+def test_answers_without_scores_are_read_and_said(read, pattern):
+    results = read(both(pattern))
+
+    assert set(results.frame["metric"]) == {""}
+    assert results.frame["score"].isna().all()
+    assert "holds answers without scores, which a rule or judge can give" in results.notes[0]
+    first = results.frame[results.frame["form"] == ""]
+    right = [p in r for p, r in zip(first["prediction"], first["references"], strict=True)]
+    assert paired(first.assign(score=np.array(right, dtype=float))) == PLANTED
+
+
+def test_rotations_of_options_are_forms_of_one_item(read):
+    frame = read(both("vlmevalkit/{}/*Forms.tsv")).frame
+
+    assert set(frame["form"]) == {"", "rotation 1"}
+    assert frame["item"].nunique() == 6
+
+
+def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
+    results = read(["inspect_ai/2-epoch/beta.eval"])
+
+    graded = results.frame[results.frame["metric"] == "graded"]
+    assert sorted(graded["repeat"].unique()) == [0, 1]
+    failed = graded[graded["error"].notna()]
+    assert list(zip(failed["item"], failed["repeat"], strict=True)) == [("q4", 1)]
+    assert failed["score"].isna().all()
+    assert results.clusters[0] == "item"
+
+
+def test_grades_of_inspect_are_its_numbers(read):
+    frame = read(["inspect_ai/2-epoch/alpha.eval"]).frame
+    second = frame[(frame["metric"] == "graded") & (frame["repeat"] == 1)].set_index("item")
+
+    assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
+
+
+def test_inputs_of_a_corpus_metric_are_left_out_and_said(read):
+    results = read(["lm_eval/0.4.13/alpha/*mc*"])
+
+    assert set(results.frame["metric"]) == {"acc", "acc_norm"}
+    assert "metric 'f1' holds [0, 0], what a metric over all samples takes in" in results.notes[0]
+
+
+def test_inputs_of_a_corpus_metric_are_refused_where_they_are_asked_for(read):
+    with pytest.raises(DataError, match=r"'f1' holds \[0, 0\].*name another by `metrics`: acc"):
+        read(["lm_eval/0.4.13/alpha/*mc*"], metrics=["f1"])
+
+
+def test_a_metric_is_asked_for_with_or_without_its_filter(read):
+    every = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match"]).frame
+    one = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match,strict"]).frame
+
+    assert set(every["metric"]) == {"exact_match,first", "exact_match,strict"}
+    assert set(one["metric"]) == {"exact_match,strict"}
+
+
+def test_one_filter_is_asked_for(read):
+    frame = read(["lm_eval/0.4.13/alpha/*gen*"], filter="strict").frame
+
+    assert set(frame["metric"]) == {"exact_match"}
+    with pytest.raises(DataError, match=r"no samples of the filter 'loose'; name one of: first, s"):
+        read(["lm_eval/0.4.13/alpha/*gen*"], filter="loose")
+
+
+def test_a_metric_that_no_file_has_is_refused_with_those_there_are(read):
+    with pytest.raises(DataError, match=r"has no metric 'em'; name one of acc, acc_norm by"):
+        read(["lm_eval/0.4.13/alpha/*mc*"], metrics=["em"])
+
+
+def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_files):
+    """Of 27 statistics, 19 are counts, costs, flags and sums of log-probabilities."""
+    folder = data_files / "forms" / "helm" / "real-mmlu-philosophy-gpt2"
+    results = read_results(folder)
+
+    names = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match")
+    assert set(results.frame["metric"]) == {*names, *(f"{name}@5" for name in names)}
+    assert results.frame["item"].nunique() == 10
+    own = {
+        (row["instance_id"], stat["name"]["name"]): stat.get("mean")
+        for row in json.loads((folder / "per_instance_stats.json").read_text())
+        for stat in row["stats"]
+    }
+    keys = zip(results.frame["item"], results.frame["metric"], strict=True)
+    assert results.frame["score"].tolist() == [own[key] for key in keys]
+
+
+def test_folders_of_helm_name_scenario_and_model(data_files, tmp_path):
+    folder = tmp_path / "mmlu:subject=philosophy,model=openai_gpt2"
+    shutil.copytree(data_files / "forms" / "helm" / "alpha", folder)
+
+    frame = read_results(folder).frame
+
+    assert set(frame["model"]) == {"openai_gpt2"}
+    assert set(frame["task"]) == {"mmlu:subject=philosophy"}
+
+
+def test_large_sets_of_opencompass_are_put_together(tmp_path):
+    for number, answers in enumerate((["Lima", "Paris"], ["Rome"])):
+        rows = {str(n): {"prediction": text, "gold": text} for n, text in enumerate(answers)}
+        (tmp_path / f"caps_{number}.json").write_text(json.dumps(rows))
+
+    frame = read_results(tmp_path).frame
+
+    assert list(frame["item"]) == ["0:0", "0:1", "1:0"]
+    assert set(frame["task"]) == {"caps"}
+
+
+def test_other_documents_under_one_number_are_refused_and_shown(data_files):
+    forms = data_files / "forms"
+    one = next((forms / "lm_eval" / "0.4.13" / "alpha").glob("*mc*"))
+    other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
+
+    with pytest.raises(
+        DataError, match=r"item '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
+    ):
+        read_results([one, other])
+
+
+def test_lines_that_stand_twice_count_once(data_files):
+    results = read_results(data_files / "forms" / "traps" / "lm_eval_beta_every_line_twice.jsonl")
+
+    assert len(results.frame) == 2 * 6
+    assert "12 rows of " in results.notes[-1]
+    assert "stand twice, word for word, and count once" in results.notes[-1]
+
+
+def test_a_null_score_is_missing(data_files):
+    frame = read_results(data_files / "forms" / "traps" / "lm_eval_beta_one_score_null.jsonl").frame
+
+    scores = frame[frame["metric"] == "acc"].set_index("item")["score"]
+    assert scores.isna().sum() == 1
+    assert scores.drop(scores.index[scores.isna()]).isin([0.0, 1.0]).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"", DataError, "holds no rows, so no results"),
+        (b'{"item": "q1", "corr', RecordError, "a last line that is cut off means"),
+        (b'\xff\xfe{\x00"\x00', RecordError, "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
+        (b'{"item": "\xe9", "correct": 1}', RecordError, "p.jsonl:1: not UTF-8 at byte 10"),
+        (b'{"item": "q1", "note": "x"}', DataError, "holds neither scores nor answers"),
+        (b'{"correct": 1}', DataError, "no column names the items; looked for item, "),
+        (b'{"item": "q1", "correct": "maybe"}', RecordError, "row 1 of column 'correct' holds 'm"),
+    ],
+    ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "no item", "no score"],
+)
+def test_bad_files_are_named_with_what_to_do(tmp_path, content, error, message):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(content)
+
+    with pytest.raises(error, match=message):
+        read_results(path)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path):
+    for name, text in {
+        "p.csv": "item,correct\nq1,1\n",
+        "p.jsonl": '{"item": "q1", "correct": 1}',
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+
+        assert read_results(tmp_path / name).frame["item"].tolist() == ["q1"]
+
+
+def test_header_only_logs_are_refused(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}}))
+
+    with pytest.raises(DataError, match="is the log of inspect_ai without samples"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("name", ["perplexity", "random_chance", "acc_random"])
+def test_what_is_no_score_by_its_name_is_left_out(tmp_path, name):
+    sample = {"doc_id": 0, "doc": {}, "resps": [["a"]], "filtered_resps": ["a"], "acc": 1.0}
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(sample | {name: -3.5}))
+
+    results = read_results(path)
+
+    assert set(results.frame["metric"]) == {"acc"}
+    assert f"metric '{name}' is " in results.notes[0]
+
+
+def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats(tmp_path):
+    """The converter of inspect_ai gives every epoch the score of their mean."""
+    row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
+
+    def written(scores):
+        rows = [
+            row | {"evaluation": {"score": score}, "metadata": {"epoch": str(number)}}
+            for number, score in enumerate(scores, start=1)
+        ]
+        path = tmp_path / "s.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return read_results(path)
+
+    means, own = written([0.5, 0.5]), written([1.0, 0.0])
+
+    assert means.frame["score"].tolist() == [0.5]
+    assert "1 of 2 rows were left out" in means.notes[0]
+    assert own.frame["repeat"].tolist() == [0, 1]
+    assert own.notes == ()
+
+
+def test_scores_of_every_eval_ever_are_read_and_not_what_converters_made_of_them(tmp_path):
+    row = {
+        "evaluation_id": "e",
+        "sample_id": "q1",
+        "evaluation": {"score": 0.5, "is_correct": True},
+    }
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(row))
+
+    assert read_results(path).frame["score"].tolist() == [0.5]
+
+
+def test_several_tools_in_one_call_are_one_frame_and_said(read):
+    results = read(["inspect_ai/1-epoch/alpha.eval", "lm_eval/0.4.13/beta/*mc*"])
+
+    assert set(results.tool.values()) == {"inspect_ai", "lm-evaluation-harness"}
+    assert "the files tell in different ways what was asked" in results.notes[-1]
+
+
+def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
+    shutil.copy(data_files / "forms" / "eee" / "alpha_samples.jsonl", tmp_path)
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"acc": 0.5}}))
+
+    results = read_results(tmp_path)
+
+    assert len(results.frame) == 6
+    assert "1 files of the folder hold no results and were left out" in results.notes[-1]
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    (tmp_path / "readme.txt").write_text("x")
+
+    with pytest.raises(SourceNotFoundError, match=r"holds no file of results; looked for \.par"):
+        read_results(tmp_path)
+    with pytest.raises(SourceNotFoundError, match=r"no file or folder .*; check the path"):
+        read_results(tmp_path / "none.csv")
+
+
+def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
+    for name, verdict in (("before", 1), ("after", 0)):
+        rows = pd.DataFrame({"item": ["q1", "q2"], "model": "m", "correct": [1, verdict]})
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    results = read_results([tmp_path / "before.csv", tmp_path / "after.csv"])
+
+    assert list(dict.fromkeys(results.frame["model"])) == ["m (before)", "m (after)"]
+    assert "are told apart as m (before), m (after)" in results.notes[0]
+
+
+def test_labels_name_the_models_one_a_file(read):
+    frame = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
+
+    assert list(dict.fromkeys(frame["model"])) == ["old", "new"]
+    with pytest.raises(DataError, match=r"3 labels \(a, b, c\) for 2 files; give one a file"):
+        read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["a", "b", "c"])
+
+
+def test_columns_of_a_tool_may_be_named_otherwise(read):
+    frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
+
+    assert set(frame["item"]) == {f"q{n}" for n in range(6)}
+    assert set(frame["form"]) == {"cap", "aut"}
