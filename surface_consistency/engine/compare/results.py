@@ -285,6 +285,8 @@ def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> 
         return _Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
     items = frame["_unit"].to_numpy()
     n_items, few = int(items.max()) + 1, ""
+    of_task = _of_items(items, _numbered(frame, ("task",)))
+    tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
     for name in results.clusters:
         if frame[name].isna().any():
             continue
@@ -293,12 +295,12 @@ def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> 
         n_groups = int(codes.max()) + 1
         if n_groups == n_items or (of_item[items] != codes).any():
             continue
-        if are_enough(worth_of_clusters(np.bincount(of_item).astype(np.float64))):
+        if all(_is_enough(of_item[part]) for part in tasks):
             note = f"{name}, a column of the files that groups items"
             return _Clusters(("task", name), codes, note)
         few = (
-            f"; {name} groups them into {n_groups}, too few to infer anything from: intervals "
-            f"hold for these groups alone (--cluster {name} takes them whole)"
+            f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
+            f"intervals hold for these groups alone (--cluster {name} takes them whole)"
         )
     note = "items, each on its own, as far as the files say"
     if _varies(frame["form"]):
@@ -306,6 +308,11 @@ def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> 
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
     return _Clusters((), items, note + few)
+
+
+def _is_enough(clusters: _Numbers) -> bool:
+    """Tell whether the clusters of some items are enough to infer anything."""
+    return bool(are_enough(worth_of_clusters(np.bincount(clusters).astype(np.float64))))
 
 
 def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
@@ -333,8 +340,9 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for {row['model']!r} "
-            "and in another for other models; name a column that is the same for all by --cluster"
+            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for "
+            f"{row['model']!r} and in another for other models; name a column that is the same for "
+            "all by --cluster"
         )
     return codes
 
