@@ -22,7 +22,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
     are_enough,
     worth_of_clusters,
 )
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.models.results.columns import USUAL, ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
 
@@ -142,6 +142,7 @@ def compare_results(
     if settings.rule is not None:
         frame = _judged(frame, settings.rule)
     frame = _common_metrics(_of_several_models(frame), notes)
+    frame = _with_own_names(frame, columns, (*table.by, *columns.cluster))
     frame = split_labels(frame, table.by, table.separator)
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
@@ -168,6 +169,28 @@ def compare_results(
         table=table,
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _with_own_names(
+    frame: pd.DataFrame, columns: ResultColumns, names: Sequence[str]
+) -> pd.DataFrame:
+    """Add columns by the names that they have in the file, where the reader took them for a role.
+
+    A column such as "prompt", which is read as the question, can make groups too.
+    """
+    added = {}
+    for name in names:
+        roles = [role for role, usual in USUAL.items() if _is_role(role, name, usual, columns)]
+        if name not in frame and len(roles) == 1:
+            added[name] = frame[roles[0]]
+    return frame.assign(**added)
+
+
+def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns) -> bool:
+    """Tell whether a column of a file is read for a role, as named or by a usual name."""
+    given = getattr(columns, role)
+    named = (given,) if isinstance(given, str) else given or usual
+    return name in named
 
 
 def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
