@@ -2,7 +2,7 @@ from ._groups import (
     UNLABELLED as UNLABELLED,
 )
 from .comparison.comparisons import (
-    ModelComparison as ModelComparison,
+    ModelComparisonResult as ModelComparisonResult,
     compare_models as compare_models,
 )
 from .comparison.equality import (
@@ -10,7 +10,7 @@ from .comparison.equality import (
     equality_test as equality_test,
 )
 from .comparison.ranks import (
-    RankIntervals as RankIntervals,
+    RankIntervalsResult as RankIntervalsResult,
     rank_intervals as rank_intervals,
 )
 from .components.answer_similarity import (

@@ -15,7 +15,7 @@ from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.engine.compare.table import TableSettings, split_labels
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.matching.bulk import match_columns
-from surface_consistency.metrics.comparison.comparisons import ModelComparison, compare_models
+from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
 from surface_consistency.metrics.forms.form_groups import forms_by
 from surface_consistency.metrics.uncertainty.intervals import (
     Intervals,
@@ -40,7 +40,7 @@ SAID_MISSING: Final = 0.05
 class ComparedResults:
     """Result of `compare_results`."""
 
-    metrics: Mapping[str, ModelComparison]
+    metrics: Mapping[str, ModelComparisonResult]
     """The comparison by each metric."""
 
     rows: pd.DataFrame
@@ -70,8 +70,11 @@ class ComparedResults:
     table: TableSettings
     """By what, and of which level."""
 
+    missing: tuple[str, ...]
+    """How many items are left out by each metric, in sentences."""
+
     notes: tuple[str, ...]
-    """What a reader must know, in sentences."""
+    """What else a reader must know, in sentences."""
 
     @cached_property
     def models(self) -> list[str]:
@@ -152,10 +155,11 @@ def compare_results(
     clusters = _clusters(frame, results, columns)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame)
-    comparisons = {}
+    comparisons, missing = {}, list[str]()
     for metric, part in _by_metric(rows):
         comparisons[metric] = _compared(part, settings, table)
-        notes += _left_out(part, comparisons[metric])
+        missing += _missing_items(metric, comparisons[metric])
+        notes += _left_out(part)
     has_content = (frame["content"] != 0).all()
     return ComparedResults(
         metrics=comparisons,
@@ -167,6 +171,7 @@ def compare_results(
         is_same_questions=True if has_content else None,
         settings=settings,
         table=table,
+        missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -421,7 +426,7 @@ def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _compared(
     rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings
-) -> ModelComparison:
+) -> ModelComparisonResult:
     """Compare the models by one metric."""
     by = list(table.by)
     if _varies(rows["form"]) and "form" not in by:
@@ -444,14 +449,18 @@ def _compared(
         raise ValueError(f"metric {rows['metric'].iat[0]!r}: {error}") from error
 
 
-def _left_out(rows: pd.DataFrame, comparison: ModelComparison) -> Iterator[str]:
-    """Say how many items are not common to all models, and which tasks and forms are none."""
-    metric, n = rows["metric"].iat[0], comparison.n_items_of_any
+def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[str]:
+    """Say how many items are not common to all models."""
+    n = comparison.n_items_of_any
     if comparison.n_items < n:
         yield (
             f"{comparison.n_items:,} of {n:,} items have a score ({metric}) of every model; the "
             "others are left out for all"
         )
+
+
+def _left_out(rows: pd.DataFrame) -> Iterator[str]:
+    """Say which tasks and forms are not common to all models."""
     scored = rows[rows["score"].notna()]
     for column in ("task", "form"):
         if not _varies(rows[column]):

@@ -17,7 +17,7 @@ from surface_consistency.engine.compare.results import (
     as_json,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparison
+from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
 from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import (
@@ -90,7 +90,7 @@ class ComparisonReport:
 
     def __init__(self, compared: ComparedResults, metric: str) -> None:
         self.compared, self.metric = compared, metric
-        self.result: ModelComparison = compared.metrics[metric]
+        self.result: ModelComparisonResult = compared.metrics[metric]
         frame = self.result.differences
         detectable = least_found(frame["difference_low"], frame["difference_high"])
         self.differences = frame.assign(detectable=detectable)
@@ -468,7 +468,10 @@ def comparison_text(compared: ComparedResults) -> str:
             " ".join(filter(None, map(sentence_text, (report.finding(), report.summary()))))
         )
         parts += [table_text(table) for table in report.tables().values()]
-    noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
+    noted = [
+        f"clusters: {compared.cluster_note}",
+        *(f"note: {note}" for note in (*compared.missing, *compared.notes)),
+    ]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
 
 
@@ -499,7 +502,7 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                 "models": _records(result.models),
                 "differences": _records(report.differences),
                 "groups": _records(result.groups),
-                "notes": list(compared.notes),
+                "notes": [*compared.missing, *compared.notes],
             },
             ensure_ascii=False,
             allow_nan=False,
@@ -533,7 +536,7 @@ def comparison_markdown(compared: ComparedResults) -> str:
             listed = _listed(lost.head(_MOST_LISTED), f"{len(lost):,} items lost")
             parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
                          "</details>")  # fmt: skip
-    parts += [f"- {note}" for note in compared.notes]
+    parts += [f"- {note}" for note in (*compared.missing, *compared.notes)]
     return "\n\n".join(parts).replace("\u00a0", " ")
 
 

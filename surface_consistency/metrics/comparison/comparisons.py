@@ -12,15 +12,15 @@ import pandas as pd
 
 from surface_consistency.metrics._groups import column_names, group_positions
 from surface_consistency.metrics._inputs import Floats, warn_undefined
-from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
-from surface_consistency.metrics.comparison.ranks import rank_intervals
-from surface_consistency.metrics.comparison.scores import (
+from surface_consistency.metrics.comparison._scores import (
     ModelScores,
     ScoreTotals,
     model_scores,
     pooled_totals,
     score_totals,
 )
+from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
+from surface_consistency.metrics.comparison.ranks import rank_intervals
 from surface_consistency.metrics.paired.mcnemar_tests import (
     PairedTest,
     check_test,
@@ -46,7 +46,7 @@ _DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ModelComparison:
+class ModelComparisonResult:
     """Result of `compare_models`."""
 
     models: pd.DataFrame
@@ -84,7 +84,7 @@ def compare_models(
     higher_is_better: bool = True,
     test: PairedTest = "auto",
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> ModelComparison:
+) -> ModelComparisonResult:
     """Compare the mean scores of models that answered the same items.
 
     A difference is that of the model less that of the reference, over the items that all models
@@ -112,7 +112,7 @@ def compare_models(
         intervals: Level of the intervals and of all conclusions; their method is "auto".
 
     Returns:
-        The frames of `ModelComparison`. `differences` has model, reference, n, n_clusters,
+        The frames of `ModelComparisonResult`. `differences` has model, reference, n, n_clusters,
         few_clusters (fewer than 20), not_inferred (why there is neither interval nor test; empty
         where there is), model_mean, reference_mean, difference, p_value, p_value_holm (corrected
         for all rows), test; pooled_difference with its p-value; for verdicts both, reference_only,
@@ -171,7 +171,7 @@ def compare_models(
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules, scores)
     ranks.insert(3, "n_missing", n_missing)
-    return ModelComparison(
+    return ModelComparisonResult(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
         groups=_groups(scores, rules, pairs, differences),

@@ -10,7 +10,7 @@ from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RankIntervals:
+class RankIntervalsResult:
     """Result of `rank_intervals`; arrays of shape `(n_models,)`."""
 
     low: Integers
@@ -19,7 +19,9 @@ class RankIntervals:
     """The worst one: the number of models less those that are surely worse."""
 
 
-def rank_intervals(p_above: npt.ArrayLike, *, confidence_level: float = 0.95) -> RankIntervals:
+def rank_intervals(
+    p_above: npt.ArrayLike, *, confidence_level: float = 0.95
+) -> RankIntervalsResult:
     """Bound the ranks of all models at once.
 
     Model j is surely above model k where the one-sided test of that is rejected after Holm's
@@ -61,4 +63,4 @@ def rank_intervals(p_above: npt.ArrayLike, *, confidence_level: float = 0.95) ->
     np.fill_diagonal(tests, np.nan)
     adjusted = adjust_p_values(tests.ravel()).reshape(tests.shape)
     is_above = adjusted < 1.0 - confidence_level
-    return RankIntervals(low=1 + is_above.sum(axis=0), high=len(tests) - is_above.sum(axis=1))
+    return RankIntervalsResult(low=1 + is_above.sum(axis=0), high=len(tests) - is_above.sum(axis=1))
