@@ -32,6 +32,8 @@ _Numbers: TypeAlias = npt.NDArray[np.int64]
 ITEM: Final = ("task", "item", "form")
 """Columns that tell the pairs of models apart."""
 
+_MOST_PAIRS: Final = 10
+
 SAID_MISSING: Final = 0.05
 """Share of items that are not common to all models, above which the finding says so."""
 
@@ -98,13 +100,17 @@ class ComparedResults:
             metric: The metric.
 
         Yields:
-            For each pair of `differences` one frame, losses first: change ("lost" or "gained"),
+            For each pair of `differences`, up to ten, or those with a baseline, one frame, losses
+            first: change ("lost" or "gained"),
             model, reference, task, item, form, question, references, reference_score, model_score,
             reference_answer, model_answer.
         """
         rows = self.rows[self.rows["metric"] == metric].set_index("_pair")
         of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
-        for row in self.metrics[metric].differences.to_dict("records"):
+        pairs = self.metrics[metric].differences
+        if len(pairs) > _MOST_PAIRS and self.settings.baseline is None:
+            return
+        for row in pairs.to_dict("records"):
             one, other = of_models[row["model"]], of_models[row["reference"]]
             yield _changed(one, other, is_lower_better=self.settings.lower_is_better)
 

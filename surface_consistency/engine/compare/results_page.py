@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -54,8 +55,15 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.text import one_line
 
 _WORDING: Final = Wording("surface_consistency.engine.compare", "models.md.jinja")
+_NO_EQUALITY: Final = (
+    "“Not told apart” is no equality: only an interval within a margin is called equivalent."
+)
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _MOST_LISTED: Final = 20
+_MOST_PRINTED: Final = 45
+_MOST_ROWS: Final = 500
+_MOST_DRAWN: Final = 60
+_MOST_STRIPS: Final = 100
 _MOST_ANSWERS: Final = 500
 _CITATION: Final = """\
 @software{{surface_consistency,
@@ -313,6 +321,12 @@ class ComparisonReport:
         alpha = 1 - self.compared.table.confidence
         several = self.differences["reference"].nunique() > 1
         ordered = self.differences.sort_values("difference", ascending=False, kind="stable")
+        n_all, note = len(ordered), _NO_EQUALITY
+        if n_all > _MOST_DRAWN:
+            best = self.result.models["model"].iat[0]
+            ordered = ordered[(ordered["model"] == best) | (ordered["reference"] == best)]
+            ordered = ordered.head(_MOST_DRAWN)
+            note = f"{note} {len(ordered)} of {n_all:,} comparisons, those with {best}."
         for row in ordered.to_dict("records"):
             label = f"{row['model']} − {row['reference']}" if several else str(row["model"])
             remarks[label] = " ".join(
@@ -328,6 +342,8 @@ class ComparisonReport:
                 (str(one["group"]), 1, [self._dot(one, alpha)])
                 for one in tasks[own].to_dict("records")
             ]
+        if len(rows) > _MOST_STRIPS:
+            rows = [row for row in rows if not row[1]]
         reference = "" if several else f" from {self.differences['reference'].iat[0]}"
         return ForestPlot(
             name=f"differences-{self.metric}",
@@ -338,8 +354,7 @@ class ComparisonReport:
             certain="the difference is shown (Holm)",
             margin=self.compared.settings.margin,
             remarks=remarks,
-            note="“Not told apart” is no equality: only an interval within a margin is called "
-            "equivalent.",
+            note=note,
         )
 
     def _value(self, row: Mapping[Any, Any]) -> Value:
@@ -467,12 +482,22 @@ def comparison_text(compared: ComparedResults) -> str:
         parts.append(
             " ".join(filter(None, map(sentence_text, (report.finding(), report.summary()))))
         )
-        parts += [table_text(table) for table in report.tables().values()]
+        parts += [table_text(_first(table, _MOST_PRINTED)) for table in report.tables().values()]
     noted = [
         f"clusters: {compared.cluster_note}",
         *(f"note: {note}" for note in (*compared.missing, *compared.notes)),
     ]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
+
+
+def _first(table: Table, most: int) -> Table:
+    """Take the first rows of a table, and say how many there are."""
+    n = len(table.frame)
+    if n <= most:
+        return table
+    more = f"The first {most} of {n:,} rows; tables/ of --out has all."
+    note = " ".join(filter(None, (table.note, more)))
+    return replace(table, frame=table.frame.head(most), note=note)
 
 
 def comparison_json(compared: ComparedResults) -> Iterator[str]:
@@ -530,8 +555,12 @@ def comparison_markdown(compared: ComparedResults) -> str:
     for metric in compared.metrics:
         report = ComparisonReport(compared, metric)
         sentences = (f"**{sentence_text(report.finding())}**", sentence_text(report.summary()))
-        parts += [*filter(None, sentences), _markdown(report.tables()["differences"])]
-        lost = pd.concat(one[one["change"] == "lost"] for one in compared.changed(metric))
+        parts += [
+            *filter(None, sentences),
+            _markdown(_first(report.tables()["differences"], _MOST_PRINTED)),
+        ]
+        lists = [one[one["change"] == "lost"] for one in compared.changed(metric)]
+        lost = pd.concat(lists) if lists else pd.DataFrame()
         if len(lost):
             listed = _listed(lost.head(_MOST_LISTED), f"{len(lost):,} items lost")
             parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
@@ -698,7 +727,7 @@ def _sections(
         )
         ranks = [report.ranks() for report in reports]
         sections.append(Section(anchor="ranks", title="Ranks", lead=[lead], blocks=ranks))
-    tables = [table for report in reports for table in report.tables().values()]
+    tables = [_first(table, _MOST_ROWS) for report in reports for table in report.tables().values()]
     sections.append(Section(anchor="numbers", title="Numbers", blocks=tables))
     if answers is not None:
         sections.append(Section(anchor="answers", title="Answers", blocks=[answers]))
