@@ -92,6 +92,30 @@ def joined(
     return frame.assign(task=frame["task"].replace("", tasks[0])) if len(tasks) == 1 else frame
 
 
+def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Say once what is said of several files.
+
+    Args:
+        notes: Sentences, of which some begin with the name of a file.
+        files: The files.
+
+    Returns:
+        The sentences, in order, with the first file and the number of others.
+
+    Examples:
+        >>> shortened(["a.csv: no scores", "b.csv: no scores"], ["a.csv", "b.csv"])
+        ('a.csv and 1 more: no scores',)
+    """
+    of: dict[str, list[str]] = {}
+    for note in notes:
+        file = next((one for one in files if note.startswith(one)), "")
+        of.setdefault(note.removeprefix(file), []).append(file)
+    return tuple(
+        first + (f" and {len(others)} more" if others else "") + sentence
+        for sentence, (first, *others) in of.items()
+    )
+
+
 def checked(
     frame: pd.DataFrame, has_hashes: Mapping[str, bool], given: ResultColumns, notes: list[str]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import checked, joined
+from surface_consistency.models.results.checks import checked, joined, shortened
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -96,7 +96,9 @@ def read_results(
     tool: dict[str, str] = {}
     has_hashes: dict[str, bool] = {}
     problems: list[str] = []
-    for one in inputs_of(sources, given, notes):
+    texts: dict[str | None, str | None] = {}
+    inputs = inputs_of(sources, given)
+    for one in inputs:
         try:
             tool[one.name], part = _part(one, given, notes)
         except DataError as error:
@@ -109,10 +111,20 @@ def read_results(
         if part.scores and not scores:
             problems.append(_no_metric(part, one, given))
         else:
-            frames.append(_long(part._replace(scores=scores), one, notes))
+            frame = _long(part._replace(scores=scores), one, notes)
+            if len(inputs) > 1 and frame["question"].notna().any():
+                # A question that a hundred files repeat is held in memory once.
+                asked = [texts.setdefault(text, text) for text in frame["question"]]
+                frame["question"] = pd.Series(asked, dtype=object)
+            frames.append(frame)
     frame = joined(frames, problems, notes)
+    if given.label and not frame["model"].isin(given.label).any():
+        raise DataError(
+            f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+        )
     frame, clusters = checked(frame, has_hashes, given, notes)
-    return Results(frame, clusters, tool, tuple(notes))
+    return Results(frame, clusters, tool, shortened(notes, list(tool)))
 
 
 def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
@@ -179,7 +191,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
                 f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"
             )
-        notes.append(f"{one.name} holds answers without scores, which a rule or judge can give")
+        notes.append(f"{one.name}: answers without scores, which a rule or judge can give")
         scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
     rows = np.concatenate([index for index, _ in scores.values()])
     frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
@@ -190,6 +202,9 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         score=np.concatenate([values for _, values in scores.values()]),
         file=pd.Series(one.name, index=frame.index, dtype="str"),
     )
+    for name, failures in part.failures.items():
+        failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
+        frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
     frame = _with_defaults(frame, one)
     if len(scores) > 1:
         frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
@@ -199,6 +214,12 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
 def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
     """Add what a file does not say."""
     if one.label is not None:
+        models = frame["model"].dropna().unique() if "model" in frame else ()
+        if len(models) > 1:
+            raise DataError(
+                f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
+                f"{one.label!r}, cannot name; leave `label` out"
+            )
         frame["model"] = one.label
     elif "model" not in frame:
         frame["model"] = one.fallback

@@ -45,13 +45,12 @@ class Input(NamedTuple):
     """Whether it was found in a folder, so that it may hold something else."""
 
 
-def inputs_of(sources: ResultSource, given: ResultColumns, notes: list[str]) -> list[Input]:
+def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
     """List what is to be read.
 
     Args:
         sources: What the user gives.
         given: What the user says of it.
-        notes: Takes sentences on what is left out.
 
     Returns:
         One input a file, in the order given; files of a folder by name.

@@ -7,7 +7,7 @@ comparing its scores alike. Packages add entries under the entry point group
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -282,6 +282,10 @@ LAYOUTS: Final = (
         fields="metadata",
         versions="ac66aff",
     ),
+    Layout("open-unlearning, TOFU_EVAL", "forget_Q_A_ROUGE", rows=tools.tofu, versions="of 2025"),
+    Layout(
+        "open-unlearning, MUSE_EVAL", "forget_knowmem_ROUGE", rows=tools.muse, versions="of 2025"
+    ),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("a summary", "results", rows=tools.summary),
 )
@@ -322,8 +326,13 @@ def layout_of(columns: Iterable[str]) -> Layout | None:
     Returns:
         The first layout all of whose columns are there; None for a plain table.
     """
-    there = frozenset(columns)
-    return next((layout for layout, told_by in layouts() if told_by <= there), None)
+    return _layout_of(frozenset(columns))
+
+
+@lru_cache(maxsize=1024)
+def _layout_of(columns: frozenset[str]) -> Layout | None:
+    """Tell a layout by the columns of a row, once for rows that have the same."""
+    return next((layout for layout, told_by in layouts() if told_by <= columns), None)
 
 
 def flat_rows(row: Cells, place: Place) -> list[Cells]:

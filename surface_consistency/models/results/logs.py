@@ -73,7 +73,11 @@ def samples_part(
     samples = _typed(pd.DataFrame(rows))
     scores = _scores(raw, samples, given, source, notes)
     has_hashes = any(row["content"] is not None for row in rows)
-    return Part(samples, scores, has_hashes)
+    failures = {
+        name: {row: str(value) for row, value in raw[name].items() if isinstance(value, Failure)}
+        for name in scores
+    }
+    return Part(samples, scores, has_hashes, {name: own for name, own in failures.items() if own})
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
@@ -196,7 +200,6 @@ def _scores(
         name = need_column(given.score, raw, "score", source)
         raw = {name: raw[name]}
     unscored = _unscored(raw, samples)
-    errors = samples["error"].tolist()
     for metric, values in raw.items():
         is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
         reason = _no_score(metric, values.values())
@@ -214,9 +217,6 @@ def _scores(
             index,
             np.array([np.nan if value is None else value for value in numbers], dtype=float),
         )
-        for row, value in values.items():
-            if isinstance(value, Failure):
-                errors[row] = str(value)
     return scores
 
 
@@ -237,7 +237,7 @@ def _no_score(metric: str, values: Iterable[object]) -> str | None:
         return "is a sum of log-probabilities and no score"
     for value in values:
         if isinstance(value, list | tuple):
-            return f"holds {shown(value)}, what a metric over all samples takes in, and no score"
+            return "holds lists, what a metric over all samples takes in, and no scores"
         if not isinstance(value, Failure) and number_of(value) is None:
             return f"holds {shown(value)}, which is no score"
     return None

@@ -65,7 +65,7 @@ def at(value: Any, path: str) -> Any:  # noqa: ANN401
     for one in path.split("|"):
         found = value
         for step in one.split("."):
-            if isinstance(found, Mapping):
+            if isinstance(found, dict):
                 found = found.get(step)
             elif isinstance(found, list) and step.isdigit() and int(step) < len(found):
                 found = found[int(step)]

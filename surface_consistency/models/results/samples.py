@@ -124,8 +124,6 @@ def harness_sample(row: Cells, place: Place) -> Flats:
     }
     if not isinstance(parts["prediction"], str | None):
         parts |= _best_option(row, place)
-    task = task_in_name(Path(place.source))
-    parts |= {} if task is None else {"task": task}
     return (Flat(parts, {name: row.get(name) for name in names}, doc, whole),)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,6 +45,9 @@ class Part(NamedTuple):
 
     has_hashes: bool = False
     """Whether `content` is the tool's own hash."""
+
+    failures: Mapping[str, Mapping[int, str]] = MappingProxyType({})
+    """By metric, why a row has no score of it."""
 
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:

@@ -128,7 +128,7 @@ def test_answers_without_scores_are_read_and_said(read, pattern):
 
     assert set(results.frame["metric"]) == {""}
     assert results.frame["score"].isna().all()
-    assert "holds answers without scores, which a rule or judge can give" in results.notes[0]
+    assert ": answers without scores, which a rule or judge can give" in results.notes[0]
     first = results.frame[results.frame["form"] == ""]
     right = [p in r for p, r in zip(first["prediction"], first["references"], strict=True)]
     assert paired(first.assign(score=np.array(right, dtype=float))) == PLANTED
@@ -163,11 +163,11 @@ def test_inputs_of_a_corpus_metric_are_left_out_and_said(read):
     results = read(["lm_eval/0.4.13/alpha/*mc*"])
 
     assert set(results.frame["metric"]) == {"acc", "acc_norm"}
-    assert "metric 'f1' holds [0, 0], what a metric over all samples takes in" in results.notes[0]
+    assert "metric 'f1' holds lists, what a metric over all samples takes in" in results.notes[0]
 
 
 def test_inputs_of_a_corpus_metric_are_refused_where_they_are_asked_for(read):
-    with pytest.raises(DataError, match=r"'f1' holds \[0, 0\].*name another by `metrics`: acc"):
+    with pytest.raises(DataError, match=r"'f1' holds lists.*name another by `metrics`: acc"):
         read(["lm_eval/0.4.13/alpha/*mc*"], metrics=["f1"])
 
 
@@ -391,3 +391,61 @@ def test_columns_of_a_tool_may_be_named_otherwise(read):
 
     assert set(frame["item"]) == {f"q{n}" for n in range(6)}
     assert set(frame["form"]) == {"cap", "aut"}
+
+
+def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question(tmp_path):
+    rouge = {"rougeL_recall": 0.5, "input": "Who?", "ground_truth": "I", "generation": "me"}
+    content = {
+        "forget_Q_A_ROUGE": {"agg_value": 0.5, "value_by_index": {"1": rouge, "0": rouge}},
+        "forget_Q_A_Prob": {"value_by_index": {"0": {"prob": 0.9, "avg_loss": 0.1}}},
+        "forget_Q_A_PERT_Prob": {"value_by_index": {"0": {"prob": [0.1, 0.2]}}},
+        "exact_memorization": {"value_by_index": {"0": {"score": 1.0}}},
+        "retain_Q_A_Prob": {"value_by_index": {"0": {"prob": 0.7}}},
+        "forget_quality": {"agg_value": None},
+        "mia_loss": {"forget": {"value_by_index": {"0": {"score": 3.0}}}, "auc": 0.5},
+    }
+    path = tmp_path / "npo" / "TOFU_EVAL.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content, indent=1))
+
+    frame = read_results(path).frame
+
+    scores = frame.set_index(["task", "item", "metric"])["score"].to_dict()
+    assert scores == {
+        ("TOFU forget", "0", "Q_A_ROUGE.rougeL_recall"): 0.5,
+        ("TOFU forget", "0", "Q_A_Prob.prob"): 0.9,
+        ("TOFU forget", "0", "exact_memorization"): 1.0,
+        ("TOFU forget", "1", "Q_A_ROUGE.rougeL_recall"): 0.5,
+        ("TOFU retain", "0", "Q_A_Prob.prob"): 0.7,
+    }
+    assert frame["prediction"].iloc[0] == "me"
+
+
+def test_labels_that_name_nothing_are_refused(read):
+    with pytest.raises(DataError, match=r"2 labels, a, b, name neither .* called alpha, beta"):
+        read(["promptfoo/results.json"], label=["a", "b"])
+    with pytest.raises(DataError, match=r"holds 2 models \(alpha, beta\), which one label, 'a',"):
+        read(["promptfoo/results.json"], label=["a"])
+
+
+def test_rows_of_a_tool_among_which_others_stand_are_refused_by_place(tmp_path):
+    good = {"problem_idx": 0, "reward": 1.0}
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, [good, {"id": 1, "acc": 0}])))
+
+    with pytest.raises(RecordError, match=r"results.jsonl:2: the row is in no layout of a tool"):
+        read_results(path)
+
+
+def test_a_metric_that_failed_has_no_score_and_says_why(tmp_path):
+    metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
+    case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"testFile": "t.py", "testCases": [case]}))
+
+    frame = read_results(path).frame.set_index("metric")
+
+    assert frame.loc["em", "score"] == 1.0
+    assert np.isnan(frame.loc["judge", "score"])
+    assert frame.loc["judge", "error"] == "no key"
+    assert frame.loc["em", "error"] is None

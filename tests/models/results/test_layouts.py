@@ -484,9 +484,12 @@ def quiz(tmp_path, monkeypatch):
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[{layouts.GROUP}]\n{name} = {value}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    layouts.layouts.cache_clear()
+    caches = (layouts.layouts, layouts._layout_of)
+    for one in caches:
+        one.cache_clear()
     yield
-    layouts.layouts.cache_clear()
+    for one in caches:
+        one.cache_clear()
 
 
 def test_layouts_of_other_packages_are_found_and_broken_ones_left_out(quiz, tmp_path):

@@ -14,7 +14,7 @@ import pytest
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.tables import number_of
+from surface_consistency.models.results.tables import content_of, number_of
 
 ROWS = [
     {"item": "007", "model": "a", "correct": 1, "topic": "x"},
@@ -248,3 +248,17 @@ def test_a_table_whose_rows_are_ragged_names_the_line(tmp_path):
 
     with pytest.raises(RecordError, match=r"t\.csv:3"):
         read_results(path)
+
+
+def test_hashes_of_what_was_asked_are_the_same_everywhere():
+    """Files that are read on two machines are held against each other by these."""
+    hashed = content_of(pd.Series(["Who?", None]), pd.Series([("I", "me"), ()]), 2)
+
+    assert hashed.tolist() == [16468984067500016953, 0]
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", object])
+def test_columns_of_any_type_are_read(dtype):
+    frame = pd.DataFrame(ROWS).astype({"item": dtype, "model": dtype, "topic": dtype})
+
+    assert said(read_results(frame), "item", "model", "topic")[1] == ("NA", "a", "y")
