@@ -150,7 +150,7 @@ def compare_results(
     frame = results.frame
     if settings.rule is not None:
         frame = _judged(frame, settings.rule)
-    frame = _common_metrics(_of_several_models(frame), notes)
+    frame = _common_metrics(_of_several_models(frame, settings), notes)
     frame = _with_own_names(frame, columns, (*table.by, *columns.cluster))
     frame = split_labels(frame, table.by, table.separator)
     if settings.missing == "wrong":
@@ -217,14 +217,19 @@ def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
         )
 
 
-def _of_several_models(frame: pd.DataFrame) -> pd.DataFrame:
-    """Refuse results of one model."""
+def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.DataFrame:
+    """Refuse results of one model, and a gate for several without a baseline."""
     models = frame["model"].unique()
     if len(models) < 2:
         files = ", ".join(map(str, frame["file"].unique()))
         raise DataError(
             f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
             "name the column of models by --model, or the files by --label"
+        )
+    if settings.fail_if and len(models) > 2 and settings.baseline is None:
+        raise ValueError(
+            f"--fail-if {settings.fail_if} needs --baseline where there are more than two models: "
+            f"{', '.join(models)}"
         )
     return frame
 

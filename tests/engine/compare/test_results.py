@@ -239,6 +239,12 @@ def test_exact_test_is_mcnemar_s():
         (rows({"a": [1], "b": [0]}), {"scale": (1.0,)}, ValueError, "--scale takes the least"),
         (rows({"a": [1], "b": [0]}), {"baseline": "c"}, ValueError, "'c' is none of the models"),
         (rows({"a": [1], "b": [0]}), {"fail_if": "maybe-worse"}, ValueError, "needs --margin"),
+        (
+            rows({"a": [1], "b": [0], "c": [0]}),
+            {"fail_if": "worse"},
+            ValueError,
+            "needs --baseline where there are more than two models: a, b, c",
+        ),
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
         (
             pd.concat([rows({"a": [1]}), rows({"b": [0]}).assign(item=7)]),
