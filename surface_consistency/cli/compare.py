@@ -111,19 +111,23 @@ def _many(
     form: str,
 ) -> int:
     """Compare models."""
-    from surface_consistency.engine.compare import results_page
+    from surface_consistency.engine.compare import results_text
     from surface_consistency.engine.compare.results import compare_results
 
     compared = compare_results(sources[0] if len(sources) == 1 else sources, columns, models, table)
-    page = None if out is None else results_page.write_comparison(compared, out)
+    page = None
+    if out is not None:
+        from surface_consistency.engine.compare.results_page import write_comparison
+
+        page = write_comparison(compared, out)
     match form:
         case "json":
-            for line in results_page.comparison_json(compared):
+            for line in results_text.comparison_json(compared):
                 print(line)
         case "markdown":
-            print(results_page.comparison_markdown(compared))
+            print(results_text.comparison_markdown(compared))
         case _:
-            print(results_page.comparison_text(compared))
+            print(results_text.comparison_text(compared))
             if page is not None:
                 print(f"\nreport: {page}")
     return WORSE if compared.is_failed() else 0

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -512,12 +512,3 @@ def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -
         index=both.index,
     )
     return listed.iloc[np.argsort(gain.to_numpy(), kind="stable")].reset_index(drop=True)
-
-
-def as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
-    """Turn a cell into what JSON knows: undefined numbers are None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, tuple):
-        return list(value)
-    return None if value is None or value != value or value in (np.inf, -np.inf) else value

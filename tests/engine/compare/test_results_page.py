@@ -6,13 +6,12 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.results_page import (
-    ComparisonReport,
+from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
+from surface_consistency.engine.compare.results_report import ComparisonReport
+from surface_consistency.engine.compare.results_text import (
     comparison_json,
     comparison_markdown,
-    comparison_page,
     comparison_text,
-    write_comparison,
 )
 from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.errors import DataError
@@ -71,7 +70,9 @@ def test_too_few_clusters_are_said_in_the_finding():
 
     with pytest.warns(UserWarning, match="no difference is inferred"):
         text = said(frame, ResultColumns(cluster=("passage",)))
-    assert text.startswith("Whether b is better or worse than a on score cannot be inferred")
+    assert text.startswith(
+        "Whether b is better or worse than a on score cannot be inferred: 200 common items are worth 3 clusters"
+    )
 
 
 def test_more_than_five_percent_missing_stands_in_the_finding():
