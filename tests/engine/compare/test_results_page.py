@@ -71,10 +71,8 @@ def test_too_few_clusters_are_said_in_the_finding():
     with pytest.warns(UserWarning, match="no difference is inferred"):
         text = said(frame, ResultColumns(cluster=("passage",)))
     assert text.startswith(
-    assert text.startswith(
         "Whether b is better or worse than a on score cannot be inferred: 200 common items are "
         "worth 3 clusters"
-    )
     )
 
 
