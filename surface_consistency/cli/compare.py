@@ -1,6 +1,7 @@
 """`compare`: any number of models on the same items, two conditions of one file, or two runs."""
 
 import json as json_
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -130,7 +131,10 @@ def _many(
             print(results_text.comparison_text(compared))
             if page is not None:
                 print(f"\nreport: {page}")
-    return WORSE if compared.is_failed() else 0
+    failures = compared.failures()
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return WORSE if failures else 0
 
 
 def _two(compared: Comparison, table: TableSettings, out: Path | None, *, as_json: bool) -> int:

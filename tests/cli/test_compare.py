@@ -59,7 +59,9 @@ def test_json_is_one_object_a_metric(capsys):
 )
 def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, capsys):
     assert main(["compare", *worse, *options]) == code
-    assert "branch" in capsys.readouterr().out
+    told = capsys.readouterr()
+    assert "branch" in told.out
+    assert ("branch against main by score" in told.err) is (code == WORSE)
 
 
 def test_markdown_lists_what_was_lost_with_both_answers(worse, capsys):

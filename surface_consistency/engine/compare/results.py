@@ -83,15 +83,27 @@ class ComparedResults:
         """Labels of the models, in the order of the files."""
         return [str(name) for name in self.rows["model"].unique()]
 
-    def is_failed(self) -> bool:
-        """Tell whether `fail_if` holds of a model, by a one-sided test after Holm's correction."""
-        alpha = 1.0 - self.table.confidence
-        rows = pd.concat([one.differences for one in self.metrics.values()])
-        if self.settings.fail_if == "worse":
-            return bool((rows["p_worse_holm"] < alpha).any())
-        if self.settings.fail_if == "maybe-worse":
-            return not bool((rows["p_not_worse_holm"] < alpha).all())
-        return False
+    def failures(self) -> list[str]:
+        """Name the comparisons of which `fail_if` holds.
+
+        Returns:
+            A sentence each. Tests are one-sided, after Holm's correction, at half of 1 less the
+            level: of two models, worse is an interval that lies beyond the margin.
+        """
+        fail_if, alpha = self.settings.fail_if, 1.0 - self.table.confidence
+        if fail_if is None:
+            return []
+        found = []
+        for metric, result in self.metrics.items():
+            rows = result.differences
+            failed = rows["p_worse_holm"] < alpha / 2.0
+            if fail_if == "maybe-worse":
+                failed = ~(rows["p_not_worse_holm"] < alpha / 2.0)
+            found += [
+                f"--fail-if {fail_if}: {row['model']} against {row['reference']} by {metric}"
+                for row in rows[failed].to_dict("records")
+            ]
+        return found
 
     def changed(self, metric: str) -> Iterator[pd.DataFrame]:
         """List the items on which a model and its reference score differently.

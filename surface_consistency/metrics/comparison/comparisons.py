@@ -129,10 +129,11 @@ def compare_models(
             outside the scale, an item lies in two clusters, or an option is out of range.
 
     Notes:
-        "equivalent" needs the interval within the margin and p_equivalent below 1 less the level
-        after Holm's correction; it goes before "better" and "worse", which need p_value_holm below
-        that and an interval without 0. "not told apart" is said of all else: it is no equality. The
-        family of Holm's correction is the table; within `groups`, the rows of a model and column.
+        "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
+        that of two models the interval lies within the margin; it goes before "better" and "worse",
+        which need p_value_holm below 1 less the level. "not told apart" is said of all else: it is
+        no equality. The family of Holm's correction is the table; within `groups`, the rows of a
+        model and column.
         Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
         An item that one model has no score for is left out for all, and counted. NaN wherever
         clusters are fewer than four or one holds most items; an `UndefinedMetricWarning` says so.
@@ -372,8 +373,7 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
     alpha = 1.0 - rules.intervals.level
     if row["not_inferred"] or math.isnan(row["p_value"]):
         return "not inferred"
-    margin = rules.margin
-    if margin is not None and row["p_equivalent_holm"] < alpha and -margin < low and high < margin:
+    if rules.margin is not None and row["p_equivalent_holm"] < alpha / 2.0:
         return "equivalent"
     if row["p_value_holm"] >= alpha or low <= 0.0 <= high:
         return "not told apart"

@@ -219,7 +219,7 @@ def test_failing_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, ex
     frame = rows({"a": right, "b": np.r_[np.zeros(lost), right[lost:]]})
     settings = ComparisonSettings(fail_if=fail_if, margin=margin)
 
-    assert compare_results(frame, settings=settings).is_failed() is expected
+    assert bool(compare_results(frame, settings=settings).failures()) is expected
 
 
 def test_exact_test_is_mcnemar_s():
