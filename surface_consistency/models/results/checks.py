@@ -81,10 +81,11 @@ def joined(
     if not frames:
         raise DataError(problems[0] if problems else "no results are given; name a file")
     if problems:
-        notes.append(
-            f"{len(problems):,} files of the folder hold no results and were left out, the first: "
-            f"{problems[0]}"
+        n_left = len(problems)
+        left = (
+            "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
         )
+        notes.append(f"{left}: {problems[0]}")
     if len(frames) == 1:
         return frames[0]
     frame = pd.concat(frames, ignore_index=True)
@@ -117,7 +118,7 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked(
-    frame: pd.DataFrame, has_hashes: Mapping[str, bool], given: ResultColumns, notes: list[str]
+    frame: pd.DataFrame, kinds: Mapping[str, str], given: ResultColumns, notes: list[str]
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Hold the rows of all files against each other.
 
@@ -126,7 +127,7 @@ def checked(
 
     Args:
         frame: The rows.
-        has_hashes: By file, whether `content` is a tool's own hash.
+        kinds: By file, what its `content` is a hash of; only like is held against like.
         given: The user's own clusters go before all that is found.
         notes: Takes sentences on what was done.
 
@@ -146,7 +147,7 @@ def checked(
     if is_again.any():
         frame = _collapse_doubles(codes, is_again, notes)
         codes = _Codes(frame)
-    _refuse_other_content(codes, has_hashes, notes)
+    _refuse_other_content(codes, kinds, notes)
     return frame, _group_columns(codes, given)
 
 
@@ -196,7 +197,7 @@ def _double(rows: pd.DataFrame, n_broken: int) -> str:
     if one["content"] and other["content"] and one["content"] != other["content"]:
         return _other(one, other, n_broken)
     said = ", ".join(
-        f"{name} {shown(one[name])} and {shown(other[name])}"
+        f"{name} {_plain(one[name])} and {_plain(other[name])}"
         for name in ("score", "prediction", "error")
         if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
     )
@@ -207,19 +208,25 @@ def _double(rows: pd.DataFrame, n_broken: int) -> str:
     )
 
 
-def _refuse_other_content(codes: _Codes, has_hashes: Mapping[str, bool], notes: list[str]) -> None:
+def _plain(value: object) -> str:
+    """Show a score as a number, and anything else as it is."""
+    return f"{value:g}" if isinstance(value, float) else shown(value)
+
+
+def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[str]) -> None:
     """Refuse items that are two things under one name."""
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
     files = pd.unique(frame["file"])
-    kinds = np.array([has_hashes[file] for file in files])[codes.column("file")]
-    if len(set(kinds)) > 1:
+    of_file, names = pd.factorize(np.array([kinds[file] for file in files], dtype=object))
+    if len(names) > 1:
         notes.append(
-            "the files tell in different ways what was asked (a hash, a text), so items are paired "
-            "by their names, and only files of one kind are held against each other"
+            "the files tell in different ways what was asked "
+            f"({', '.join(names)}), so items are paired by their names, and only files that tell "
+            "it alike are held against each other"
         )
-    for kind in set(kinds):
-        rows = np.flatnonzero((kinds == kind) & (content != 0))
+    for kind in range(len(names)):
+        rows = np.flatnonzero((of_file[codes.column("file")] == kind) & (content != 0))
         _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
         differs = content[rows] != content[rows[first]][of]
         if differs.any():
@@ -231,10 +238,12 @@ def _refuse_other_content(codes: _Codes, has_hashes: Mapping[str, bool], notes: 
 
 def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
     """Say that one item is two questions."""
+    same = "; their other fields differ" if _asked(one) == _asked(other) else ""
     return (
         f"item {one['item']!r} is {_asked(one)} in {one['file']} and {_asked(other)} in "
-        f"{other['file']} ({n_items:,} such items), so the files do not hold the same items; give "
-        "files over the same data, or name by `item` the column that names the same thing in both"
+        f"{other['file']} ({n_items:,} such items{same}), so the files do not hold the same items; "
+        "give files over the same data, or name by `item` the column that names the same thing in "
+        "both"
     )
 
 

@@ -91,40 +91,59 @@ def read_results(
         [1.0]
     """
     given = columns or ResultColumns()
-    notes: list[str] = []
+    reading = _Reading(given)
     frames: list[pd.DataFrame] = []
-    tool: dict[str, str] = {}
-    has_hashes: dict[str, bool] = {}
     problems: list[str] = []
-    texts: dict[str | None, str | None] = {}
-    inputs = inputs_of(sources, given)
-    for one in inputs:
+    for one in inputs_of(sources, given):
         try:
-            tool[one.name], part = _part(one, given, notes)
+            frames.append(reading.frame(one))
         except DataError as error:
-            if not one.is_optional or isinstance(error, SourceNotFoundError):
+            is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
+            if not (is_left_out or isinstance(error, _NoMetric)):
                 raise
-            problems.append(f"{error}")
-            continue
-        has_hashes[one.name] = part.has_hashes
-        scores = wanted_scores(part.scores, given)
-        if part.scores and not scores:
-            problems.append(_no_metric(part, one, given))
-        else:
-            frame = _long(part._replace(scores=scores), one, notes)
-            if len(inputs) > 1 and frame["question"].notna().any():
-                # A question that a hundred files repeat is held in memory once.
-                asked = [texts.setdefault(text, text) for text in frame["question"]]
-                frame["question"] = pd.Series(asked, dtype=object)
-            frames.append(frame)
-    frame = joined(frames, problems, notes)
+            problems.append(str(error))
+    frame = joined(frames, problems, reading.notes)
     if given.label and not frame["model"].isin(given.label).any():
         raise DataError(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
-    frame, clusters = checked(frame, has_hashes, given, notes)
-    return Results(frame, clusters, tool, shortened(notes, list(tool)))
+    frame, clusters = checked(frame, reading.kinds, given, reading.notes)
+    return Results(frame, clusters, reading.tool, shortened(reading.notes, list(reading.tool)))
+
+
+class _NoMetric(DataError):
+    """A file has none of the metrics that are asked for, which another file may have."""
+
+
+class _Reading:
+    """What is gathered while files are read one after the other."""
+
+    def __init__(self, given: ResultColumns) -> None:
+        self.given = given
+        self.notes: list[str] = []
+        self.tool: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+        self._texts: dict[str | None, str | None] = {}
+
+    def frame(self, one: Input) -> pd.DataFrame:
+        """Read one input."""
+        tool, part = _part(one, self.given, self.notes)
+        scores = wanted_scores(part.scores, self.given)
+        if part.scores and not scores:
+            raise _NoMetric(
+                f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
+                f"of {', '.join(part.scores)} by `metrics`"
+            )
+        frame = _long(part._replace(scores=scores), one, self.notes)
+        if tool != _TABLE and frame["question"].notna().any():
+            # A question that a hundred files repeat is held in memory once.
+            texts = self._texts
+            asked = [texts.setdefault(text, text) for text in frame["question"]]
+            frame["question"] = pd.Series(asked, dtype=object)
+        self.tool[one.name] = tool
+        self.kinds[one.name] = f"{tool}: {_asked_by(part, frame)}"
+        return frame
 
 
 def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
@@ -133,7 +152,8 @@ def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part
     if isinstance(content, pd.DataFrame):
         if layout_of(map(str, content.columns)) is None:
             return _TABLE, _table(content, given, one.name, notes)
-        content = (dict(row) for _, row in content.iterrows())
+        names, cells = list(content.columns), content.itertuples(index=False, name=None)
+        content = (dict(zip(names, row, strict=True)) for row in cells)
     if not isinstance(content, Path):
         return _part_of_rows(memory_rows(content, one.name), one, given, notes)
     if is_run(content):
@@ -174,19 +194,20 @@ def _part_of_rows(
     return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
 
 
-def _no_metric(part: Part, one: Input, given: ResultColumns) -> str:
-    """Say that a file has no metric of those that are asked for."""
-    return (
-        f"{one.name} has no metric {' or '.join(map(repr, given.metrics))}; name one of "
-        f"{', '.join(part.scores)} by `metrics`"
-    )
+def _asked_by(part: Part, frame: pd.DataFrame) -> str:
+    """Name what a file tells of what was asked."""
+    if part.has_hashes:
+        return "hashes"
+    has = {"question": frame["question"].notna().any(), "references": any(frame["references"])}
+    return " and ".join(name for name, is_there in has.items() if is_there) or "nothing"
 
 
 def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
     if not scores:
-        if "prediction" not in samples or samples["prediction"].isna().all():
+        told = [name for name in ("prediction", "error") if name in samples]
+        if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
                 f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"

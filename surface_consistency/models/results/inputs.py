@@ -199,7 +199,7 @@ def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
             else stems
         )
     if len(set(names)) < len(set(paths)):
-        names = [path.name for path in paths]
+        names = _differing([path.resolve().parts for path in paths])
     return dict(zip(paths, names, strict=True))
 
 

@@ -395,8 +395,11 @@ def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     numbers = _cast(column)
     if numbers is not None:
         return numbers, np.zeros(len(column), dtype=bool)
-    codes, uniques = pd.factorize(column.astype(object))
-    read = [*map(number_of, uniques), float("nan")]
+    codes, cells = np.arange(len(column)), column.tolist()
+    if column.dtype != object:
+        codes, uniques = pd.factorize(column)
+        cells = uniques.tolist()
+    read = [*map(number_of, cells), float("nan")]
     numbers = np.array([np.nan if value is None else value for value in read])
     return numbers[codes], np.array([value is None for value in read])[codes]
 

@@ -355,7 +355,8 @@ def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
     results = read_results(tmp_path)
 
     assert len(results.frame) == 6
-    assert "1 files of the folder hold no results and were left out" in results.notes[-1]
+    assert "1 file was left out: " in results.notes[-1]
+    assert "holds the results of lm-evaluation-harness or a tool like it" in results.notes[-1]
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
@@ -449,3 +450,56 @@ def test_a_metric_that_failed_has_no_score_and_says_why(tmp_path):
     assert np.isnan(frame.loc["judge", "score"])
     assert frame.loc["judge", "error"] == "no key"
     assert frame.loc["em", "error"] is None
+
+
+def test_a_log_of_which_all_samples_failed_is_read_and_scored_by_nobody(tmp_path):
+    sample = {"id": 1, "input": "Who?", "target": ["I", "me"], "output": {"choices": []}}
+    log = {"version": 2, "status": "error", "eval": {"task": "t", "model": "m"}}
+    failed = sample | {"scores": {}, "error": {"message": "out of memory"}}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log | {"samples": [failed]}))
+
+    frame = read_results(path).frame
+
+    assert frame["error"].tolist() == ["out of memory"]
+    assert frame["references"].tolist() == [("I", "me")]
+    assert frame["score"].isna().all()
+
+
+def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_path):
+    row = {"item": "1", "question": "Who?", "correct": 1}
+    for name, more in (("a", {}), ("b", {"target": "I"})):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row | more))
+
+    results = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+    assert len(results.frame) == 2
+    assert "a table: question, a table: question and references" in results.notes[0]
+
+
+def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
+    sample = {"doc_id": 0, "resps": [["a"]], "filtered_resps": ["a"], "target": "a", "em": 1.0}
+    for name, options in (("a", ["x", "y"]), ("b", ["x", "z"])):
+        doc = {"question": "Which?", "options": options}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(sample | {"doc": doc}))
+
+    with pytest.raises(DataError, match=r"1 such items; their other fields differ"):
+        read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+def test_a_metric_that_some_files_have_is_read_of_those(read):
+    results = read(["lm_eval/0.4.13/alpha/*"], metrics=["acc"])
+
+    assert set(results.frame["task"]) == {"forms_mc"}
+    assert "1 file was left out: " in results.notes[-1]
+    assert "has no metric 'acc'; name one of exact_match,first" in results.notes[-1]
+
+
+def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
+    file = data_files / "forms" / "nemo_evaluator" / "alpha" / "results.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+
+    frame = read_results(pd.DataFrame(rows)).frame
+
+    columns = ["item", "repeat", "score", "prediction"]
+    pd.testing.assert_frame_equal(frame[columns], read_results(file).frame[columns])

@@ -184,7 +184,7 @@ def test_forms_of_an_item_may_ask_differently():
 def test_rows_of_one_sample_that_differ_are_refused_with_what_tells_them_apart():
     rows = [{"item": "1", "correct": 1}, {"item": "1", "correct": 0}]
 
-    with pytest.raises(DataError, match=r"more than once with score .*1\.0.*0\.0.*by `repeat`, "):
+    with pytest.raises(DataError, match=r"more than once with score 1 and 0 .*by `repeat`, "):
         read_results(rows)
     read = read_results([row | {"seed": n} for n, row in enumerate(rows, 41)])
     assert said(read, "repeat", "score") == [(41, 1.0), (42, 0.0)]
@@ -230,6 +230,20 @@ def test_scores_are_numbers_and_verdicts(value, number):
 @pytest.mark.parametrize("value", [None, "", float("nan"), pd.NA])
 def test_what_is_no_score_is_missing(value):
     assert np.isnan(number_of(value))
+
+
+def test_an_object_is_no_score():
+    with pytest.raises(RecordError, match=r"row 1 of column 'score' holds \{'a': 1\}, which is"):
+        read_results([{"item": "1", "score": {"a": 1}}])
+
+
+def test_columns_of_lists_and_objects_are_no_further_columns():
+    row = {"item": "1", "correct": 1, "references": ["a", "b"], "meta": {"a": 1}, "tags": ["x"]}
+
+    frame = read_results([row]).frame
+
+    assert frame["references"].tolist() == [("a", "b")]
+    assert frame.columns[-1] == "file"
 
 
 @pytest.mark.parametrize("word", ["nan", "inf", "-Infinity"])
