@@ -29,7 +29,8 @@ def worse(tmp_path):
 def test_two_files_of_a_tool_need_no_option(capsys):
     assert main(["compare", *NEMO]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("No difference is shown between beta and alpha on reward (−33.3 points")
+    assert out.startswith("6 of 6 items have a score of every model.")
+    assert "No difference is shown between beta and alpha on reward (−33.3 points" in out
     assert "3/2/0/1" in out
     assert "clusters: items, each on its own" in out
 

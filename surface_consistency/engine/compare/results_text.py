@@ -28,21 +28,19 @@ def comparison_text(compared: ComparedResults) -> str:
         compared: The comparison.
 
     Returns:
-        For each metric the finding, what stands beside it, and its tables; then the notes.
+        For each metric how many items are common, the finding, what stands beside it, and its
+        tables; then clusters and notes.
     """
     parts = []
-    for metric in compared.metrics:
+    for metric, result in compared.metrics.items():
         report = ComparisonReport(compared, metric)
         parts.append(
-            " ".join(filter(None, map(sentence_text, (report.finding(), report.summary()))))
+            f"{result.n_items:,} of {result.n_items_of_any:,} items have a score of every model."
         )
-        parts += [
-            table_text(first_rows(table, _MOST_PRINTED)) for table in report.tables().values()
-        ]
-    noted = [
-        f"clusters: {compared.cluster_note}",
-        *(f"note: {note}" for note in (*compared.missing, *compared.notes)),
-    ]
+        sentences = map(sentence_text, (report.finding(), report.summary()))
+        parts.append(" ".join(filter(None, sentences)))
+        parts += [table_text(first_rows(one, _MOST_PRINTED)) for one in report.tables().values()]
+    noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
 
 
