@@ -490,7 +490,8 @@ def _strips_figure(strips: Strips) -> "Figure":
 def _draw_forest(ax: "Axes", block: ForestPlot, models: Sequence[str]) -> None:
     """Draw rates by group with the names of their models."""
     strips = forest_strips(block, models)
-    _draw_strips(ax, replace(strips, axis=f"{block.axis} · at the right: {block.clusters}"))
+    counted = f" · at the right: {block.clusters}" if block.clusters else ""
+    _draw_strips(ax, replace(strips, axis=f"{block.axis}{counted}"))
     rows, _ = dot_rows(block)
     shown = sorted({mark.dot.model for _, _, marks in rows for mark in marks})
     if not block.remarks and any(models[index] for index in shown):
