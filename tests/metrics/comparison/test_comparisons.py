@@ -226,6 +226,11 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
             "no item has a score of every model.*a 60, b 60",
         ),
         (
+            lambda f: f.assign(passage=f["passage"].where(f["passage"] != 3)),
+            {"cluster": "passage"},
+            "column 'passage' has no cluster id in row 3: fill it in",
+        ),
+        (
             lambda f: f.assign(passage=(f["model"] == "a") * 7),
             {"cluster": "passage"},
             "lies in one cluster for 'a' and in another for 'b'",
