@@ -171,8 +171,10 @@ class _Table(NamedTuple):
         named = [find_column(name, self.names) for name in given.label]
         if len(named) > 1 and None not in named:
             return [name for name in named if name is not None]
+        if "score" in roles or "prediction" in roles or given.label:
+            return []
         columns = self._candidates()
-        if "score" in roles or "prediction" in roles or given.label or len(columns) < 2:
+        if len(columns) < 2:
             return []
         if not all(_is_verdict(self.frame[name]) for name in columns):
             raise DataError(
