@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 UNANSWERED: Final = 3
 """Exit code where the work is done but prompts have no answer."""
 
+WORSE: Final = 4
+"""Exit code of `compare --fail-if` where a model is worse."""
+
 
 def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     """Print the main table, the first of each analysis, and where the files are.

@@ -1,3 +1,10 @@
+from .compare.results import (
+    ComparedResults as ComparedResults,
+    compare_results as compare_results,
+)
+from .compare.settings import (
+    ComparisonSettings as ComparisonSettings,
+)
 from .compare.verdicts import (
     import_verdicts as import_verdicts,
 )

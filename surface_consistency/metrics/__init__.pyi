@@ -1,6 +1,18 @@
 from ._groups import (
     UNLABELLED as UNLABELLED,
 )
+from .comparison.comparisons import (
+    ModelComparisonResult as ModelComparisonResult,
+    compare_models as compare_models,
+)
+from .comparison.equality import (
+    EqualityResult as EqualityResult,
+    equality_test as equality_test,
+)
+from .comparison.ranks import (
+    RankIntervalsResult as RankIntervalsResult,
+    rank_intervals as rank_intervals,
+)
 from .components.answer_similarity import (
     AssignmentResult as AssignmentResult,
     TokenMetric as TokenMetric,

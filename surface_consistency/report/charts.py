@@ -120,12 +120,12 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
         "is_heat": is_heat,
         "strips": forest_strips(block, models),
         "cells": [list(_heat_cells(row[2], shown, scale.high)) for row in rows] if is_heat else [],
-        "models": shown,
+        "models": [] if block.remarks else shown,
         "floor": ", ".join(
             f"to {format_number(block.noise[index])}\u00a0%{name if len(names) > 1 else ''}"
             for index, name in names.items()
         ),
-        "has_certain": any(mark.dot.is_certain for mark in marks),
+        "has_certain": bool(block.certain) and any(mark.dot.is_certain for mark in marks),
         "has_wilson": any(mark.is_wilson for mark in marks),
         "note": _joined(notes),
     }

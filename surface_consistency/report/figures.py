@@ -442,7 +442,8 @@ def _curve(path: str) -> "Curve":
 
 def _draw_strips(ax: "Axes", strips: Strips) -> None:
     """Draw rows on their scale; the y of the axis are pixels from the top."""
-    begin, length = 100 * strips.scale.low, 100 * (strips.scale.high - strips.scale.low)
+    factor = 100 if strips.is_share else 1
+    begin, length = factor * strips.scale.low, factor * (strips.scale.high - strips.scale.low)
 
     def at(x: float) -> float:
         return begin + length * x / 100
@@ -489,10 +490,11 @@ def _strips_figure(strips: Strips) -> "Figure":
 def _draw_forest(ax: "Axes", block: ForestPlot, models: Sequence[str]) -> None:
     """Draw rates by group with the names of their models."""
     strips = forest_strips(block, models)
-    _draw_strips(ax, replace(strips, axis=f"{block.axis} · at the right: {block.clusters}"))
+    counted = f" · at the right: {block.clusters}" if block.clusters else ""
+    _draw_strips(ax, replace(strips, axis=f"{block.axis}{counted}"))
     rows, _ = dot_rows(block)
     shown = sorted({mark.dot.model for _, _, marks in rows for mark in marks})
-    if any(models[index] for index in shown):
+    if not block.remarks and any(models[index] for index in shown):
         _add_legend(ax, [(models[index], index) for index in shown], "lower left", 1)
 
 

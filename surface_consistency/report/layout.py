@@ -218,10 +218,14 @@ def dots_scale(block: ForestPlot) -> Scale:
     Returns:
         A scale that ends where the intervals of groups on enough clusters and the noise floor end.
     """
+    if block.ticks:
+        return Scale(low=block.ticks[0], high=block.ticks[-1], ticks=tuple(block.ticks))
     marks = [mark for _, _, of_row in dot_rows(block)[0] for mark in of_row]
     certain = [mark for mark in marks if not mark.is_faded] or marks
     low = min([0.0, *(mark.low for mark in certain)])
     high = max([0.0, *(mark.high for mark in certain), *block.noise.values()])
+    if block.margin is not None:
+        low, high = min(low, -block.margin), max(high, block.margin)
     scale = nice_scale(low, high if high > low else 0.1)
     if any(mark.dot.value.kind == "rate" for mark in marks) and scale.high > 1:
         return nice_scale(low, 1.0)

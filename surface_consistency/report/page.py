@@ -128,7 +128,7 @@ class Dot:
     """Facts, or topics: below 10 it is faded, below 4 left to the table."""
 
     is_certain: bool = False
-    """Whether flips lean to one side after correction for many groups: a filled marker."""
+    """Whether its test shows it after correction for many groups: a filled marker."""
 
     is_above_noise: bool = False
     """Whether the rate is above that of identical prompts, by a test of the difference."""
@@ -155,6 +155,19 @@ class ForestPlot:
 
     clusters: str = "facts"
     """What the column at the right counts."""
+
+    certain: str = "flips lean to one side (Holm)"
+    """What a filled marker says; "" where markers say nothing."""
+
+    margin: float | None = None
+    """Difference to either side of 0 that counts as none: a grey band; None for none."""
+
+    ticks: Sequence[float] = ()
+    """Values that are marked, from end to end of the scale; chosen by the intervals by default."""
+
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """What stands at the right of a group, by its label, in place of its clusters. Rows that have
+    one are models themselves, which no legend names again."""
 
     note: str = ""
     """What stands below it."""

@@ -63,6 +63,9 @@ class Strips:
     axis: str
     """What the scale measures."""
 
+    is_share: bool = True
+    """Whether ticks are set in percent."""
+
     gap: float = 0.0
     """Space below each row."""
 
@@ -72,7 +75,10 @@ class Strips:
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Place and text of each tick."""
-        return [(100 * self.scale.share(tick), tick_text(tick)) for tick in self.scale.ticks]
+        return [
+            (100 * self.scale.share(tick), tick_text(tick, self.is_share))
+            for tick in self.scale.ticks
+        ]
 
 
 def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
@@ -101,7 +107,9 @@ def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
                 ],
                 height=max(22.0, 10.0 + 10 * len(marks)),
                 alt="; ".join(dot_text(mark, models) for mark in marks),
-                remark=span_text([mark.dot.n_clusters for mark in marks]),
+                remark=block.remarks.get(label, "")
+                if block.remarks
+                else span_text([one.dot.n_clusters for one in marks]),
                 css=" ".join(
                     ["sub" if level else "head"] * has_heads
                     + ["few"] * all(mark.is_faded for mark in marks)
@@ -111,17 +119,29 @@ def forest_strips(block: ForestPlot, models: Sequence[str]) -> Strips:
         ],
         scale=scale,
         axis=block.axis,
+        is_share=not any(one.dot.value.kind == "number" for _, _, marks in rows for one in marks),
         bands=[
-            Box(
-                css=f"floor-{1 if place or not bounds[1:] else 2}",
-                x=zero,
-                y=0,
-                width=100 * scale.share(bound) - zero,
-                height=0,
-            )
-            for place, bound in enumerate(bounds)
+            *_margin_band(block, scale),
+            *(
+                Box(
+                    css=f"floor-{1 if place or not bounds[1:] else 2}",
+                    x=zero,
+                    y=0,
+                    width=100 * scale.share(bound) - zero,
+                    height=0,
+                )
+                for place, bound in enumerate(bounds)
+            ),
         ],
     )
+
+
+def _margin_band(block: ForestPlot, scale: Scale) -> list[Box]:
+    """Draw what counts as no difference."""
+    if block.margin is None:
+        return []
+    low, high = (100 * scale.share(end) for end in (-block.margin, block.margin))
+    return [Box(css="floor-2", x=low, y=0, width=high - low, height=0)]
 
 
 def dot_text(mark: Interval, models: Sequence[str]) -> str:

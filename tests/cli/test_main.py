@@ -400,7 +400,8 @@ def test_compare_tells_of_rows_that_share_a_fact(tmp_path, capsys):
         ([*COMPARE[:4], "--test", "obuchowski"], "name the column of clusters"),
         ([*COMPARE, "--out", "page", "--test", "exact"], "the page of --out has the default test"),
         ([*COMPARE, "--out", "page", "--confidence", "0.9"], "leave out --out, or --test"),
-        ([*COMPARE, "--fact", "triplet_id"], "--fact='triplet_id' is for rows of one condition"),
+        ([*COMPARE, "--item", "triplet_id"], "--item='triplet_id' is for rows of one condition"),
+        ([*COMPARE, "--fact", "triplet_id"], "--fact is called --item now"),
     ],
 )
 def test_compare_names_what_is_wrong(verdicts_csv, capsys, arguments, message):

@@ -60,6 +60,7 @@ AUDIT = (
     "2",
 )
 COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
+MODELS = ("compare", "v.csv", "--label", "a", "b", "--out", "run")
 BUILD = ("build", "redirectqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 POPQA = ("build", "popqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
 PREDICTIONS = ("score", "--predictions", "p.jsonl", "--source", "sample")
@@ -153,6 +154,10 @@ COMMANDS = {
     "compare --out, over another": Command(
         (*COMPARE, "--out", "run", *QUICK),
         before=((*COMPARE, "--out", "run", "--by", "kind", *QUICK),),
+    ),
+    "compare models --out": Command(MODELS),
+    "compare models --out, over another": Command(
+        (*MODELS, "--margin", "0.1"), before=((*MODELS, "--by", "kind"),)
     ),
     "run linking": Command((*LINKING, "--out", "run", *QUICK)),
     "run lexical": Command((*LEXICAL, *SCORER, "--out", "run", *QUICK)),

@@ -44,7 +44,7 @@ from tests.golden_runs.inputs import (
     slaq_model,
 )
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import compare_page, compare_runs, revisions
+from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, revisions
 from tests.golden_runs.weights import interchange, mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
@@ -384,6 +384,7 @@ RUNS = {
     "compare": compare,
     "compare_runs": compare_runs,
     "compare_page": compare_page,
+    "compare_models": compare_models,
     "revisions": revisions,
     "lexical": lexical,
     "linking": linking,

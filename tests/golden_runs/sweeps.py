@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.golden_runs.files import EXPECTED, GoldenRun, whole_text
-from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, without_paths
+from tests.golden_runs.files import EXPECTED, GoldenRun, page_numbers, whole_text
+from tests.golden_runs.gather import (
+    RESAMPLES,
+    gathered,
+    load_redirectqa,
+    of_study,
+    rendered,
+    without_paths,
+)
 from tests.golden_runs.inputs import redirect_model, reduced_model
 
 RULE = {"rule": "popqa", "agreement": False}
@@ -109,3 +116,31 @@ def compare_page(home: Path) -> GoldenRun:
         by=by,
     )
     return of_study(None, [folder], {}, hidden=[home], answers=20)
+
+
+def compare_models(home: Path) -> GoldenRun:
+    """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
+    from surface_consistency.engine.compare.results import compare_results
+    from surface_consistency.engine.compare.results_page import comparison_page
+    from surface_consistency.engine.compare.settings import ComparisonSettings
+    from surface_consistency.engine.compare.table import TableSettings
+    from surface_consistency.models.results.columns import ResultColumns
+
+    frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
+    names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}
+    rows = frame.rename(columns=names).assign(
+        task=frame["template"], question=frame["second_surface"]
+    )
+    columns = ["task", "model", "item", "score", "prediction", "question", "fact_id", "types"]
+    third = rows[rows["model"] == "bob"].assign(model="bob-8bit")
+    third.loc[third.index[::4], "score"] = False
+    pd.concat([rows, third])[columns].to_csv(home / "answers.csv", index=False)
+    compared = compare_results(
+        home / "answers.csv",
+        ResultColumns(cluster=("fact_id",)),
+        ComparisonSettings(baseline="ada", margin=0.05),
+        TableSettings(by=("types",), separator=";"),
+    )
+    page, tables = comparison_page(compared)
+    frames = {f"tables/{name}": table for name, table in tables.items()}
+    return GoldenRun(tables=frames, page=page_numbers(page), full_page=rendered(page, [home]))

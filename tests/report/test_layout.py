@@ -1,6 +1,7 @@
 """Where things stand in pictures."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
@@ -16,6 +17,7 @@ from surface_consistency.report.layout import (
 )
 from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot, Value
 from surface_consistency.report.scene import Box, Stroke
+from surface_consistency.report.strips import forest_strips
 from tests.report.example import curves, flow
 
 COUNTS = st.integers(min_value=0, max_value=10_000)
@@ -89,6 +91,28 @@ def test_scale_ends_where_certain_groups_end():
 
 def test_scale_holds_the_noise_floor():
     assert dots_scale(_dots((0.2, 0.1, 0.3, 20), noise={0: 0.55})).high >= 0.55
+
+
+def test_scale_of_differences_holds_the_margin_to_either_side():
+    block = replace(_dots((-0.2, -0.3, -0.1, 20)), margin=0.05)
+    strips = forest_strips(block, ["m"])
+
+    assert strips.scale.high >= 0.05
+    (band,) = strips.bands
+    assert band.x == pytest.approx(100 * strips.scale.share(-0.05))
+    assert band.width == pytest.approx(100 * 0.1 / (strips.scale.high - strips.scale.low))
+
+
+def test_ticks_that_are_given_make_the_scale_and_numbers_are_no_percentages():
+    dot = Dot(model=0, value=Value(value=2.0, low=1.0, high=3.0, kind="number"), n=9, n_clusters=9)
+    block = ForestPlot(
+        name="r", title="R", axis="rank", rows=[("a", 0, [dot]), ("b", 0, [dot])],
+        ticks=(1, 2, 3), remarks={"a": "1–3"},
+    )  # fmt: skip
+    strips = forest_strips(block, ["m"])
+
+    assert strips.ticks == [(0.0, "1"), (50.0, "2"), (100.0, "3")]
+    assert [row.remark for row in strips.rows] == ["1–3", ""]
 
 
 def test_scale_of_nothing_has_some_width():

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pandas as pd
 from pydantic import Field
@@ -19,7 +19,7 @@ from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.intervals import IntervalMethod, Intervals
 from surface_consistency.report.numbers import aligned
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Flag, Settings
+from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import one_line
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class VerdictColumns(Settings):
     """Which verdicts are compared."""
 
     first: str | None = None
-    """Column or condition of the first verdict; what to call the first run."""
+    """Column or condition of the first verdict; in Python also what to call the first run."""
 
     second: str | None = None
     """Column or condition of the second one; what to call the second run."""
@@ -61,9 +61,6 @@ class VerdictColumns(Settings):
     """Column of what intervals take as a whole; fact_id if there by default, of runs what their
     report takes."""
 
-    sample_filter: Annotated[str | None, Flag("--filter")] = None
-    """Filter of lm-evaluation-harness samples to read."""
-
     blank: Literal["missing", "wrong"] = "missing"
     """What a blank verdict counts as."""
 
@@ -77,7 +74,7 @@ class VerdictColumns(Settings):
         if self.first is None or self.second is None:
             raise ValueError(
                 f"--{'first' if self.first is None else 'second'} is required: the column of a "
-                "verdict, the value of --condition, or what to call a file"
+                "verdict, or the value of --condition"
             )
         return self.first, self.second
 

@@ -103,140 +103,57 @@ def test_one_row_a_condition_is_paired(tmp_path):
     assert frame["second_correct"].tolist() == [False, True, False]
 
 
-def test_two_files_are_one_condition_each(tmp_path):
-    short = write_csv(tmp_path / "a.csv", [{"q": "1", "ok": "1"}, {"q": "2", "ok": "0"}])
-    long = write_jsonl(tmp_path / "b.jsonl", [{"q": 2, "ok": True}, {"q": 1, "ok": False}])
-
-    frame = read_verdicts(
-        [short, long], VerdictColumns(first="short", second="long", fact=("q",), correct="ok")
-    )
-
-    assert frame["first_condition"].tolist() == ["short", "short"]
-    assert dict(zip(frame["fact_id"], frame["first_correct"], strict=True)) == {
-        "1": True,
-        "2": False,
-    }
-    assert dict(zip(frame["fact_id"], frame["second_correct"], strict=True)) == {
-        "1": False,
-        "2": True,
-    }
+HARNESS = {"first": "canonical", "second": "redirect", "condition": "form", "fact": ("triplet_id",)}
 
 
-def sample(doc_id, doc, filters, **scores):
-    """Lines as lm-evaluation-harness 0.4.13 writes them with --log_samples."""
-    return [
+def harness_samples(path, **scores):
+    """Lines as lm-evaluation-harness 0.4.13 writes them with --log_samples, two forms of a fact."""
+    rows = [
         {
-            "doc_id": doc_id,
-            "doc": doc,
+            "doc_id": number,
+            "doc": {"triplet_id": f"T{number // 2}", "form": ("canonical", "redirect")[number % 2]},
             "target": "Prague",
-            "arguments": {"gen_args_0": {"arg_0": "Q: ... A:", "arg_1": {"until": ["\n"]}}},
+            "arguments": {"gen_args_0": {"arg_0": f"Q{number}", "arg_1": {"until": ["\n"]}}},
             "resps": [["Prague"]],
             "filtered_resps": ["Prague"],
-            "filter": name,
+            "filter": "none",
             "metrics": list(scores),
-            "doc_hash": "0" * 64,
-            "prompt_hash": "1" * 64,
-            "target_hash": "2" * 64,
+            "doc_hash": f"d{number}",
+            "prompt_hash": f"p{number}",
+            "target_hash": "t",
+            **{name: values[number] for name, values in scores.items()},
         }
-        | scores
-        for name in filters
+        for number in range(4)
     ]
+    return write_jsonl(path / "samples_facts_2026-11-22.jsonl", rows)
 
 
-@pytest.fixture
-def samples(tmp_path):
-    rows = []
-    for doc_id, (fact, form, score) in enumerate(
-        [
-            ("T1", "canonical", 1.0),
-            ("T1", "redirect", 0.0),
-            ("T2", "canonical", 0.0),
-            ("T2", "redirect", 0.0),
-        ]
-    ):
-        rows += sample(doc_id, {"triplet_id": fact, "form": form}, ["none"], exact_match=score)
-    return write_jsonl(tmp_path / "samples_redirectqa_2026-01-01T00-00-00.jsonl", rows)
-
-
-def test_samples_of_the_harness_are_read(samples):
+def test_samples_of_the_harness_are_read(tmp_path):
     """Fields of the document go by their own names, and the one metric is the verdict."""
-    frame = read_verdicts(
-        samples,
-        VerdictColumns(
-            first="canonical", second="redirect", condition="form", fact=("triplet_id",)
-        ),
-    )
+    path = harness_samples(tmp_path, exact_match=[1.0, 0.0, 1.0, 1.0])
 
-    assert frame["fact_id"].tolist() == ["T1", "T2"]
-    assert frame["first_correct"].tolist() == [True, False]
-    assert frame["second_correct"].tolist() == [False, False]
+    frame = read_verdicts(path, VerdictColumns(**HARNESS))
 
-
-def test_samples_of_two_tasks_are_paired_by_document(tmp_path):
-    files = []
-    for task, scores in (("short", [1.0, 0.0]), ("long", [1.0, 1.0])):
-        rows = [
-            line
-            for number, score in enumerate(scores)
-            for line in sample(number, {"doc_id": "own"}, ["none"], acc=score)
-        ]
-        files.append(write_jsonl(tmp_path / f"samples_{task}.jsonl", rows))
-
-    frame = read_verdicts(files, VerdictColumns(first="short", second="long", fact=("doc_id",)))
-
-    assert frame["first_correct"].tolist() == [True, False]
-    assert frame["second_correct"].tolist() == [True, True]
-    assert frame["doc.doc_id"].tolist() == ["own", "own"]
-
-
-def test_one_of_several_filters_is_chosen(tmp_path):
-    rows = []
-    for doc_id, form in enumerate(["canonical", "redirect"]):
-        doc = {"triplet_id": 1, "form": form}
-        rows += sample(doc_id, doc, ["strict-match"], exact_match=0.0)
-        rows += sample(doc_id, doc, ["flexible-extract"], exact_match=1.0)
-    path = write_jsonl(tmp_path / "samples.jsonl", rows)
-    options = {
-        "first": "canonical",
-        "second": "redirect",
-        "condition": "form",
-        "fact": ("triplet_id",),
-    }
-
-    frame = read_verdicts(path, VerdictColumns(sample_filter="flexible-extract", **options))
-
-    assert frame["second_correct"].tolist() == [True]
-    with pytest.raises(DataError, match="several filters, flexible-extract, strict-match"):
-        read_verdicts(path, VerdictColumns(**options))
-    with pytest.raises(DataError, match="no sample is scored under the filter 'none'"):
-        read_verdicts(path, VerdictColumns(sample_filter="none", **options))
+    assert frame["fact_id"].tolist() == ["T0", "T1"]
+    assert frame["first_correct"].tolist() == [True, True]
+    assert frame["second_correct"].tolist() == [False, True]
 
 
 def test_one_of_several_metrics_is_chosen(tmp_path):
-    rows = []
-    for doc_id, form in enumerate(["canonical", "redirect"]):
-        doc = {"triplet_id": 1, "form": form}
-        rows += sample(doc_id, doc, ["none"], exact_match=1.0, f1=0.5)
-    path = write_jsonl(tmp_path / "samples.jsonl", rows)
-    options = {
-        "first": "canonical",
-        "second": "redirect",
-        "condition": "form",
-        "fact": ("triplet_id",),
-    }
+    path = harness_samples(tmp_path, em=[1.0, 0.0, 1.0, 1.0], acc=[0.0, 0.0, 0.0, 1.0])
 
-    assert read_verdicts(path, VerdictColumns(correct="exact_match", **options))[
-        "first_correct"
-    ].tolist() == [True]
-    with pytest.raises(DataError, match=r"several metrics: choose one through `correct` .*f1"):
-        read_verdicts(path, VerdictColumns(**options))
-    with pytest.raises(RecordError, match=r"samples.jsonl:1: column 'f1': 0.5 is no verdict"):
-        read_verdicts(path, VerdictColumns(correct="f1", **options))
+    with pytest.raises(DataError, match=r"scores by em.*, acc.*choose one by --score"):
+        read_verdicts(path, VerdictColumns(**HARNESS))
+    frame = read_verdicts(path, VerdictColumns(correct="acc", **HARNESS))
+    assert frame["first_correct"].tolist() == [False, False]
 
 
-def test_samples_need_a_condition(samples):
-    with pytest.raises(DataError, match=r"one condition a row: give two files.*seen: .*triplet_id"):
-        read_verdicts(samples, VerdictColumns(first="canonical", second="redirect"))
+def test_conditions_that_are_left_out_are_told(caplog):
+    rows = [{"fact_id": 1, "form": form, "correct": 1} for form in ("a", "b", "c")]
+
+    read_verdicts(rows, VerdictColumns(first="a", second="b", condition="form"))
+
+    assert "left out: rows whose form is 'c'" in caplog.text
 
 
 def test_bad_cell_is_named_with_its_line(tmp_path):
@@ -264,9 +181,6 @@ def test_duplicate_pair_ids_are_refused(tmp_path):
     ("source", "options", "error", "message"),
     [
         ("nowhere.csv", {}, SourceNotFoundError, "no file nowhere.csv"),
-        (["a.csv", "b.csv", "c.csv"], {}, ValueError, "one file, or two .* got 3"),
-        (["a.csv", "b.csv"], {"condition": "form"}, ValueError, "two files are one condition each"),
-        (ROWS, {"sample_filter": "none"}, DataError, "sample_filter is for samples"),
         ([1, 2], {}, TypeError, "row 1 must be a dictionary, got int"),
         ([], {}, ValueError, "no rows"),
     ],
@@ -274,20 +188,6 @@ def test_duplicate_pair_ids_are_refused(tmp_path):
 def test_read_verdicts_rejects_bad_sources(source, options, error, message):
     with pytest.raises(error, match=message):
         read_verdicts(source, VerdictColumns(**WIDE, **options))
-
-
-def test_column_named_condition_survives_two_files(tmp_path):
-    """The name of the file goes into a column of its own."""
-    files = [
-        write_jsonl(tmp_path / f"{name}.jsonl", [{"q": 1, "ok": 1, "condition": name}])
-        for name in ("a", "b")
-    ]
-
-    frame = read_verdicts(
-        files, VerdictColumns(first="short", second="long", fact=("q",), correct="ok")
-    )
-
-    assert frame["condition"].tolist() == ["b"]
 
 
 @pytest.mark.parametrize(

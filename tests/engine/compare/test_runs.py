@@ -8,13 +8,15 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.runs import read_two_runs
-from surface_consistency.engine.compare.table import VerdictColumns
+from surface_consistency.engine.compare.table import TableSettings, VerdictColumns
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_table
+from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.made_rows import rows_of
@@ -97,11 +99,11 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
 
 def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     """The table on the terminal, JSON, the CSV files and the page agree."""
-    words = ["compare", str(runs / "before"), str(runs / "after"), "--first", "bf16"]
+    words = ["compare", str(runs / "before"), str(runs / "after"), "--label", "bf16", "int8"]
 
-    assert main([*words, "--second", "int8", "--by", "condition", "--json"]) == 0
+    assert main([*words, "--by", "condition", "--json"]) == 0
     rows = {row["condition"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert main([*words, "--second", "int8", "--out", str(tmp_path / "page")]) == 0
+    assert main([*words, "--out", str(tmp_path / "page")]) == 0
     text = capsys.readouterr().out
 
     redirects = rows["redirect"]
@@ -125,6 +127,24 @@ def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     finding = re.sub(r"<[^>]*>", "", re.search(r"(?s)<h1.*?</h1>", page)[0]).replace("\u00a0", " ")
     assert finding.startswith("No difference in accuracy is shown between bf16 and int8 (")
     assert "Noise of its own" in page
+
+
+def test_runs_as_any_results_have_the_same_table(runs):
+    """A margin, more than two runs and --fail-if go by the reader of all results."""
+    folders = [runs / "before", runs / "after"]
+    row = read_two_runs(*folders).tables(TableSettings())[0][0]
+
+    compared = compare_results(folders, ResultColumns(label=("before", "after")))
+
+    (result,) = compared.metrics.values()
+    other = result.differences.iloc[0]
+    cells = ["both", "reference_only", "model_only", "neither"]
+    assert other[cells].tolist() == [
+        row[n] for n in ("both", "first_only", "second_only", "neither")
+    ]
+    assert other["difference"] == pytest.approx(row["accuracy_difference"])
+    assert other["n_clusters"] == row["n_clusters"]
+    assert other["p_value"] == pytest.approx(row["mcnemar"]["p_value"])
 
 
 def test_other_questions_are_refused_unless_the_common_ones_are_asked_for(runs, tmp_path, capsys):
@@ -207,11 +227,14 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["{before}"], "give the folders of two runs"),
-        (["{before}", "{after}", "--correct", "x"], "--correct say how to read files of verdicts"),
-        (["{before}", "nowhere.csv"], "there is no folder nowhere.csv"),
+        (["{before}"], "all results are of one model"),
+        (["{before}", "{after}", "--score", "x"], "--score say nothing of the folders of two runs"),
+        (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
+        (["{before}", "{after}", "--label", "x"], "--label names both runs; got x"),
+        (["{before}", "nowhere.csv"], "nowhere.csv"),
         (["some.csv", "--first", "a"], "--second is required"),
         (["some.csv", "--first", "a", "--second", "b", "--common"], "--common is for the folders"),
+        (["{before}", "{after}", "--margin", "0.1", "--common"], "--common is for the folders"),
     ],
 )
 def test_the_command_says_what_it_takes(runs, words, message, capsys):

@@ -1,0 +1,101 @@
+"""`compare` of two large files beside a pandas merge, and of many files: processor time and memory.
+
+Each contender is a process of its own; they take turns. The merge reads both CSV files with pandas,
+merges them by item and prints the mean difference with its standard error over clusters, which is
+the least that a script does. Processor time is user plus system.
+
+    python benchmarks/bench_compare.py                    # two files of 1,000,000 rows, 100 files
+    python benchmarks/bench_compare.py --rows 100000 --files 20 --rounds 1
+"""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from bench_score import LAUNCHER
+
+RATIO, SECONDS, FILES_GB = 2.5, 4.0, 2.0
+MERGE = """
+import sys, numpy as np, pandas as pd
+first, second = (pd.read_csv(path) for path in sys.argv[1:])
+both = first.merge(second, on=["item", "passage"])
+gain = both["score_y"] - both["score_x"]
+sums = (gain - gain.mean()).groupby(both["passage"]).sum()
+print(gain.mean(), np.sqrt((sums**2).sum()) / len(gain))
+"""
+COMPARE = """
+import sys
+from surface_consistency.cli.main import main
+sys.exit(main(["compare", *sys.argv[1:], "--json"]))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
+    with tempfile.TemporaryDirectory() as folder:
+        missed = two_files(Path(folder), arguments.rows, arguments.rounds)
+        missed += many_files(Path(folder), arguments.files, arguments.rows // 50)
+    if missed:
+        sys.exit(f"missed: {'; '.join(missed)}")
+
+
+def write_scores(path: Path, n_rows: int, seed: int) -> Path:
+    """Write verdicts of one model, four items a passage."""
+    rng = np.random.default_rng(seed)
+    items = np.arange(n_rows)
+    columns = {"item": [f"q{item}" for item in items], "passage": items // 4}
+    pd.DataFrame({**columns, "score": rng.integers(0, 2, n_rows)}).to_csv(path, index=False)
+    return path
+
+
+def cost_of(script: str, files: Sequence[Path]) -> tuple[float, float, float]:
+    """Run a script and return processor seconds, wall seconds and peak megabytes."""
+    words = [sys.executable, "-S", "-c", LAUNCHER, "quiet", sys.executable, "-c", script]
+    done = subprocess.run([*words, *map(str, files)], check=True, capture_output=True, text=True)
+    cpu, wall, peak = map(float, done.stdout.split()[-3:])
+    return cpu, wall, peak
+
+
+def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
+    """Compare two files of one size with a merge."""
+    files = [write_scores(folder / f"{seed}.csv", n_rows, seed) for seed in (1, 2)]
+    costs = {"merge": [], "compare": []}
+    for _ in range(rounds):
+        for name, script in (("merge", MERGE), ("compare", COMPARE)):
+            costs[name].append(cost_of(script, files))
+    print(f"| two files of {n_rows:,} rows | processor s | wall s | peak MB |\n|---|---|---|---|")
+    medians = {}
+    for name, taken in costs.items():
+        medians[name] = [statistics.median(values) for values in zip(*taken, strict=True)]
+        cpu, wall, peak = medians[name]
+        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:.0f} |")
+    ratio = medians["compare"][0] / medians["merge"][0]
+    print(f"\nratio of processor time {ratio:.2f} (goal {RATIO})\n")
+    missed = [f"{ratio:.2f} times the merge"] if ratio > RATIO else []
+    if medians["compare"][1] > SECONDS:
+        missed.append(f"{medians['compare'][1]:.1f} s for two files")
+    return missed
+
+
+def many_files(folder: Path, n_files: int, n_rows: int) -> list[str]:
+    """Compare many models, of which memory must not grow beyond a bound."""
+    files = [write_scores(folder / f"model-{n}.csv", n_rows, n) for n in range(n_files)]
+    cpu, wall, peak = cost_of(COMPARE, [*files])
+    print(f"{n_files} files of {n_rows:,} rows: {cpu:.1f} s, wall {wall:.1f} s, peak {peak:.0f} MB")
+    return [f"{peak:.0f} MB for {n_files} files"] if peak > 1000 * FILES_GB else []
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,526 @@
+"""Anyone's results of any number of models: read, paired by item, compared metric by metric."""
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.engine.compare.settings import ComparisonSettings
+from surface_consistency.engine.compare.table import TableSettings, split_labels
+from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
+from surface_consistency.matching.bulk import match_columns
+from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
+from surface_consistency.metrics.forms.form_groups import forms_by
+from surface_consistency.metrics.uncertainty.intervals import (
+    Intervals,
+    are_enough,
+    worth_of_clusters,
+)
+from surface_consistency.models.results.columns import USUAL, ResultColumns
+from surface_consistency.models.results.frame import Results, read_results
+from surface_consistency.models.results.inputs import ResultSource
+
+_Numbers: TypeAlias = npt.NDArray[np.int64]
+"""Numbers of what stands in rows."""
+
+ITEM: Final = ("task", "item", "form")
+"""Columns that tell the pairs of models apart."""
+
+_MOST_PAIRS: Final = 10
+
+SAID_MISSING: Final = 0.05
+"""Share of items that are not common to all models, above which the finding says so."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedResults:
+    """Result of `compare_results`."""
+
+    metrics: Mapping[str, ModelComparisonResult]
+    """The comparison by each metric."""
+
+    rows: pd.DataFrame
+    """One row a model, item, form and metric: the columns of `Results.frame`, repeats averaged;
+    and the numbers of item (_unit), of item and form (_pair) and of what is taken whole
+    (_cluster)."""
+
+    clusters: tuple[str, ...]
+    """Columns of what intervals take whole; none where each item is a cluster."""
+
+    cluster_note: str
+    """What was taken whole, and why."""
+
+    noise: pd.DataFrame
+    """One row a model and metric that has repeats: how often two of them have other verdicts
+    (flip_rate, with bounds), n items, n_clusters."""
+
+    tools: tuple[str, ...]
+    """Who wrote the files."""
+
+    is_same_questions: bool | None
+    """Whether the same was asked, by hashes; None where the files hold nothing to tell it by."""
+
+    settings: ComparisonSettings
+    """How they are compared."""
+
+    table: TableSettings
+    """By what, and of which level."""
+
+    missing: tuple[str, ...]
+    """How many items are left out by each metric, in sentences."""
+
+    notes: tuple[str, ...]
+    """What else a reader must know, in sentences."""
+
+    @cached_property
+    def models(self) -> list[str]:
+        """Labels of the models, in the order of the files."""
+        return [str(name) for name in self.rows["model"].unique()]
+
+    def failures(self) -> list[str]:
+        """Name the comparisons of which `fail_if` holds.
+
+        Returns:
+            A sentence each. Tests are one-sided, after Holm's correction, at half of 1 less the
+            level: of two models, worse is an interval that lies beyond the margin.
+        """
+        fail_if, alpha = self.settings.fail_if, 1.0 - self.table.confidence
+        if fail_if is None:
+            return []
+        found = []
+        for metric, result in self.metrics.items():
+            rows = result.differences
+            failed = rows["p_worse_holm"] < alpha / 2.0
+            if fail_if == "maybe-worse":
+                failed = ~(rows["p_not_worse_holm"] < alpha / 2.0)
+            found += [
+                f"--fail-if {fail_if}: {row['model']} against {row['reference']} by {metric}"
+                for row in rows[failed].to_dict("records")
+            ]
+        return found
+
+    def changed(self, metric: str) -> Iterator[pd.DataFrame]:
+        """List the items on which a model and its reference score differently.
+
+        Args:
+            metric: The metric.
+
+        Yields:
+            For each pair of `differences`, up to ten, or those with a baseline, one frame, losses
+            first: change ("lost" or "gained"),
+            model, reference, task, item, form, question, references, reference_score, model_score,
+            reference_answer, model_answer.
+        """
+        rows = self.rows[self.rows["metric"] == metric].set_index("_pair")
+        of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
+        pairs = self.metrics[metric].differences
+        if len(pairs) > _MOST_PAIRS and self.settings.baseline is None:
+            return
+        for row in pairs.to_dict("records"):
+            one, other = of_models[row["model"]], of_models[row["reference"]]
+            yield _changed(one, other, is_lower_better=self.settings.lower_is_better)
+
+
+def compare_results(
+    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    columns: ResultColumns | None = None,
+    settings: ComparisonSettings | None = None,
+    table: TableSettings | None = None,
+) -> ComparedResults:
+    """Compare all models whose results are given, on the items that all of them have a score for.
+
+    Repeats of an item, such as epochs, are averaged. An item asked in several forms is a pair in
+    each of them, and its forms stay together in every interval.
+
+    Args:
+        sources: Files or folders of results of any tool, a frame, rows; or what `read_results`
+            gave.
+        columns: What is where in files that do not say it, and the clusters.
+        settings: Baseline, margin and the like.
+        table: Slices (`by`, `separator`), test and level.
+
+    Returns:
+        A comparison for each metric that all models have.
+
+    Raises:
+        DataError: If there is one model, the models share no metric or no item, or there are
+            answers without scores and no rule.
+        ValueError: For what `compare_models` refuses.
+    """
+    columns, settings, table = (
+        columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
+    )  # fmt: skip
+    _check_settings(settings, table)
+    results = sources if isinstance(sources, Results) else read_results(sources, columns)
+    notes = list(results.notes)
+    frame = results.frame
+    if settings.rule is not None:
+        frame = _judged(frame, settings.rule)
+    frame = _common_metrics(_of_several_models(frame, settings), notes)
+    frame = _with_own_names(frame, columns, (*table.by, *columns.cluster))
+    frame = split_labels(frame, table.by, table.separator)
+    if settings.missing == "wrong":
+        frame = _with_wrong(frame)
+    units = _numbered(frame, ITEM[:2])
+    pairs = _numbered(frame.assign(item=units), ITEM[1:]) if _varies(frame["form"]) else units
+    frame = frame.assign(_unit=units, _pair=pairs)
+    clusters = _clusters(frame, results, columns)
+    frame = frame.assign(_cluster=clusters.codes)
+    rows = _without_repeats(frame)
+    comparisons, missing = {}, list[str]()
+    for metric, part in _by_metric(rows):
+        comparisons[metric] = _compared(part, settings, table)
+        missing += _missing_items(metric, comparisons[metric])
+        notes += _left_out(part)
+    has_content = (frame["content"] != 0).all()
+    return ComparedResults(
+        metrics=comparisons,
+        rows=rows,
+        clusters=clusters.names,
+        cluster_note=clusters.note,
+        noise=_noise(frame),
+        tools=tuple(dict.fromkeys(results.tool.values())),
+        is_same_questions=True if has_content else None,
+        settings=settings,
+        table=table,
+        missing=tuple(missing),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _with_own_names(
+    frame: pd.DataFrame, columns: ResultColumns, names: Sequence[str]
+) -> pd.DataFrame:
+    """Add columns by the names that they have in the file, where the reader took them for a role.
+
+    A column such as "prompt", which is read as the question, can make groups too.
+    """
+    added = {}
+    for name in names:
+        roles = [role for role, usual in USUAL.items() if _is_role(role, name, usual, columns)]
+        if name not in frame and len(roles) == 1:
+            added[name] = frame[roles[0]]
+    return frame.assign(**added)
+
+
+def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns) -> bool:
+    """Tell whether a column of a file is read for a role, as named or by a usual name."""
+    given = getattr(columns, role)
+    named = (given,) if isinstance(given, str) else given or usual
+    return name in named
+
+
+def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
+    """Refuse options that do not go together."""
+    if len(settings.scale) not in (0, 2):
+        raise ValueError(f"--scale takes the least and the largest score; got {settings.scale}")
+    if settings.fail_if == "maybe-worse" and settings.margin is None:
+        raise ValueError("--fail-if maybe-worse needs --margin: within what is a model no worse?")
+    if table.interval != "auto":
+        raise ValueError(
+            f"--interval {table.interval} is for the two conditions of one file; models have the t "
+            "interval of --interval auto"
+        )
+
+
+def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.DataFrame:
+    """Refuse results of one model, and a gate for several without a baseline."""
+    models = frame["model"].unique()
+    if len(models) < 2:
+        files = ", ".join(map(str, frame["file"].unique()))
+        raise DataError(
+            f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
+            "name the column of models by --model, or the files by --label"
+        )
+    if settings.fail_if and len(models) > 2 and settings.baseline is None:
+        raise ValueError(
+            f"--fail-if {settings.fail_if} needs --baseline where there are more than two models: "
+            f"{', '.join(models)}"
+        )
+    return frame
+
+
+def _judged(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Score the answers by a rule, once each."""
+    key = ["model", *ITEM, "repeat"]
+    answers = frame.drop_duplicates(key)
+    has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
+    if not has_both.any():
+        raise DataError(
+            f"--rule {rule} judges answers, but no row holds an answer and accepted answers; name "
+            "their columns by --prediction and --references, or leave out --rule"
+        )
+    judged = match_columns(
+        [None if pd.isna(text) else text for text in answers["prediction"]],
+        answers["references"].tolist(),
+        rule=rule,
+    )
+    scores = pd.Series(judged.is_match, index=answers.index, dtype="float64")
+    return answers.assign(metric=rule, score=scores.where(answers["error"].isna()))
+
+
+def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Choose the metrics by which all models have scores."""
+    is_scored = frame["score"].notna()
+    scored = frame if is_scored.all() else frame[is_scored]
+    if scored.empty:
+        raise DataError(
+            "no row holds a score; name the column of scores by --score, or judge the answers by "
+            "--rule, such as --rule popqa"
+        )
+    if not _varies(scored["metric"]) and not _varies(frame["metric"]):
+        return frame
+    n_models = frame["model"].nunique()
+    held = scored.groupby("metric", sort=False)["model"].nunique()
+    common = [str(name) for name in held.index[held == n_models]]
+    if not common:
+        by_model = scored.groupby("model", sort=False)["metric"].unique()
+        listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
+        raise DataError(
+            f"the models have no metric in common ({listed}); leave a model out, or judge the "
+            "answers of all by --rule"
+        )
+    alone = [str(name) for name in held.index if name not in common]
+    if alone:
+        notes.append(f"not all models have scores of {', '.join(alone)}, which is left out")
+    return frame[frame["metric"].isin(common)] if len(held) > len(common) else frame
+
+
+def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
+    """Score what is missing as wrong."""
+    scores = frame["score"]
+    if not scores.dropna().between(0, 1).all():
+        raise DataError(
+            "--missing wrong is for verdicts and shares, but there are scores outside 0 to 1; "
+            "leave it out, and items without a score are left out for all models"
+        )
+    return frame.assign(score=scores.fillna(0.0))
+
+
+class _Clusters(NamedTuple):
+    """What intervals take whole."""
+
+    names: tuple[str, ...]
+    """Its columns; none where it is the item."""
+    codes: _Numbers
+    """Its number in each row."""
+    note: str
+    """What it is, and why."""
+
+
+def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:
+    """Number the rows by what stands in some columns."""
+    codes = np.zeros(len(frame), dtype=np.int64)
+    for column in columns:
+        if _varies(frame[column]):
+            added, labels = pd.factorize(frame[column])
+            codes = pd.factorize(codes * len(labels) + added)[0] if codes.any() else added
+    return codes.astype(np.int64)
+
+
+def _varies(column: pd.Series) -> bool:
+    """Tell whether a column holds several values."""
+    return bool((column != column.iat[0]).any())
+
+
+def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> _Clusters:
+    """Choose what intervals take whole, and say why."""
+    if columns.cluster:
+        named = tuple(columns.cluster)
+        return _Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
+    items = frame["_unit"].to_numpy()
+    n_items, few = int(items.max()) + 1, ""
+    of_task = _of_items(items, _numbered(frame, ("task",)))
+    tasks = [np.flatnonzero(of_task == task) for task in range(int(of_task.max()) + 1)]
+    for name in results.clusters:
+        if frame[name].isna().any():
+            continue
+        codes = _numbered(frame, ("task", name))
+        of_item = _of_items(items, codes)
+        n_groups = int(codes.max()) + 1
+        if n_groups == n_items or (of_item[items] != codes).any():
+            continue
+        if all(_is_enough(of_item[part]) for part in tasks):
+            note = f"{name}, a column of the files that groups items"
+            return _Clusters(("task", name), codes, note)
+        few = (
+            f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
+            f"intervals hold for these groups alone (--cluster {name} takes them whole)"
+        )
+    note = "items, each on its own, as far as the files say"
+    if _varies(frame["form"]):
+        note = "items, each in all its forms"
+    elif _varies(frame["repeat"]):
+        note = "items, each with all its repeats"
+    return _Clusters((), items, note + few)
+
+
+def _is_enough(clusters: _Numbers) -> bool:
+    """Tell whether the clusters of some items are enough to infer anything."""
+    return bool(are_enough(worth_of_clusters(np.bincount(clusters).astype(np.float64))))
+
+
+def _of_items(items: _Numbers, codes: _Numbers) -> _Numbers:
+    """Return the cluster of each item, of the last row that has it."""
+    of_item = np.zeros(int(items.max()) + 1, dtype=np.int64)
+    of_item[items] = codes
+    return of_item
+
+
+def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
+    """Number the clusters that the user names, which must be the same for all models."""
+    for name in names:
+        if name not in frame:
+            raise ColumnNotFoundError(
+                f"--cluster {name} is not among the columns, which are {list(frame.columns)}"
+            )
+        if frame[name].isna().any():
+            row = frame[frame[name].isna()].iloc[0]
+            raise DataError(
+                f"item {row['item']!r} of {row['model']!r} has no {name}, so it belongs to no "
+                "cluster; fill it in, or name another column by --cluster"
+            )
+    codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
+    moved = _of_items(pairs, codes)[pairs] != codes
+    if moved.any():
+        row = frame[moved].iloc[0]
+        raise DataError(
+            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for "
+            f"{row['model']!r} and in another for other models; name a column that is the same for "
+            "all by --cluster"
+        )
+    return codes
+
+
+def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Average the repeats of an item."""
+    if not _varies(frame["repeat"]):
+        return frame
+    key = ["model", "_pair", "metric"]
+    first = frame.drop_duplicates(key)
+    means = frame.groupby(key, sort=False)["score"].mean()
+    return first.assign(score=means.loc[pd.MultiIndex.from_frame(first[key])].to_numpy(), repeat=0)
+
+
+_NOISE_COLUMNS: Final = (
+    *("model", "metric", "n", "n_clusters", "flip_rate", "flip_rate_low", "flip_rate_high"),
+)
+
+
+def _noise(frame: pd.DataFrame) -> pd.DataFrame:
+    """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
+    if not _varies(frame["repeat"]):
+        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
+    scored = frame[frame["score"].notna()]
+    graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
+    part = scored[~scored["metric"].isin(graded)]
+    if part.empty:
+        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
+    with warnings.catch_warnings():
+        # What cannot be inferred stands in the cells.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        rows = forms_by(
+            part, by=["model", "metric"], fact="_pair", form="repeat", correct="score",
+            cluster="_cluster",
+        )  # fmt: skip
+    rows = rows.assign(
+        n=rows["n_facts"],
+        flip_rate=1 - rows["consistency"],
+        flip_rate_low=1 - rows["consistency_high"],
+        flip_rate_high=1 - rows["consistency_low"],
+    )
+    return rows[list(_NOISE_COLUMNS)]
+
+
+def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each metric."""
+    if not _varies(rows["metric"]):
+        yield str(rows["metric"].iat[0]), rows
+        return
+    for metric, part in rows.groupby("metric", sort=False):
+        yield str(metric), part
+
+
+def _compared(
+    rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings
+) -> ModelComparisonResult:
+    """Compare the models by one metric."""
+    by = list(table.by)
+    if _varies(rows["form"]) and "form" not in by:
+        by.append("form")
+    try:
+        return compare_models(
+            rows,
+            item="_pair",
+            task="task" if _varies(rows["task"]) else None,
+            cluster="_cluster",
+            by=by,
+            baseline=settings.baseline,
+            margin=settings.margin,
+            scale=settings.scale or None,  # type: ignore[arg-type]
+            higher_is_better=not settings.lower_is_better,
+            test=table.test,
+            intervals=Intervals(level=table.confidence),
+        )
+    except ValueError as error:
+        raise ValueError(f"metric {rows['metric'].iat[0]!r}: {error}") from error
+
+
+def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[str]:
+    """Say how many items are not common to all models."""
+    n = comparison.n_items_of_any
+    if comparison.n_items < n:
+        yield (
+            f"{comparison.n_items:,} of {n:,} items have a score ({metric}) of every model; the "
+            "others are left out for all"
+        )
+
+
+def _left_out(rows: pd.DataFrame) -> Iterator[str]:
+    """Say which tasks and forms are not common to all models."""
+    scored = rows[rows["score"].notna()]
+    for column in ("task", "form"):
+        if not _varies(rows[column]):
+            continue
+        held = scored.groupby(column, sort=False)["model"].nunique()
+        alone = held.index[held < scored["model"].nunique()]
+        if len(alone):
+            yield (
+                f"{column} {', '.join(map(repr, map(str, alone[:5])))} "
+                f"{'and others ' if len(alone) > 5 else ''}is not answered by every model and is "
+                "left out"
+            )
+
+
+_ANSWERS: Final = ("prediction", "score")
+
+
+def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
+    """List the items on which two models score differently, losses first."""
+    first = other[["model", *_ANSWERS]].add_suffix("_of_reference")
+    both = first.join(one[[*ITEM, "model", "question", "references", *_ANSWERS]], how="inner")
+    gain = both["score"] - both["score_of_reference"]
+    both = both[gain.notna() & (gain != 0)]
+    gain = -gain[both.index] if is_lower_better else gain[both.index]
+    listed = pd.DataFrame(
+        {
+            "change": np.where(gain < 0, "lost", "gained"),
+            "model": both["model"],
+            "reference": both["model_of_reference"],
+            **{name: both[name] for name in ITEM},
+            "question": both["question"],
+            "references": both["references"],
+            "reference_score": both["score_of_reference"],
+            "model_score": both["score"],
+            "reference_answer": both["prediction_of_reference"],
+            "model_answer": both["prediction"],
+        },
+        index=both.index,
+    )
+    return listed.iloc[np.argsort(gain.to_numpy(), kind="stable")].reset_index(drop=True)

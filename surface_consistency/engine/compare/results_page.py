@@ -1,0 +1,270 @@
+"""The page of a comparison of models."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+import surface_consistency
+from surface_consistency.engine.compare.results import ComparedResults
+from surface_consistency.engine.compare.results_report import (
+    MOST_LISTED,
+    WORDING,
+    ComparisonReport,
+    cell_names,
+    first_rows,
+    listed_changes,
+    plain_difference,
+)
+from surface_consistency.errors import DataError
+from surface_consistency.report.html import write_page
+from surface_consistency.report.numbers import sentence_text, value_text
+from surface_consistency.report.page import Answer, Answers, Finding, Page, Provenance, Section
+from surface_consistency.runs.command import COMMAND
+from surface_consistency.runs.files import output_folder, staged, write_csv
+from surface_consistency.runs.folder import RunFolder
+
+_MOST_ROWS: Final = 500
+_MOST_ANSWERS: Final = 500
+_CITATION: Final = """\
+@software{{surface_consistency,
+  title = {{surface-consistency}},
+  author = {{{{The surface-consistency authors}}}},
+  version = {{{version}}}
+}}
+@misc{{miller2024errorbars,
+  title = {{Adding Error Bars to Evals: A Statistical Approach to Language Model Evaluations}},
+  author = {{Miller, Evan}},
+  year = {{2024}},
+  eprint = {{2411.00640}},
+  archivePrefix = {{arXiv}}
+}}
+@article{{mogstad2024ranks,
+  title = {{Inference for Ranks with Applications to Mobility across Neighbourhoods and Academic
+           Achievement across Countries}},
+  author = {{Mogstad, Magne and Romano, Joseph P. and Shaikh, Azeem M. and Wilhelm, Daniel}},
+  journal = {{The Review of Economic Studies}},
+  volume = {{91}},
+  year = {{2024}}
+}}"""
+
+
+def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> Path:
+    """Write the page of a comparison and its tables, all together or none.
+
+    Args:
+        compared: The comparison.
+        out: Folder of `report.html` and `tables/`; made when absent.
+
+    Returns:
+        The page.
+
+    Raises:
+        DataError: If the folder holds a run, or a file cannot be written.
+    """
+    home = output_folder(out)
+    folder = RunFolder(home)
+    if folder.targets.exists() or folder.prompts.exists():
+        raise DataError(
+            f"{home} holds a run, beside which no page is written; choose another --out"
+        )
+    page, tables = comparison_page(compared)
+    with staged(home, last="report.html") as beside:
+        (beside / "tables").mkdir()
+        for name, frame in tables.items():
+            write_csv(beside / "tables" / f"{name}.csv", frame)
+        write_page(page, beside / "report.html")
+    return home / "report.html"
+
+
+def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataFrame]]:
+    """Make the page of a comparison; its finding is of the first metric.
+
+    Args:
+        compared: The comparison.
+
+    Returns:
+        The page, and the frames of its tables by name: "differences", "models", "by_<column>" and
+        "changed", each with a column `metric`.
+    """
+    reports = [ComparisonReport(compared, metric) for metric in compared.metrics]
+    frames: dict[str, list[pd.DataFrame]] = {}
+    changed: dict[str, list[pd.DataFrame]] = {}
+    for report in reports:
+        changed[report.metric] = list(compared.changed(report.metric))
+        for name, table in report.tables().items():
+            frames.setdefault(name, []).append(table.frame.assign(metric=report.metric))
+        for one in changed[report.metric]:
+            frames.setdefault("changed", []).append(one.assign(metric=report.metric))
+    first = reports[0]
+    answers = _answers(compared, first)
+    sections = _sections(reports, changed[first.metric], answers)
+    page = Page(
+        title=f"Compare: {', '.join(compared.models[:4])}",
+        study="Compare",
+        question=f"{len(compared.models)} models on the same items, scored by {first.what}",
+        models=compared.models,
+        finding=Finding(
+            sentence=first.finding(), summary=first.summary(), facts=_facts(compared, first)
+        ),
+        sections=sections,
+        checks=first.checks(),
+        provenance=_provenance(compared),
+        method=_method(compared, first),
+        citation=_CITATION.format(version=surface_consistency.__version__),
+    )
+    return page, {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+
+
+def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
+    """Say how the numbers were made."""
+    paragraphs = WORDING.paragraphs(
+        "method",
+        n_tasks=report.n_tasks,
+        level=f"{100 * compared.table.confidence:g}",
+        clusters=compared.cluster_note,
+        n_rows=len(report.differences),
+    )
+    return [sentence_text(parts) for parts in paragraphs]
+
+
+def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[str, str]]:
+    """List what stands on chips."""
+    result, margin = report.result, compared.settings.margin
+    facts = {
+        "baseline": compared.settings.baseline or "",
+        "items": f"{result.n_items:,} common of {result.n_items_of_any:,}",
+        "clusters": f"{report.n_clusters:,} ({compared.cluster_note})",
+        "margin": "" if margin is None else value_text(plain_difference(margin, report.kind)),
+        "metric": report.what,
+        "files": ", ".join(compared.tools),
+    }
+    return [(name, value) for name, value in facts.items() if value]
+
+
+def _sections(
+    reports: Sequence[ComparisonReport], changed: Sequence[pd.DataFrame], answers: Answers | None
+) -> list[Section]:
+    """Put the parts of the page in order."""
+    first = reports[0]
+    sections = []
+    square = first.square()
+    if square is not None:
+        sections.append(
+            Section(anchor="squares", title="The same items, scored of both", blocks=[square])
+        )
+    sections.append(
+        Section(
+            anchor="differences",
+            title="Differences",
+            lead=["Paired differences on the items that all models have a score for."],
+            blocks=[report.forest() for report in reports],
+        )
+    )
+    if len(first.compared.models) > 2:
+        lead = (
+            "Dot: the rank of the means. Line: every rank that the data allow, all models at once."
+        )
+        ranks = [report.ranks() for report in reports]
+        sections.append(Section(anchor="ranks", title="Ranks", lead=[lead], blocks=ranks))
+    tables = [
+        first_rows(table, _MOST_ROWS) for report in reports for table in report.tables().values()
+    ]
+    sections.append(Section(anchor="numbers", title="Numbers", blocks=tables))
+    if answers is not None:
+        sections.append(Section(anchor="answers", title="Answers", blocks=[answers]))
+    elif any(len(one) for one in changed):
+        sections.append(_changes(changed))
+    return sections
+
+
+def _changes(changed: Sequence[pd.DataFrame]) -> Section:
+    """List what was lost most, where there is no browser of answers."""
+    blocks = [
+        listed_changes(
+            one.head(MOST_LISTED), f"{one['model'].iat[0]} against {one['reference'].iat[0]}"
+        )
+        for one in changed
+        if len(one)
+    ]
+    n = sum(map(len, changed))
+    lead = (
+        f"The largest losses; all {n:,} items that score differently stand in tables/changed.csv."
+    )
+    return Section(anchor="changed", title="Changed items", lead=[lead], blocks=blocks)
+
+
+def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | None:
+    """Gather items with both answers; None without texts, of scores, and of all pairs."""
+    rows = compared.rows[compared.rows["metric"] == report.metric]
+    has_one_reference = report.differences["reference"].nunique() == 1
+    if not (report.result.is_verdicts and has_one_reference) or rows["prediction"].isna().all():
+        return None
+    reference = str(report.differences["reference"].iat[0])
+    of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
+    names = [name for name in compared.models if name != reference]
+    is_one = len(names) == 1
+    chosen = [one for name in names for one in _answers_of(compared, of_models, name, reference)]
+    model = names[0] if is_one else "the model"
+    return Answers(
+        answers=chosen,
+        n_pairs={compared.models.index(name): report.result.n_items for name in names},
+        conditions=(reference, model),
+        cells=cell_names(reference, model),
+        filters=["task"] if report.n_tasks > 1 else [],
+    )
+
+
+_PLACES: Final = ("task", "item", "form")
+_CELL_OF: Final[Mapping[tuple[float, float], str]] = {
+    (1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither",
+}  # fmt: skip
+
+
+def _answers_of(
+    compared: ComparedResults, of_models: Mapping[str, pd.DataFrame], name: str, reference: str
+) -> Iterator[Answer]:
+    """Yield items of one model, flips first, the rest drawn."""
+    keys = list(_PLACES)
+    both = of_models[reference].merge(
+        of_models[name][[*keys, "score", "prediction"]], on=keys, suffixes=("", "_model")
+    )
+    both = both[both["score"].notna() & both["score_model"].notna()]
+    both = both.sample(frac=1.0, random_state=0)
+    is_same = (both["score"] == both["score_model"]).to_numpy()
+    both = both.iloc[np.argsort(is_same, kind="stable")]
+    place = compared.models.index(name)
+    for row in islice(both.to_dict("records"), _MOST_ANSWERS):
+        texts = [
+            None if pd.isna(row[key]) else str(row[key])
+            for key in ("prediction", "prediction_model")
+        ]
+        yield Answer(
+            model=place,
+            pair_id="-".join(filter(None, (str(row[key]) for key in keys))),
+            cell=_CELL_OF[row["score"], row["score_model"]],  # type: ignore[arg-type]
+            question=str(row["item"] if pd.isna(row["question"]) else row["question"]),
+            surfaces=(reference, name),
+            answers=(texts[0], texts[1]),
+            accepted=row["references"],
+            labels={"task": [str(row["task"])]},
+        )
+
+
+def _provenance(compared: ComparedResults) -> list[Provenance]:
+    """Say of each model where its results came from."""
+    files = compared.rows.groupby("model", sort=False)["file"].unique()
+    command = COMMAND.get() or "compare_results(...)"
+    return [
+        Provenance(
+            label=str(name),
+            settings={"files": ", ".join(Path(str(file)).name for file in files[name])},
+            command=command,
+            signature=f"surface-consistency {surface_consistency.__version__}, compare",
+        )
+        for name in compared.models
+    ]

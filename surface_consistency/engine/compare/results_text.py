@@ -1,0 +1,140 @@
+"""A comparison of models as text for the terminal, JSON for programs and Markdown."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.engine.compare.results import ComparedResults
+from surface_consistency.engine.compare.results_report import (
+    MOST_LISTED,
+    ComparisonReport,
+    first_rows,
+    listed_changes,
+)
+from surface_consistency.report.numbers import format_cell, sentence_text, table_text
+from surface_consistency.report.table import Table
+from surface_consistency.text import one_line
+
+_MOST_PRINTED: Final = 45
+
+
+def comparison_text(compared: ComparedResults) -> str:
+    """Write a comparison for the terminal.
+
+    Args:
+        compared: The comparison.
+
+    Returns:
+        For each metric how many items are common, the finding, what stands beside it, and its
+        tables; then clusters and notes.
+    """
+    parts = []
+    for metric, result in compared.metrics.items():
+        report = ComparisonReport(compared, metric)
+        parts.append(
+            f"{result.n_items:,} of {result.n_items_of_any:,} items have a score of every model."
+        )
+        sentences = map(sentence_text, (report.finding(), report.summary()))
+        parts.append(" ".join(filter(None, sentences)))
+        parts += [table_text(first_rows(one, _MOST_PRINTED)) for one in report.tables().values()]
+    noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
+    return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
+
+
+def comparison_json(compared: ComparedResults) -> Iterator[str]:
+    """Write a comparison for programs.
+
+    Args:
+        compared: The comparison.
+
+    Yields:
+        One JSON object a metric: metric, finding, n_items, n_items_of_any, scale, clusters,
+        equality, models, differences, groups, notes. Undefined numbers are null.
+    """
+    for metric, result in compared.metrics.items():
+        report = ComparisonReport(compared, metric)
+        equality = result.equality
+        yield json.dumps(
+            {
+                "metric": metric,
+                "finding": sentence_text(report.finding()).replace("\u00a0", " "),
+                "n_items": result.n_items,
+                "n_items_of_any": result.n_items_of_any,
+                "scale": [_as_json(end) for end in result.scale],
+                "clusters": compared.cluster_note,
+                "equality": equality and {"statistic": _as_json(equality.statistic),
+                                          "p_value": _as_json(equality.p_value),
+                                          "df": list(equality.df)},
+                "models": _records(result.models),
+                "differences": _records(report.differences),
+                "groups": _records(result.groups),
+                "notes": [*compared.missing, *compared.notes],
+            },
+            ensure_ascii=False,
+            allow_nan=False,
+        )  # fmt: skip
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Write the rows of a frame as JSON has them."""
+    return [
+        {str(key): _as_json(value) for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def comparison_markdown(compared: ComparedResults) -> str:
+    """Write a comparison as a comment of a pull request.
+
+    Args:
+        compared: The comparison.
+
+    Returns:
+        Of each metric the finding, the differences as a table, and the first items that were lost,
+        with both answers.
+    """
+    parts = []
+    for metric in compared.metrics:
+        report = ComparisonReport(compared, metric)
+        sentences = (f"**{sentence_text(report.finding())}**", sentence_text(report.summary()))
+        parts += [
+            *filter(None, sentences),
+            _markdown(first_rows(report.tables()["differences"], _MOST_PRINTED)),
+        ]
+        lists = [one[one["change"] == "lost"] for one in compared.changed(metric)]
+        lost = pd.concat(lists) if lists else pd.DataFrame()
+        if len(lost):
+            listed = listed_changes(lost.head(MOST_LISTED), f"{len(lost):,} items lost")
+            parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
+                         "</details>")  # fmt: skip
+    parts += [f"- {note}" for note in (*compared.missing, *compared.notes)]
+    return "\n\n".join(parts).replace("\u00a0", " ")
+
+
+def _markdown(table: Table) -> str:
+    """Set a table in Markdown."""
+    heads = [f"{one.title} ({one.unit})" if one.unit else one.title for one in table.columns]
+    rows = [
+        [" ".join(filter(None, format_cell(row, column))) for column in table.columns]
+        for row in table.frame.to_dict("records")
+    ]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(map(_markdown_cell, line))} |" for line in lines)
+
+
+def _markdown_cell(text: str) -> str:
+    """Set a cell so that nothing of it is markup."""
+    plain = one_line(text)[:200].replace("\\", "\\\\").replace("|", "\\|")
+    return plain.replace("<", "&lt;").replace("`", "\\`")
+
+
+def _as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
+    """Turn a cell into what JSON knows: undefined numbers are None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, tuple):
+        return list(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,50 @@
+"""Options of comparing models, and two conditions of one file."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Settings
+
+
+class ComparisonSettings(Settings):
+    """How models are compared."""
+
+    baseline: str | None = None
+    """Model that all others are held against; all pairs by default."""
+
+    margin: Annotated[float | None, Field(gt=0)] = None
+    """Difference that counts as none, in the unit of the scores (0.02 for 2 points of verdicts)."""
+
+    rule: str | None = None
+    """Rule that judges the answers of the files, in place of their scores."""
+
+    scale: Items[float] = ()
+    """Least and largest score that there can be; 0 and 1 where all scores lie there, else none."""
+
+    lower_is_better: bool = False
+    """Whether the lower score is the better one, as of a loss."""
+
+    missing: Literal["missing", "wrong"] = "missing"
+    """What an error, a blank verdict or a missing score counts as."""
+
+    fail_if: Literal["worse", "maybe-worse"] | None = None
+    """End with exit code 4 if a model is worse than its reference by more than the margin, or if
+    that it is not worse by more is not shown."""
+
+
+class PairSettings(Settings):
+    """Which two conditions of one file are compared."""
+
+    first: str | None = None
+    """Column of the first verdict, or value of the first condition."""
+
+    second: str | None = None
+    """Column of the second verdict, or value of the second condition."""
+
+    condition: str | None = None
+    """Column of the condition, with one row a verdict."""
+
+    pair_id: str | None = None
+    """Column in which no value may stand twice in a group."""

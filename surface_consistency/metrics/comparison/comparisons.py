@@ -1,0 +1,465 @@
+"""Several models on the same items: paired differences of their means, ranks, one test of all."""
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import column_names, group_positions
+from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics.comparison._scores import (
+    ModelScores,
+    ScoreTotals,
+    model_scores,
+    pooled_totals,
+    score_totals,
+)
+from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
+from surface_consistency.metrics.comparison.ranks import rank_intervals
+from surface_consistency.metrics.paired.mcnemar_tests import (
+    PairedTest,
+    check_test,
+    run_test,
+)
+from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
+from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    FEW_CLUSTERS,
+    Intervals,
+    too_few_clusters,
+)
+
+Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
+"""What a difference shows; "not told apart" is no equality."""
+
+VERDICTS: Final = (0.0, 1.0)
+"""Scale of scores that are verdicts, or shares of them."""
+
+_CELLS: Final = ("both", "reference_only", "model_only", "neither")
+_DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModelComparisonResult:
+    """Result of `compare_models`."""
+
+    models: pd.DataFrame
+    """One row a model, the best mean first: model, n, n_clusters, n_missing, mean, mean_low,
+    mean_high, rank, rank_low, rank_high, may_be_best (whether no model is shown to be above it)."""
+    differences: pd.DataFrame
+    """One row a model and reference; see `compare_models`."""
+    groups: pd.DataFrame
+    """The differences within each task and slice: by (the column), group, and the columns of a
+    difference, is_against and is_shown_against."""
+    equality: EqualityResult | None
+    """The test that all models are alike; None for two models."""
+    n_items: int
+    """Items that all models have a score for."""
+    n_items_of_any: int
+    """Items that any model has a row for."""
+    scale: tuple[float, float]
+    """Least and largest score that there can be; infinite where that is not known."""
+    is_verdicts: bool
+    """Whether every score is 0 or 1."""
+
+
+def compare_models(
+    frame: pd.DataFrame,
+    *,
+    model: str = "model",
+    item: str | Sequence[str] = "item",
+    score: str = "score",
+    task: str | None = None,
+    cluster: str | Sequence[str] | None = None,
+    by: str | Sequence[str] = (),
+    baseline: str | None = None,
+    margin: float | None = None,
+    scale: tuple[float, float] | None = None,
+    higher_is_better: bool = True,
+    test: PairedTest = "auto",
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> ModelComparisonResult:
+    """Compare the mean scores of models that answered the same items.
+
+    A difference is that of the model less that of the reference, over the items that all models
+    have a score for, so that all rows are of the same items. Of several tasks it is the mean of the
+    differences of each task, all tasks weighing alike; `pooled_difference` is that over all items.
+    Interval and p-value are of one t over clusters, for verdicts and for scores on any scale.
+
+    Args:
+        frame: One row a model and item: verdicts (True, False, 1, 0) or scores; NaN where missing.
+        model: Column of the models.
+        item: Column or columns that tell items of a task apart.
+        score: Column of the scores.
+        task: Column of the tasks; None for one.
+        cluster: Column or columns of what belongs together, such as the passage of several
+            questions; None takes each item for a cluster of its own. Clusters may span tasks.
+        by: Columns of slices, whose cells hold a label or a list of labels.
+        baseline: Label of the model that all others are held against; None compares all pairs, the
+            one that comes first in the frame being the reference.
+        margin: Difference that counts as none, above 0, in the unit of the scores.
+        scale: Least and largest score that there can be; None for 0 and 1 where all scores lie
+            there, and else for no limits.
+        higher_is_better: Whether a higher score is the better one; False for losses.
+        test: "auto" is the t of the interval. By name, for verdicts of one task, the forms of
+            `paired_by`; the interval is then the exact test's own, and NaN for the others.
+        intervals: Level of the intervals and of all conclusions; their method is "auto".
+
+    Returns:
+        The frames of `ModelComparisonResult`. `differences` has model, reference, n, n_clusters,
+        few_clusters (fewer than 20), not_inferred (why there is neither interval nor test; empty
+        where there is), model_mean, reference_mean, difference, p_value, p_value_holm (corrected
+        for all rows), test; pooled_difference with its p-value; for verdicts both, reference_only,
+        model_only, neither; with a margin p_equivalent (the larger of both one-sided tests),
+        p_not_worse (of non-inferiority), p_worse (of being worse by more than the margin; without
+        one, by anything), each also corrected as `<name>_holm`; conclusion. Bounds of a number x
+        are `x_low` and `x_high`.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        TypeError: When `frame` is no DataFrame.
+        ValueError: When a model has two scores of one item, there are fewer than two models, the
+            baseline is none of them, no item has a score of every model, a score is not finite or
+            outside the scale, an item lies in two clusters, or an option is out of range.
+
+    Notes:
+        "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
+        that of two models the interval lies within the margin; it goes before "better" and "worse",
+        which need p_value_holm below 1 less the level. "not told apart" is said of all else: it is
+        no equality. The family of Holm's correction is the table; within `groups`, the rows of a
+        model and column.
+        Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
+        An item that one model has no score for is left out for all, and counted. NaN wherever
+        clusters are fewer than four or one holds most items; an `UndefinedMetricWarning` says so.
+
+    References:
+        E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clusters whole); D. J.
+        Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests);
+        S. Holm, Scandinavian Journal of Statistics 6, 1979.
+
+    Examples:
+        >>> right = {"a": [1, 1, 1, 0, 1, 1, 1, 1] * 9, "b": [1, 0, 1, 0, 1, 0, 1, 1] * 9}
+        >>> frame = pd.DataFrame(
+        ...     [(name, place, one) for name in right for place, one in enumerate(right[name])],
+        ...     columns=["model", "item", "score"])
+        >>> rows = compare_models(frame, baseline="a").differences
+        >>> rows[["model", "reference", "difference", "conclusion"]].values.tolist()
+        [['b', 'a', -0.25, 'worse']]
+    """
+    _check_options(margin, test, intervals)
+    scores = model_scores(frame, model, column_names(item), score, task, cluster, by)
+    n_of_any, n_missing = len(scores.values), np.isnan(scores.values).sum(axis=0)
+    scores = scores.whole()
+    known = _checked_scale(scores, scale)
+    is_verdicts = bool(np.isin(scores.values, VERDICTS).all())
+    if test != "auto" and not (is_verdicts and len(scores.task_names) == 1):
+        raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
+    rules = _Rules(known, margin, higher_is_better, test, intervals, is_verdicts)
+    totals = score_totals(scores)
+    weighed = _Weighed(totals, pooled_totals(totals), totals.means())
+    pairs = _pairs(scores.models, baseline)
+    differences = pd.DataFrame(
+        [_difference(scores, weighed, rules, one, other) for one, other in pairs]
+    )
+    differences = _concluded(differences, rules)
+    if "" not in set(differences["not_inferred"]):
+        warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
+    ranks = _ranked(totals, rules, scores)
+    ranks.insert(3, "n_missing", n_missing)
+    return ModelComparisonResult(
+        models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
+        differences=differences,
+        groups=_groups(scores, rules, pairs, differences),
+        equality=equality_test(totals.of_clusters()) if len(scores.models) > 2 else None,
+        n_items=len(scores.values),
+        n_items_of_any=n_of_any,
+        scale=known,
+        is_verdicts=is_verdicts,
+    )
+
+
+def _check_options(margin: float | None, test: PairedTest, intervals: Intervals) -> None:
+    """Refuse options that are out of range."""
+    check_test(test)
+    if margin is not None and not 0.0 < margin < math.inf:
+        raise ValueError(f"margin must be above 0 and finite; got {margin!r}")
+    if intervals.method != "auto":
+        raise ValueError(
+            f"intervals of models are made by method='auto' alone; got {intervals.method!r}"
+        )
+
+
+class _Rules(NamedTuple):
+    """How differences are inferred and what they are called."""
+
+    scale: tuple[float, float]
+    margin: float | None
+    higher_is_better: bool
+    test: PairedTest
+    intervals: Intervals
+    is_verdicts: bool
+
+
+class _Weighed(NamedTuple):
+    """What clusters sum to with tasks that weigh alike and with all items as one, and means."""
+
+    totals: ScoreTotals
+    pooled: ScoreTotals
+    means: Floats
+
+
+def _checked_scale(scores: ModelScores, scale: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the scale, refusing scores outside it."""
+    low, high = float(scores.values.min()), float(scores.values.max())
+    if not math.isfinite(low + high):
+        raise ValueError(f"scores must be finite or missing; they lie between {low} and {high}")
+    if scale is None:
+        is_share = low >= VERDICTS[0] and high <= VERDICTS[1]
+        return VERDICTS if is_share else (-math.inf, math.inf)
+    if not scale[0] < scale[1]:
+        raise ValueError(f"scale must be the least and the largest score; got {scale}")
+    if low < scale[0] or high > scale[1]:
+        raise ValueError(
+            f"scores lie between {low:g} and {high:g}, outside the scale {scale[0]:g} to "
+            f"{scale[1]:g}; name the scale that they are on"
+        )
+    return (float(scale[0]), float(scale[1]))
+
+
+def _inferred(totals: ScoreTotals, values: Floats, ends: tuple[float, float]) -> ClusterT:
+    """Infer the mean over the tasks of what models, or their differences, score."""
+    n_tasks = totals.n_tasks
+    eye = np.eye(n_tasks)
+    parts = [
+        Part(
+            weight=1.0 / n_tasks,
+            above=tuple(np.concatenate([one, -one, np.zeros(n_tasks)])),
+            below=tuple(np.concatenate([np.zeros(2 * n_tasks), one])),
+            least=min(0.0, ends[0]),
+            most=max(0.0, ends[1]),
+        )
+        for one in eye
+    ]
+    inferred = cluster_t(parts, totals.sums(values))
+    if inferred is None:  # pragma: no cover - scores within their scale make means
+        raise ValueError(f"scores lie outside their scale {ends}")
+    return inferred
+
+
+def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> ClusterT:
+    """Infer the difference of two models."""
+    reach = rules.scale[1] - rules.scale[0]
+    return _inferred(totals, totals.values[:, one] - totals.values[:, other], (-reach, reach))
+
+
+def _bounded(inferred: ClusterT, name: str, level: float) -> dict[str, float]:
+    """Return a number with its bounds, by column."""
+    low, high = inferred.bounds(level)
+    return {name: float(inferred.value), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+
+def _pairs(models: list[str], baseline: str | None) -> list[tuple[int, int]]:
+    """List which models are compared, each with its reference."""
+    if baseline is None:
+        return [(one, other) for other, one in itertools.combinations(range(len(models)), 2)]
+    if baseline not in models:
+        raise ValueError(f"baseline={baseline!r} is none of the models, which are {models}")
+    other = models.index(baseline)
+    return [(one, other) for one in range(len(models)) if one != other]
+
+
+def _difference(
+    scores: ModelScores,
+    weighed: _Weighed,
+    rules: _Rules,
+    one: int,
+    other: int,
+) -> dict[str, object]:
+    """Compare two models, over tasks that weigh alike and over all items."""
+    totals, pooled, means = weighed
+    inferred = _between(totals, rules, one, other)
+    of_all = inferred if pooled is totals else _between(pooled, rules, one, other)
+    level = rules.intervals.level
+    row: dict[str, object] = {
+        "model": scores.models[one],
+        "reference": scores.models[other],
+        "n": len(scores.values),
+        **_of_clusters(inferred, totals.n_clusters),
+        "model_mean": float(means[one]),
+        "reference_mean": float(means[other]),
+        **_bounded(inferred, "difference", level),
+        "p_value": float(inferred.p_value()),
+        "test": "t",
+        **_bounded(of_all, "pooled_difference", level),
+        "pooled_p_value": float(of_all.p_value()),
+    }
+    if rules.is_verdicts:
+        row |= dict(zip(_CELLS, _cells(scores, one, other), strict=True))
+    if rules.test != "auto":
+        row |= _tested(scores, rules, one, other)
+    return row | _margin_p_values(inferred, rules)
+
+
+def _of_clusters(inferred: ClusterT, n_clusters: int) -> dict[str, object]:
+    """Return how many clusters there are, and whether they tell anything."""
+    is_inferred = bool(inferred.is_inferred)
+    return {
+        "n_clusters": n_clusters,
+        "few_clusters": n_clusters < FEW_CLUSTERS,
+        "not_inferred": "" if is_inferred else too_few_clusters(float(inferred.n_effective)),
+    }
+
+
+def _cells(scores: ModelScores, one: int, other: int) -> list[int]:
+    """Count the cells of the paired table, the reference first."""
+    codes = (2 * scores.values[:, other] + scores.values[:, one]).astype(np.int64)
+    neither, model_only, reference_only, both = np.bincount(codes, minlength=4).tolist()
+    return [both, reference_only, model_only, neither]
+
+
+def _tested(scores: ModelScores, rules: _Rules, one: int, other: int) -> dict[str, object]:
+    """Return p-value and bounds of a test by name."""
+    codes = 3 - (2 * scores.values[:, other] + scores.values[:, one]).astype(np.int64)
+    _, rows = np.unique(scores.clusters, return_inverse=True)
+    counts = np.bincount(4 * rows + codes, minlength=4 * (rows.max() + 1)).reshape(-1, 4)
+    row = run_test(counts.astype(np.float64), rules.test, rules.intervals)
+    return {
+        "p_value": row["mcnemar_p_value"],
+        "test": row["mcnemar_method"],
+        "difference_low": row["accuracy_difference_low"],
+        "difference_high": row["accuracy_difference_high"],
+    }
+
+
+def _above(inferred: ClusterT, null: float) -> float:
+    """Return the one-sided p-value of being above a value."""
+    tail = float(inferred.p_value(null)) / 2.0
+    return tail if float(inferred.value) > null else 1.0 - tail
+
+
+def _margin_p_values(inferred: ClusterT, rules: _Rules) -> dict[str, float]:
+    """Return the one-sided p-values around the margin."""
+    margin, sign = rules.margin or 0.0, 1.0 if rules.higher_is_better else -1.0
+    over, under = _above(inferred, margin), _above(inferred, -margin)
+    p_worse = 1.0 - under if sign > 0 else over
+    if rules.margin is None:
+        return {"p_worse": p_worse}
+    p_not_worse = under if sign > 0 else 1.0 - over
+    return {
+        "margin": margin,
+        "p_equivalent": max(under, 1.0 - over),
+        "p_not_worse": p_not_worse,
+        "p_worse": p_worse,
+    }
+
+
+def _concluded(rows: pd.DataFrame, rules: _Rules) -> pd.DataFrame:
+    """Correct the p-values of a family and say what each row shows."""
+    for column in ("p_value", "p_worse", "p_equivalent", "p_not_worse"):
+        if column in rows:
+            rows = with_adjusted_p_values(rows, column=column)
+    return rows.assign(conclusion=[_conclusion(row, rules) for row in rows.to_dict("records")])
+
+
+def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
+    """Say what a difference shows."""
+    difference, low, high = (row[name] for name in _DIFFERENCE)
+    alpha = 1.0 - rules.intervals.level
+    if row["not_inferred"] or math.isnan(row["p_value"]):
+        return "not inferred"
+    if rules.margin is not None and row["p_equivalent_holm"] < alpha / 2.0:
+        return "equivalent"
+    if row["p_value_holm"] >= alpha or low <= 0.0 <= high:
+        return "not told apart"
+    return "better" if (difference > 0.0) == rules.higher_is_better else "worse"
+
+
+def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataFrame:
+    """Return the means and the ranks that the data allow, a row a model."""
+    means = [_inferred(totals, column, rules.scale) for column in totals.values.T]
+    n_models = len(means)
+    p_above = np.full((n_models, n_models), np.nan)
+    for one, other in itertools.combinations(range(n_models), 2):
+        p_value = _above(_between(totals, rules, one, other), 0.0)
+        p_value = p_value if rules.higher_is_better else 1.0 - p_value
+        p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
+    ranks = rank_intervals(p_above, confidence_level=rules.intervals.level)
+    rows = [
+        {"model": name, "n": len(scores.values), "n_clusters": totals.n_clusters}
+        | _bounded(mean, "mean", rules.intervals.level)
+        for name, mean in zip(scores.models, means, strict=True)
+    ]
+    frame = pd.DataFrame(rows)
+    return frame.assign(
+        rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
+        rank_low=ranks.low,
+        rank_high=ranks.high,
+        may_be_best=ranks.low == 1,
+    )
+
+
+_GROUP_COLUMNS: Final = (
+    *("by", "group", "model", "reference", "n", "n_clusters", "few_clusters", "not_inferred"),
+    *(*_DIFFERENCE, "p_value", "p_value_holm", "is_against", "is_shown_against"),
+)
+
+
+def _groups(
+    scores: ModelScores, rules: _Rules, pairs: list[tuple[int, int]], whole: pd.DataFrame
+) -> pd.DataFrame:
+    """Compare the models within each task and slice."""
+    rows = [
+        {
+            "by": column,
+            "group": label,
+            "model": scores.models[one],
+            "reference": scores.models[other],
+        }
+        | _within(scores, part, rules, one, other)
+        for column, label, part in _parts(scores)
+        for one, other in pairs
+    ]
+    if not rows:
+        empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
+        return empty.astype({"is_against": bool, "is_shown_against": bool})
+    frame = with_adjusted_p_values(
+        pd.DataFrame(rows), column="p_value", within=("by", "model", "reference")
+    )
+    means = whole.set_index(["model", "reference"])["difference"]
+    of_rows = means.loc[pd.MultiIndex.from_frame(frame[["model", "reference"]])].to_numpy()
+    alpha = 1.0 - rules.intervals.level
+    frame["is_against"] = frame["difference"] * of_rows < 0.0
+    frame["is_shown_against"] = frame["is_against"] & (frame["p_value_holm"] < alpha)
+    return frame[list(_GROUP_COLUMNS)]
+
+
+def _parts(scores: ModelScores) -> Iterator[tuple[str, str, npt.NDArray[Any]]]:
+    """Yield the items of each task, where there are several, and of each slice."""
+    if len(scores.task_names) > 1:
+        for place, name in enumerate(scores.task_names):
+            yield "task", name, np.flatnonzero(scores.tasks == place)
+    labels = scores.labels.reset_index(drop=True)
+    for column in labels:
+        for key, rows in group_positions(labels, [str(column)]).items():
+            yield str(column), str(key[0]), rows
+
+
+def _within(
+    scores: ModelScores, rows: npt.NDArray[Any], rules: _Rules, one: int, other: int
+) -> dict[str, object]:
+    """Compare two models on some items, all tasks as one."""
+    part = scores.at(rows)
+    totals = score_totals(part._replace(tasks=np.zeros_like(part.tasks), task_names=["all"]))
+    inferred = _between(totals, rules, one, other)
+    return {
+        "n": len(rows),
+        **_of_clusters(inferred, totals.n_clusters),
+        **_bounded(inferred, "difference", rules.intervals.level),
+        "p_value": float(inferred.p_value()),
+    }

@@ -1,0 +1,270 @@
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.compare.results import compare_results
+from surface_consistency.engine.compare.settings import ComparisonSettings
+from surface_consistency.engine.compare.table import TableSettings
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import forms_by, mcnemar, paired_table
+from surface_consistency.models.results.columns import ResultColumns
+
+FILES = Path(__file__).parents[2] / "data" / "files" / "forms"
+CELLS = ["both", "reference_only", "model_only", "neither"]
+TWO = ("alpha", "beta")
+
+LAYOUTS = {
+    "inspect_ai archive": ["inspect_ai/1-epoch/{}.eval", "graded"],
+    "inspect_ai object": ["inspect_ai/1-epoch/{}.json", "parts.exact"],
+    "lm_eval generation": ["lm_eval/0.4.13/{}/*gen*", "exact_match,strict"],
+    "lm_eval choices": ["lm_eval/0.4.13/{}/*mc*", "acc"],
+    "lm_eval array": ["lm_eval/0.4.0-0.4.2/*{}*", "exact_match"],
+    "lm_eval two ranks": ["lm_eval/two-ranks-two-filters/{}/*", "exact_match,none"],
+    "lm_eval written out": ["lm_eval/0.3*/{}/*", "em"],
+    "lmms_eval": ["lmms_eval/{}/*", "forms_score"],
+    "lighteval": ["lighteval/0.13/{}/*", "em"],
+    "lighteval flat": ["lighteval/0.6/{}/*", "em"],
+    "opencompass": ["opencompass/results/{}", "correct"],
+    "opencompass replicas": ["opencompass/results-2-replicas/{}", "correct"],
+    "openai_evals": ["openai_evals/{}.jsonl", "correct"],
+    "simple_evals": ["simple_evals/*{}*", "score"],
+    "deepeval": ["deepeval/{}/*", "success"],
+    "eee": ["eee/{}*", "exact_match"],
+    "nemo_evaluator": ["nemo_evaluator/{}/*", "reward"],
+}
+"""Files of each tool, and the metric in which the planted truth stands."""
+
+
+def planted(name):
+    pattern, metric = LAYOUTS[name]
+    return [next(FILES.glob(pattern.format(model))) for model in TWO], metric
+
+
+def table(compared, metric):
+    return compared.metrics[metric].differences.iloc[0][CELLS].tolist()
+
+
+def rows(scores, **columns):
+    """Lay scores by model as rows of a model and item."""
+    return pd.concat(
+        pd.DataFrame({"model": name, "item": range(len(values)), "score": values, **columns})
+        for name, values in scores.items()
+    )
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_layout_gives_the_planted_table_without_an_option(name):
+    files, metric = planted(name)
+    compared = compare_results(files)
+
+    assert table(compared, metric) == [3, 2, 0, 1]
+    assert compared.metrics[metric].differences["difference"].tolist() == pytest.approx([-1 / 3])
+
+
+def test_forms_of_an_instance_stand_apart_and_stay_together_in_intervals():
+    """HELM's perturbations: the six originals have the planted table, three have typos too."""
+    compared = compare_results([FILES / "helm" / model for model in TWO])
+    result = compared.metrics["exact_match"]
+
+    assert compared.cluster_note == "items, each in all its forms"
+    assert result.groups.set_index("group")["n"].to_dict() == {"": 6, "typos": 3}
+    assert result.groups.set_index("group").loc["", "difference"] == pytest.approx(-1 / 3)
+    assert result.differences["n_clusters"].tolist() == [6]
+
+
+def test_models_within_one_file_are_told_apart_and_errors_are_not_wrong():
+    """Promptfoo: the provider of beta failed on q3, which is neither right nor wrong."""
+    compared = compare_results(FILES / "promptfoo" / "results.json")
+
+    assert table(compared, "success") == [3, 2, 0, 0]
+    assert compared.metrics["success"].models["n_missing"].sum() == 1
+    assert compared.missing[0].startswith("5 of 6 items have a score (success)")
+
+
+def test_circular_evaluation_is_right_where_all_rotations_are():
+    compared = compare_results([FILES / "vlmevalkit" / model for model in TWO])
+
+    assert table(compared, "hit") == [2, 2, 0, 2]
+
+
+def test_answers_without_scores_ask_for_a_rule():
+    files = [FILES / "opencompass" / "predictions" / model for model in TWO]
+
+    with pytest.raises(DataError, match=r"no row holds a score.*--rule, such as --rule popqa"):
+        compare_results(files)
+    compared = compare_results(files, settings=ComparisonSettings(rule="popqa"))
+    assert table(compared, "popqa") == [3, 2, 0, 1]
+
+
+def test_epochs_are_averaged_and_tell_how_far_a_model_differs_from_itself():
+    compared = compare_results([FILES / f"inspect_ai/2-epoch/{model}.eval" for model in TWO])
+
+    assert compared.metrics["graded"].n_items == 6
+    right = pd.DataFrame(
+        {"model": "m", "item": [0, 0, 1, 1, 2, 2, 3, 3] * 3, "epoch": [0, 1] * 12,
+         "score": [1, 0, 1, 1, 0, 0, 1, 1] * 3}
+    )  # fmt: skip
+    right["item"] += np.arange(24) // 8 * 10
+    two = pd.concat([right, right.assign(model="n", score=1 - right["score"])])
+    noise = compare_results(two).noise.set_index("model")
+    expected = (
+        1 - forms_by(right, fact="item", form="epoch", correct="score")["consistency"].iloc[0]
+    )
+    assert noise["flip_rate"].to_dict() == pytest.approx({"m": expected, "n": expected})
+
+
+def test_other_documents_under_one_id_are_refused():
+    (alpha, _), _ = planted("lm_eval choices")
+    other = FILES / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
+
+    with pytest.raises(DataError, match="do not hold the same"):
+        compare_results([alpha, other])
+
+
+def test_a_shorter_file_is_compared_on_the_common_items_and_says_so():
+    (alpha, _), metric = planted("lm_eval choices")
+    compared = compare_results([alpha, FILES / "traps" / "lm_eval_beta_limit_4.jsonl"])
+
+    result = compared.metrics[metric]
+    assert (result.n_items, result.n_items_of_any) == (4, 6)
+    assert "4 of 6 items have a score" in compared.missing[0]
+
+
+def test_a_missing_score_is_wrong_only_where_that_is_asked_for():
+    (alpha, _), metric = planted("lm_eval choices")
+    files = [alpha, FILES / "traps" / "lm_eval_beta_one_score_null.jsonl"]
+
+    n_items = {
+        missing: compare_results(files, settings=ComparisonSettings(missing=missing))
+        .metrics[metric].n_items
+        for missing in ("missing", "wrong")
+    }  # fmt: skip
+    assert n_items == {"missing": 5, "wrong": 6}
+
+
+def test_scores_keep_their_scale():
+    rng = np.random.default_rng(1)
+    frame = rows({"a": rng.normal(60, 5, 50), "b": rng.normal(65, 5, 50)})
+    row = compare_results(frame).metrics["score"].differences.iloc[0]
+
+    assert 2 < row["difference"] < 8
+    assert row["difference_high"] > 1
+    with pytest.raises(ValueError, match=r"metric 'score': .*outside the scale 0 to 10"):
+        compare_results(frame, settings=ComparisonSettings(scale=(0.0, 10.0)))
+
+
+def test_groups_that_the_files_name_are_taken_whole_if_they_suffice():
+    rng = np.random.default_rng(2)
+    scores = {name: rng.integers(0, 2, 60) for name in "ab"}
+    enough = compare_results(rows(scores, passage=np.arange(60) // 5))
+    few = compare_results(rows(scores, passage=np.arange(60) // 30))
+    named = compare_results(
+        rows(scores, passage=np.arange(60) // 5), ResultColumns(cluster=("item",))
+    )
+
+    assert enough.metrics["score"].differences["n_clusters"].tolist() == [12]
+    assert few.metrics["score"].differences["n_clusters"].tolist() == [60]
+    assert "passage groups them into 2, too few" in few.cluster_note
+    assert named.cluster_note == "item, as named"
+
+
+def test_slices_and_tasks_stand_in_the_groups():
+    rng = np.random.default_rng(3)
+    scores = {name: rng.integers(0, 2, 40) for name in "ab"}
+    frame = rows(scores, task=np.repeat(["x", "y"], 20), kind=np.tile(["p;q", "p"], 20))
+    compared = compare_results(frame, table=TableSettings(by=("kind",), separator=";"))
+
+    n = compared.metrics["score"].groups.set_index(["by", "group"])["n"].to_dict()
+    assert n == {("task", "x"): 20, ("task", "y"): 20, ("kind", "p"): 40, ("kind", "q"): 20}
+
+
+def test_metrics_that_one_model_lacks_are_left_out_and_said():
+    frame = pd.concat(
+        [
+            rows({"a": [1, 0, 1, 1, 0], "b": [1, 1, 1, 0, 0]}, metric="em"),
+            rows({"a": [1, 0, 1, 1, 0]}, metric="f1"),
+        ]
+    )
+    compared = compare_results(frame, ResultColumns(metric="metric"))
+
+    assert list(compared.metrics) == ["em"]
+    assert any("not all models have scores of f1" in note for note in compared.notes)
+
+
+def test_changed_items_stand_with_both_answers_losses_first():
+    frame = rows({"a": [1, 1, 0, 0, 1], "b": [1, 0, 1, 0, 0]})
+    frame["prediction"] = frame["model"] + frame["item"].astype(str)
+    (changed,) = compare_results(frame).changed("score")
+
+    assert changed["change"].tolist() == ["lost", "lost", "gained"]
+    assert changed["reference_answer"].tolist() == ["a1", "a4", "a2"]
+    assert changed["model_answer"].tolist() == ["b1", "b4", "b2"]
+
+
+@pytest.mark.parametrize(
+    ("fail_if", "margin", "lost", "expected"),
+    [
+        ("worse", None, 30, True),
+        ("worse", 0.5, 30, False),
+        ("worse", None, 2, False),
+        ("maybe-worse", 0.1, 2, False),
+        ("maybe-worse", 0.01, 2, True),
+        (None, None, 30, False),
+    ],
+)
+def test_failing_is_a_one_sided_test_beyond_the_margin(fail_if, margin, lost, expected):
+    right = np.ones(100)
+    frame = rows({"a": right, "b": np.r_[np.zeros(lost), right[lost:]]})
+    settings = ComparisonSettings(fail_if=fail_if, margin=margin)
+
+    assert bool(compare_results(frame, settings=settings).failures()) is expected
+
+
+def test_exact_test_is_mcnemar_s():
+    a, b = np.r_[np.ones(15), np.zeros(15)], np.r_[np.zeros(7), np.ones(10), np.zeros(13)]
+    row = compare_results(rows({"a": a, "b": b}), table=TableSettings(test="exact")).metrics[
+        "score"
+    ].differences.iloc[0]  # fmt: skip
+
+    assert row["p_value"] == mcnemar(paired_table(a, b), method="exact").p_value
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "error", "message"),
+    [
+        (rows({"a": [1, 0]}), {}, DataError, "all results are of one model, 'a'; give a file"),
+        (rows({"a": [1], "b": [0]}), {"rule": "popqa"}, DataError, "no row holds an answer"),
+        (rows({"a": [1], "b": [0]}), {"scale": (1.0,)}, ValueError, "--scale takes the least"),
+        (rows({"a": [1], "b": [0]}), {"baseline": "c"}, ValueError, "'c' is none of the models"),
+        (rows({"a": [1], "b": [0]}), {"fail_if": "maybe-worse"}, ValueError, "needs --margin"),
+        (
+            rows({"a": [1], "b": [0], "c": [0]}),
+            {"fail_if": "worse"},
+            ValueError,
+            "needs --baseline where there are more than two models: a, b, c",
+        ),
+        (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
+        (
+            pd.concat([rows({"a": [1]}), rows({"b": [0]}).assign(item=7)]),
+            {},
+            ValueError,
+            "no item has a score of every model",
+        ),
+        (
+            pd.concat([rows({"a": [1]}, metric="em"), rows({"b": [0]}, metric="f1")]),
+            {},
+            DataError,
+            r"no metric in common \(a: em; b: f1\)",
+        ),
+    ],
+)
+def test_bad_input_is_refused(frame, settings, error, message):
+    with pytest.raises(error, match=message):
+        compare_results(frame, settings=ComparisonSettings(**settings))
+
+
+def test_resampled_intervals_are_for_pairs():
+    with pytest.raises(ValueError, match="--interval bca is for the two conditions"):
+        compare_results(rows({"a": [1], "b": [0]}), table=TableSettings(interval="bca"))

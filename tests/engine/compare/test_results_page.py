@@ -1,0 +1,183 @@
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine.compare.results import compare_results
+from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
+from surface_consistency.engine.compare.results_report import ComparisonReport
+from surface_consistency.engine.compare.results_text import (
+    comparison_json,
+    comparison_markdown,
+    comparison_text,
+)
+from surface_consistency.engine.compare.settings import ComparisonSettings
+from surface_consistency.errors import DataError
+from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
+
+
+def drawn(skills, n_items=200, tasks=("qa",), seed=1, texts=True):
+    """Verdicts of models that are right more or less often, on items that are hard or easy."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for task in tasks:
+        hard = rng.normal(0, 1, n_items)
+        for name, skill in skills.items():
+            part = pd.DataFrame({"task": task, "model": name, "item": range(n_items)})
+            part["score"] = (rng.random(n_items) < 1 / (1 + np.exp(hard - skill))).astype(float)
+            if texts:
+                part["question"] = "What is <" + part["item"].astype(str) + ">?"
+                part["prediction"] = name + " says </script>" + part["score"].astype(str)
+                part["references"] = [["it"]] * n_items
+            parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def said(frame, columns=None, **settings):
+    compared = compare_results(frame, columns, ComparisonSettings(**settings))
+    report = ComparisonReport(compared, next(iter(compared.metrics)))
+    return " ".join(map(sentence_text, (report.finding(), report.summary()))).replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("skills", "settings", "finding"),
+    [
+        ({"a": 0.0, "b": -2.0}, {}, "b is worse than a on score (−"),
+        ({"a": -2.0, "b": 0.5}, {}, "b is better than a on score (+"),
+        ({"a": 0.0, "b": 0.0}, {}, "No difference is shown between b and a on score ("),
+        (
+            {"a": 9.0, "b": 9.0},
+            {"margin": 0.2},
+            "b and a are equivalent on score within the margin",
+        ),
+        ({"a": 2.0, "b": -2.0, "c": -2.0}, {}, "a is better than all 2 other models on score"),
+        ({"a": 1.0, "b": 1.0, "c": -3.0}, {}, "2 of 3 models may be the best on score"),
+        ({"a": 0.0, "b": 0.0, "c": 0.0}, {}, "No two of 3 models are told apart on score"),
+        ({"a": 0.0, "b": 2.0, "c": -3.0}, {"baseline": "a"}, "b is better than a on score"),
+    ],
+)
+def test_the_finding_says_what_is_shown_and_no_more(skills, settings, finding):
+    assert said(drawn(skills), **settings).startswith(finding)
+
+
+def test_too_few_clusters_are_said_in_the_finding():
+    frame = drawn({"a": 0.0, "b": -2.0})
+    frame["passage"] = frame["item"] % 3
+
+    with pytest.warns(UserWarning, match="no difference is inferred"):
+        text = said(frame, ResultColumns(cluster=("passage",)))
+    assert text.startswith(
+        "Whether b is better or worse than a on score cannot be inferred: 200 common items are "
+        "worth 3 clusters"
+    )
+
+
+def test_more_than_five_percent_missing_stands_in_the_finding():
+    frame = drawn({"a": 0.0, "b": -2.0})
+    some = frame[(frame["model"] == "a") | (frame["item"] % 4 > 0)]
+
+    assert "Only 150 of 200 items have a score of every model" in said(some)
+    assert "Only" not in said(frame)
+
+
+def test_tasks_against_the_whole_are_named_where_that_is_shown():
+    frame = pd.concat(
+        [
+            drawn({"a": 0.0, "b": -3.0}, 400, ("x", "y")),
+            drawn({"a": -1.0, "b": 2.0}, 100, ("z",), seed=2),
+        ]
+    )
+
+    text = said(frame)
+
+    assert "Differences are means of 3 tasks that weigh alike." in text
+    assert "b goes against its difference from a on z (+" in text
+
+
+def test_text_json_and_markdown_tell_the_same_numbers():
+    compared = compare_results(drawn({"a": 0.0, "b": -2.0}))
+    row = compared.metrics["score"].differences.iloc[0]
+    (line,) = comparison_json(compared)
+    shown = json.loads(line)
+
+    assert shown["differences"][0]["difference"] == row["difference"]
+    assert shown["differences"][0]["p_value"] == row["p_value"]
+    points = f"{100 * row['difference']:+.1f}".replace("-", "−")
+    assert points in comparison_text(compared)
+    assert points in comparison_markdown(compared)
+    assert "&lt;/script>" in comparison_markdown(compared)
+    n_lost = f"{row['reference_only']:,} items lost"
+    assert n_lost in comparison_markdown(compared)
+
+
+def test_json_has_no_infinity_and_no_nan():
+    frame = drawn({"a": 0.0, "b": -2.0}, 50)
+    frame["score"] *= 7
+
+    (line,) = comparison_json(compare_results(frame))
+
+    assert json.loads(line)["scale"] == [None, None]
+    assert not re.search(r"NaN|Infinity", line)
+
+
+def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
+    compared = compare_results(drawn({"a": 0.0, "b": -2.0}))
+    page, tables = comparison_page(compared)
+    blocks = [block for section in page.sections for block in section.blocks]
+    (square,) = (block.squares[0] for block in blocks if isinstance(block, MosaicPlots))
+    (answers,) = (block for block in blocks if isinstance(block, Answers))
+    row = tables["differences"].iloc[0]
+
+    assert [square.both, square.first_only] == [row["both"], row["reference_only"]]
+    assert answers.answers[0].cell in ("first_only", "second_only")
+    assert len(tables["changed"]) == row["reference_only"] + row["model_only"]
+    path = write_comparison(compared, tmp_path / "page")
+    html = path.read_text(encoding="utf-8")
+    assert "says </script>" not in html
+    assert "@misc{miller2024errorbars" in html
+    written = pd.read_csv(tmp_path / "page" / "tables" / "differences.csv")
+    assert written["difference"].tolist() == [row["difference"]]
+
+
+def test_the_page_of_many_models_has_differences_and_ranks():
+    skills = {f"m{n}": -0.4 * n for n in range(6)}
+    frame = drawn(skills, 100, ("x", "y"), texts=False)
+    compared = compare_results(frame, settings=ComparisonSettings(baseline="m0", margin=0.05))
+
+    page, _ = comparison_page(compared)
+
+    forests = [b for s in page.sections for b in s.blocks if isinstance(b, ForestPlot)]
+    assert [len(forest.rows) for forest in forests] == [15, 6]
+    assert forests[0].margin == 0.05
+    assert forests[1].ticks[-1] == 6
+    assert "answers" not in [section.anchor for section in page.sections]
+
+
+def test_scores_without_answers_list_what_changed_and_have_no_browser():
+    frame = drawn({"a": 0.0, "b": -2.0}, texts=False)
+    frame["score"] = frame["score"] * 3 + 1
+
+    page, _ = comparison_page(compare_results(frame))
+
+    assert [section.anchor for section in page.sections][-1] == "changed"
+
+
+def test_a_page_is_not_written_into_a_run(tmp_path):
+    (tmp_path / "prompts.jsonl").touch()
+
+    with pytest.raises(DataError, match="holds a run"):
+        write_comparison(compare_results(drawn({"a": 0.0, "b": 0.0})), tmp_path)
+
+
+def test_sentences_of_models_alike_claim_no_more_than_five_percent():
+    """120 worlds of three models of equal skill: a claim of any difference is an error."""
+    claims = 0
+    for seed in range(120):
+        text = said(drawn({"a": 0.0, "b": 0.0, "c": 0.0}, 60, seed=seed, texts=False))
+        claims += not text.startswith("No two of 3 models are told apart")
+
+    assert claims <= 12

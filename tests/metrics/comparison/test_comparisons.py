@@ -1,0 +1,291 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+from scipy.stats import binomtest, f, ttest_rel
+
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
+from surface_consistency.metrics import Intervals, compare_models, equality_test, paired_by
+
+SWE_BENCH = {
+    0.868: (19, 17), 0.901: (33, 31), 0.243: (22, 14), 0.253: (29, 20),
+    0.156: (49, 35), 0.134: (33, 21), 0.115: (47, 32), 0.026: (31, 15),
+}  # fmt: skip
+"""Exact p of the second to ninth entry of SWE-bench Verified against the first (swe-bench/
+experiments, summer 2026), and discordant counts of 500 that give it."""
+
+
+def long(scores, **columns):
+    """Lay scores by model as rows of a model and item."""
+    return pd.concat(
+        pd.DataFrame({"model": name, "item": range(len(values)), "score": values, **columns})
+        for name, values in scores.items()
+    )
+
+
+def drawn(seed, n_items=60, models="abc", size=1):
+    rng = np.random.default_rng(seed)
+    hard = rng.random(n_items // size).repeat(size)
+    scores = {m: (rng.random(n_items) < 0.3 + 0.5 * hard).astype(float) for m in models}
+    return long(scores, passage=np.arange(n_items) // size)
+
+
+def test_difference_of_verdicts_is_that_of_the_paired_table():
+    frame = drawn(1, models="ab", size=3)
+    row = compare_models(frame, cluster="passage").differences.iloc[0]
+    wide = frame.pivot(index=["item", "passage"], columns="model", values="score").reset_index()
+    table = paired_by(wide, first="a", second="b", cluster="passage").iloc[0]
+
+    for own, name in {
+        "difference": "accuracy_difference",
+        "difference_low": "accuracy_difference_low",
+        "difference_high": "accuracy_difference_high",
+        "p_value": "mcnemar_p_value",
+        "both": "both",
+        "reference_only": "first_only",
+        "model_only": "second_only",
+        "neither": "neither",
+        "n_clusters": "n_clusters",
+    }.items():
+        assert row[own] == pytest.approx(table[name], abs=1e-14), own
+
+
+def test_scores_of_independent_items_have_student_s_paired_t():
+    rng = np.random.default_rng(2)
+    scores = {"a": rng.normal(60, 9, 40), "b": rng.normal(63, 9, 40)}
+    row = compare_models(long(scores)).differences.iloc[0]
+    expected = ttest_rel(scores["b"], scores["a"])
+
+    assert row["p_value"] == pytest.approx(expected.pvalue, rel=1e-10)
+    bounds = expected.confidence_interval()
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx(bounds, rel=1e-10)
+
+
+def test_clusters_of_equal_size_have_the_t_of_their_means():
+    rng = np.random.default_rng(3)
+    base = rng.normal(0, 1, 20).repeat(5)
+    scores = {m: base + rng.normal(0, 2, 20).repeat(5) + rng.normal(0, 1, 100) for m in "ab"}
+    frame = long(scores, passage=np.arange(100) // 5)
+    means = frame.groupby(["model", "passage"])["score"].mean()
+
+    row = compare_models(frame, cluster="passage").differences.iloc[0]
+
+    assert row["p_value"] == pytest.approx(ttest_rel(means["b"], means["a"]).pvalue, rel=1e-10)
+
+
+def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
+    rng = np.random.default_rng(4)
+    parts = [
+        long({"a": rng.normal(0, 1, n), "b": rng.normal(d, 1, n)}, task=t)
+        for t, n, d in (("x", 200, 1.0), ("y", 40, -0.5))
+    ]
+    frame = pd.concat(parts)
+    row = compare_models(frame, task="task").differences.iloc[0]
+
+    wide = frame.pivot(index=["task", "item"], columns="model", values="score")
+    gain = wide["b"] - wide["a"]
+    by_task = gain.groupby("task")
+    assert row["difference"] == pytest.approx(by_task.mean().mean())
+    assert row["pooled_difference"] == pytest.approx(gain.mean())
+    error = np.sqrt((by_task.var() / by_task.size()).sum()) / 2
+    width = row["difference_high"] - row["difference_low"]
+    assert width / (2 * 1.97 * error) == pytest.approx(1.0, rel=0.03)
+    groups = compare_models(frame, task="task").groups.set_index("group")
+    assert groups["is_against"].to_dict() == {"x": False, "y": True}
+
+
+def test_published_exact_p_values_and_none_below_five_percent_after_holm():
+    top = np.r_[np.ones(396), np.zeros(104)]
+    scores = {"first": top}
+    for p, (lost, gained) in SWE_BENCH.items():
+        scores[str(p)] = np.r_[np.zeros(lost), np.ones(396 - lost + gained), np.zeros(104 - gained)]
+
+    rows = compare_models(long(scores), baseline="first", test="exact").differences
+
+    assert rows["p_value"].round(3).tolist() == list(SWE_BENCH)
+    expected = [binomtest(gained, lost + gained).pvalue for lost, gained in SWE_BENCH.values()]
+    assert rows["p_value"].to_list() == pytest.approx(expected)
+    assert rows["p_value_holm"].min() == pytest.approx(8 * expected[-1])
+    assert set(rows["conclusion"]) == {"not told apart"}
+
+
+def test_models_are_ranked_by_what_all_pairs_show():
+    rng = np.random.default_rng(5)
+    base = rng.normal(0, 1, 300)
+    gains = {"a": 0.0, "b": 0.02, "c": -2.0, "d": -4.0}
+    frame = long({m: base + gain + rng.normal(0, 0.5, 300) for m, gain in gains.items()})
+
+    ranks = compare_models(frame).models.set_index("model")
+
+    assert ranks.loc[["a", "b"], ["rank_low", "rank_high"]].to_numpy().tolist() == [[1, 2], [1, 2]]
+    assert ranks.loc[["c", "d"], ["rank_low", "rank_high"]].to_numpy().tolist() == [[3, 3], [4, 4]]
+    assert ranks["may_be_best"].to_dict() == {"a": True, "b": True, "c": False, "d": False}
+
+
+def test_margin_tells_equivalent_from_not_told_apart():
+    rng = np.random.default_rng(6)
+    base = rng.normal(0, 1, 400)
+    frame = long({"a": base, "b": base + rng.normal(0, 0.1, 400), "c": rng.normal(0, 1, 400)})
+    rows = compare_models(frame, baseline="a", margin=0.05).differences.set_index("model")
+
+    assert rows["conclusion"].to_dict() == {"b": "equivalent", "c": "not told apart"}
+    gain = frame[frame["model"] == "b"]["score"].to_numpy() - base
+    tails = [ttest_rel(gain, -m * np.ones(400), alternative=s).pvalue
+             for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
+    assert rows.loc["b", "p_equivalent"] == pytest.approx(max(tails), rel=1e-8)
+    assert rows.loc["b", "p_not_worse"] == pytest.approx(tails[0], rel=1e-8)
+
+
+def test_worse_beyond_the_margin_is_a_test_of_its_own():
+    rng = np.random.default_rng(7)
+    base = rng.normal(0, 1, 200)
+    frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 200)})
+
+    near = compare_models(frame, baseline="a", margin=0.31).differences.iloc[0]
+    far = compare_models(frame, baseline="a", margin=0.2).differences.iloc[0]
+
+    assert near["conclusion"] == far["conclusion"] == "worse"
+    assert near["p_worse"] > 0.05 > far["p_worse"]
+
+
+def test_of_losses_the_lower_is_the_better():
+    frame = drawn(8, models="ab")
+    frame.loc[frame["model"] == "b", "score"] = 0.0
+
+    row = compare_models(frame, higher_is_better=False)
+
+    assert row.differences["conclusion"].tolist() == ["better"]
+    assert row.models["model"].tolist() == ["b", "a"]
+
+
+@given(st.integers(0, 10_000), st.sampled_from([1, 3]))
+def test_p_is_below_five_percent_exactly_where_the_interval_leaves_out_zero(seed, size):
+    rows = compare_models(drawn(seed, size=size), cluster="passage").differences
+
+    outside = (rows["difference_low"] > 0) | (rows["difference_high"] < 0)
+    assert ((rows["p_value"] < 0.05) == outside).all()
+
+
+@given(st.integers(0, 10_000))
+def test_neither_order_of_rows_nor_of_models_changes_the_numbers(seed):
+    frame = drawn(seed)
+    once = compare_models(frame, baseline="b").differences.set_index("model")
+    again = compare_models(frame[::-1], baseline="b").differences.set_index("model")
+
+    assert again.loc[once.index, "p_value"].tolist() == pytest.approx(once["p_value"].tolist())
+
+
+def test_items_without_a_score_of_all_models_are_left_out_and_counted():
+    frame = drawn(9)
+    frame.iloc[3, frame.columns.get_loc("score")] = np.nan
+    frame = frame.drop(index=7)
+
+    result = compare_models(frame)
+
+    assert (result.n_items, result.n_items_of_any) == (58, 59)
+    assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
+
+
+def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
+    """200 worlds of 40 passages of 4 questions and three models of equal skill."""
+    rng = np.random.default_rng(10)
+    misses = wrong_ranks = 0
+    for _ in range(200):
+        passage = rng.normal(0, 1, (40, 3)).repeat(4, axis=0)
+        right = rng.random((160, 3)) < 1 / (1 + np.exp(-passage))
+        frame = long(dict(zip("abc", right.T.astype(float), strict=True)))
+        frame["passage"] = frame["item"] // 4
+        result = compare_models(frame, cluster="passage")
+        row = result.differences.iloc[0]
+        misses += not row["difference_low"] <= 0 <= row["difference_high"]
+        wrong_ranks += not result.models["may_be_best"].all()
+
+    assert misses <= 18
+    assert wrong_ranks <= 18
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (
+            lambda f: pd.concat([f, f.head(1)]),
+            {},
+            "1 rows repeat a model and item.*average repeats",
+        ),
+        (lambda f: f[f["model"] == "a"], {}, "two models or more to compare; got"),
+        (lambda f: f, {"baseline": "z"}, "baseline='z' is none of the models"),
+        (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
+        (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
+        (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
+        (lambda f: f.assign(score=np.inf), {}, "must be finite or missing"),
+        (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
+        (lambda f: f, {"intervals": Intervals(method="bca")}, "method='auto' alone"),
+        (
+            lambda f: f.assign(item=f["item"] + 1000 * (f["model"] == "a")),
+            {},
+            "no item has a score of every model.*a 60, b 60",
+        ),
+        (
+            lambda f: f.assign(passage=f["passage"].where(f["passage"] != 3)),
+            {"cluster": "passage"},
+            "column 'passage' has no cluster id in row 3: fill it in",
+        ),
+        (
+            lambda f: f.assign(passage=(f["model"] == "a") * 7),
+            {"cluster": "passage"},
+            "lies in one cluster for 'a' and in another for 'b'",
+        ),
+    ],
+)
+def test_bad_input_is_refused(change, options, message):
+    with pytest.raises(ValueError, match=message):
+        compare_models(change(drawn(11)), **options)
+
+
+def test_unknown_column_is_named():
+    with pytest.raises(ColumnNotFoundError, match="'topic' is not in the frame"):
+        compare_models(drawn(12), task="topic")
+
+
+def test_three_clusters_infer_nothing_and_say_so():
+    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
+        rows = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
+
+    assert rows["conclusion"].tolist() == ["not inferred"]
+    assert rows["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
+
+
+def test_equality_is_hotelling_s_test_of_contrasts():
+    rng = np.random.default_rng(14)
+    totals = rng.normal(0, 1, (30, 4)) + np.array([0, 0, 0.4, 0.8])
+    contrasts = totals[:, 1:] - totals[:, :1]
+    mean, spread = contrasts.mean(axis=0), np.cov(contrasts.T)
+    square = 30 * mean @ np.linalg.solve(spread, mean)
+    statistic = 27 / (29 * 3) * square
+
+    result = equality_test(totals)
+
+    assert result.statistic == pytest.approx(statistic)
+    assert result.p_value == pytest.approx(f.sf(statistic, 3, 27))
+
+
+def test_equality_of_copies_costs_no_degree_of_freedom():
+    totals = np.random.default_rng(15).normal(0, 1, (30, 2))
+
+    result = equality_test(totals[:, [0, 1, 1, 0]])
+
+    assert result.df == (1, 29)
+    assert result.p_value == pytest.approx(ttest_rel(*totals.T).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("totals", "message"),
+    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]], "by the same on all")],
+)
+def test_equality_without_spread_is_undefined(totals, message):
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        assert np.isnan(equality_test(totals).p_value)
+
+
+def test_equal_models_are_equal():
+    assert equality_test(np.ones((9, 3))).p_value == 1.0
