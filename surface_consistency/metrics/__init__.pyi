@@ -74,6 +74,9 @@ from .forms.form_answers import (
     form_answers_by as form_answers_by,
     rank_agreement as rank_agreement,
 )
+from .forms.form_contrasts import (
+    form_contrasts as form_contrasts,
+)
 from .forms.form_groups import (
     forms_by as forms_by,
 )

@@ -152,60 +152,86 @@ def forms_by(
     )
     if forms == "sample":
         for row, where in enumerate(groups.values()):
-            left_out = _without_forms(codes[where], fact_codes[where], form_codes[where], of)
+            left_out = _left_out(codes[where], fact_codes[where], form_codes[where], of)
             _widen(table, row, rates, left_out, intervals.level)
     return table
 
 
-def _without_forms(
+def _left_out(
     codes: Codes, facts: Integers, forms: npt.NDArray[np.intp], of: int | None
-) -> Floats:
-    """Return the summed columns of a group without each of its forms, `(n_forms, n_columns)`."""
+) -> tuple[Floats, Floats]:
+    """Return summed columns of a group without each form, and without each single verdict."""
     scored = codes != MISSING
     numbers = np.unique(facts[scored], return_inverse=True)[1]
     forms, right = np.unique(forms[scored], return_inverse=True)[1], codes[scored] == 1
-    n_forms, n_right = np.bincount(numbers), np.bincount(numbers, weights=right)
-    order = np.argsort(forms, kind="stable")
-    sums = []
-    for rows in np.split(order, np.cumsum(np.bincount(forms))[:-1]):
-        m, k = n_forms.copy(), n_right.copy()
-        m[numbers[rows]] -= 1
-        k[numbers[rows]] -= right[rows]
-        usable = m > 1
-        sums.append(fact_sums(m[usable], k[usable], of).sum(axis=0))
-    return np.asarray(sums)
+    n_forms, n_right = np.bincount(numbers), np.bincount(numbers, weights=right).astype(np.int64)
+    rows = _summands(n_forms, n_right, of)
+    change = _summands(n_forms[numbers] - 1, n_right[numbers] - right, of) - rows[numbers]
+    by_form = [np.bincount(forms, weights=column) for column in change.T]
+    return rows.sum(axis=0) + np.stack(by_form, axis=1), rows.sum(axis=0) + change
+
+
+def _summands(n_forms: Integers, n_right: Integers, of: int | None) -> Floats:
+    """Return the summands of facts, nothing of those with fewer than two forms."""
+    usable = n_forms > 1
+    rows = fact_sums(np.where(usable, n_forms, 2), np.where(usable, n_right, 0), of)
+    return rows * usable[:, None]
 
 
 def _widen(
     table: pd.DataFrame,
     row: int,
     rates: Mapping[str, Callable[[Floats], Floats]],
-    left_out: Floats,
+    left_out: tuple[Floats, Floats],
     level: float,
 ) -> None:
     """Add the spread between forms to the intervals of a row."""
     for name, rate in rates.items():
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.asarray(rate(left_out), dtype=np.float64)
-        low, high = (f"{name}_{end}" for end in ("low", "high"))
-        bounds = widened(
-            table.at[row, name], table.at[row, low], table.at[row, high], values, level
-        )
+            by_form, by_verdict = (np.asarray(rate(sums), dtype=np.float64) for sums in left_out)
+        ends = [f"{name}_low", f"{name}_high"]
+        value, low, high = table.loc[row, [name, *ends]].to_numpy(dtype=np.float64)
+        bounds = widened(value, low, high, by_form, level, by_verdict)
         least = -1.0 if name == "intraclass_correlation" else 0.0
         most = 2.0 if name == "form_share" else 1.0
-        table.loc[row, [low, high]] = np.clip(bounds, least, most)
+        table.loc[row, ends] = np.clip(bounds, least, most)
 
 
-def widened(value: float, low: float, high: float, left_out: Floats, level: float) -> Floats:
-    """Return limits whose arms have the spread between forms in them, added as squares.
+def widened(
+    value: float,
+    low: float,
+    high: float,
+    by_form: Floats,
+    level: float,
+    by_verdict: Floats | None = None,
+) -> Floats:
+    """Add the spread between forms to the limits of a statistic.
 
-    `left_out` are the values without each form. NaN where these are not all defined.
+    Args:
+        value: The statistic.
+        low: Its lower limit, for these forms.
+        high: Its upper limit.
+        by_form: The statistic without each form, shape `(n_forms,)`.
+        level: Nominal coverage.
+        by_verdict: The statistic without each verdict, whose spread is in those between forms and
+            between facts alike and is counted once; None to count it twice.
+
+    Returns:
+        Both limits: each arm is the root of its square and that of a t interval over forms, with
+        one degree of freedom less than there are forms. NaN where leaving out a form leaves the
+        statistic undefined.
     """
-    spread = left_out - left_out.mean()
-    n_forms = left_out.size
-    error = math.sqrt((n_forms - 1) / n_forms * float(spread @ spread))
-    half = float(t_quantile(n_forms - 1, level)) * error
+    variance = _jackknife_variance(by_form)
+    if by_verdict is not None:
+        variance = max(variance - _jackknife_variance(by_verdict), 0.0)
+    half = float(t_quantile(by_form.size - 1, level)) * math.sqrt(variance)
     return np.array([value - math.hypot(value - low, half), value + math.hypot(high - value, half)])
+
+
+def _jackknife_variance(left_out: Floats) -> float:
+    """Return the variance of a statistic from its values without each unit."""
+    around = left_out - left_out.mean()
+    return float((left_out.size - 1) / left_out.size * (around @ around))
 
 
 def _fact_codes(frame: pd.DataFrame, facts: list[str]) -> Integers:

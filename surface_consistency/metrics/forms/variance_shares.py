@@ -8,6 +8,7 @@ are missing at random, and where all cells are there they give the estimates of 
 variance.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -80,8 +81,9 @@ def variance_shares_by(
 
     Notes:
         Intervals are jackknife t intervals over clusters, under "sample" with the spread between
-        forms added as in `forms_by`. A share may not be compared between sets of items of unequal
-        difficulty: where nearly all is right, there is little variance to divide.
+        forms added as in `forms_by`; that of form_share has chi-square limits for the variance
+        between forms, which few forms leave wide. A share may not be compared between sets of
+        items of unequal difficulty: where nearly all is right, there is little variance to divide.
 
     References:
         R. L. Brennan, Generalizability Theory, Springer 2001, chapters 3 and 7; L. J. Cronbach et
@@ -147,10 +149,11 @@ def _group(
     """Return the row of one group."""
     clusters = _joint(clusters)
     n_clusters = int(clusters.max(initial=-1)) + 1
+    n_items, n_forms = (int(facets[name].max(initial=-1)) + 1 for name in ("item", "form"))
     row: dict[str, object] = {
         "n": values.size,
-        "n_items": int(facets["item"].max(initial=-1)) + 1,
-        "n_forms": int(facets["form"].max(initial=-1)) + 1,
+        "n_items": n_items,
+        "n_forms": n_forms,
         "n_samples": int(np.bincount(facets["cell"]).max(initial=0)),
         "n_clusters": n_clusters,
         "not_inferred": "" if n_clusters >= LEAST_CLUSTERS else too_few_clusters(n_clusters),
@@ -161,9 +164,18 @@ def _group(
     if forms == "sample" and values.size:
         by_form = _shares(values, facets, facets["form"])[0][:, 1:]
         ends = [
-            widened(*number, left_out, intervals.level)
-            for *number, left_out in zip(shares[:, 0], low, high, by_form, strict=True)
+            widened(share, bottom, top, left_out, intervals.level)
+            for share, bottom, top, left_out in zip(shares[:, 0], low, high, by_form, strict=True)
         ]
+        if facets["block"].max(initial=0) == 0:
+            share = shares[SHARES.index("form"), 0]
+            within = np.nansum(shares[2:, 0]) / n_items
+            limits = _variance_limits(share, within, n_forms - 1, intervals.level)
+            below, above = (
+                math.hypot(share - bound, share - limit)
+                for bound, limit in zip((low[1], high[1]), limits, strict=True)
+            )
+            ends[1] = np.array([share - below, min(share + above, 1.0)])
         low, high = np.transpose(ends)
     for number, name in enumerate(SHARES):
         known = n_clusters >= LEAST_CLUSTERS
@@ -171,6 +183,17 @@ def _group(
         row |= {f"{name}_share": shares[number, 0]}
         row |= dict(zip((f"{name}_share_low", f"{name}_share_high"), bounds, strict=True))
     return row | {"total": total}
+
+
+def _variance_limits(share: float, noise: float, df: int, level: float) -> tuple[float, float]:
+    """Return the chi-square limits of a variance between forms, whose estimate has noise in it."""
+    from scipy.special import chdtri
+
+    if df < 1:
+        return math.nan, math.nan
+    tail = (1.0 - level) / 2.0
+    low, high = (df / float(chdtri(df, one)) for one in (tail, 1.0 - tail))
+    return (share + noise) * low - noise, (share + noise) * high - noise
 
 
 def _shares(
