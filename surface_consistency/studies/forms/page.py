@@ -138,11 +138,8 @@ class FormsReport(PairedReport):
             squares, numbers, answers, and the tables of tests and checks.
         """
         paired = {section.anchor: section for section in super().sections(tables)}
-        rest = [
-            block
-            for block in (paired["check-tables"].blocks if "check-tables" in paired else ())
-            if block not in [tables.get(name) for name in _OWN]
-        ]
+        own = [id(tables[name]) for name in _OWN if name in tables]
+        rest = [one for one in _blocks(paired, "check-tables") if id(one) not in own]
         names = (
             *(name for name in _OWN if name != "form_pairs"),
             "overall",
@@ -292,6 +289,11 @@ class FormsReport(PairedReport):
                 size="small",
             )
         ]
+
+    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below a square: the difference; see `PairedReport.square_facts`."""
+        difference = interval_value(row, "accuracy_difference", kind="difference")
+        return [("other minus reference", difference, "")]
 
     def answers(self) -> Answers:
         """Gather pairs for the browser, items whose forms split most evenly first."""

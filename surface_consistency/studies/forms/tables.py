@@ -123,6 +123,9 @@ class FormTables:
     def __init__(self, outcomes: Mapping[str, pd.DataFrame]) -> None:
         self.frames = {label: long_frame(frame) for label, frame in outcomes.items()}
 
+        n_samples = max(frame["sample"].nunique() for frame in self.frames.values())
+        self._titles = {"n_facts": "Items, each sample"} if n_samples > 1 else {}
+
     def tables(self) -> dict[str, Table]:
         """Compute the tables.
 
@@ -160,7 +163,7 @@ class FormTables:
                         fact=_FACT,
                         of=of,
                         **({"cluster": "item"} | options),
-                    ).assign(model=label, about=about)
+                    ).assign(about=about)
                 )
         reached = [name for name in _REACHED if name in rows[0]]
         note = ""
@@ -171,6 +174,7 @@ class FormTables:
             "All forms together",
             ["model about n_facts n_clusters", " ".join(reached)],
             COLUMNS_OF_FORMS,
+            titles=self._titles,
             note=f"These forms: other items in the same forms. {_likeness(self.frames)} {note}",
         )
 
@@ -228,6 +232,7 @@ class FormTables:
             "model n_facts worst worst_accuracy best best_accuracy spread spread_null cochran_q "
             "p_value",
             COLUMNS_OF_FORMS,
+            titles=self._titles,
             note="Of items asked in every form. By chance: the spread to be expected of forms "
             "without any effect. p is that of Cochran’s Q.",
         )
@@ -244,6 +249,7 @@ class FormTables:
             "How many forms are right",
             ["model n_right n_facts", _PLAIN_SHARE, "share_independent"],
             COLUMNS_OF_FORMS,
+            titles=self._titles,
             note="Of items asked in every form. If independent: each form right at its own "
             "accuracy, whatever the item.",
         )
@@ -265,6 +271,7 @@ class FormTables:
             "Two forms with the same answer",
             "model n_facts n_clusters same_answer chance kappa",
             COLUMNS_OF_FORMS,
+            titles=self._titles,
             note="Answers are compared by their words in normal form, among the forms that accept "
             "the same answers as the reference: not across languages. Kappa is over chance, by "
             "Fleiss.",
@@ -282,13 +289,13 @@ class FormTables:
             pairs = [
                 wide[["cluster", first, second]]
                 .set_axis(["cluster", "a", "b"], axis=1)
-                .assign(first=first, second=second)
+                .assign(model=frame["model"].iloc[0], first=first, second=second)
                 for first, second in combinations(wide.columns[2:], 2)
             ]
             rows.append(
                 paired_by(
                     pd.concat(pairs, ignore_index=True),
-                    by=["first", "second"],
+                    by=["model", "first", "second"],
                     first="a",
                     second="b",
                     cluster="cluster",
@@ -332,6 +339,7 @@ class FormTables:
             "Models on the same items in the same forms",
             "a b rate n_facts n_clusters difference p_value_holm",
             COLUMNS_OF_FORMS,
+            titles=self._titles,
             note="Differences are within the same items; p is of the same t as the interval, "
             "corrected by Holm’s method.",
         )
