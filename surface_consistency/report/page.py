@@ -128,7 +128,8 @@ class Dot:
     """Facts, or topics: below 10 it is faded, below 4 left to the table."""
 
     is_certain: bool = False
-    """Whether flips lean to one side after correction for many groups: a filled marker."""
+    """Whether the marker is filled: by default where flips lean to one side after correction for
+    many groups."""
 
     is_above_noise: bool = False
     """Whether the rate is above that of identical prompts, by a test of the difference."""
@@ -155,6 +156,9 @@ class ForestPlot:
 
     clusters: str = "facts"
     """What the column at the right counts."""
+
+    filled: str = "flips lean to one side (Holm)"
+    """What a filled marker says."""
 
     note: str = ""
     """What stands below it."""

@@ -84,9 +84,9 @@ def form_contrasts(
         )
     scored = scored[scored["_code"] != MISSING]
     parts = {name: scored[scored[between] == name].set_index(cells) for name in groups}
-    pairs = combinations(groups, 2)
+    pairs = list(combinations(groups, 2))
     if reference is not None:
-        pairs = ((reference, other) for other in groups if other != reference)
+        pairs = [(reference, other) for other in groups if other != reference]
     rows = [
         {"a": a, "b": b} | row
         for a, b in pairs

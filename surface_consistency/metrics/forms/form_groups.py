@@ -190,7 +190,7 @@ def _widen(
         with np.errstate(divide="ignore", invalid="ignore"):
             by_form, by_verdict = (np.asarray(rate(sums), dtype=np.float64) for sums in left_out)
         ends = [f"{name}_low", f"{name}_high"]
-        value, low, high = table.loc[row, [name, *ends]].to_numpy(dtype=np.float64)
+        value, low, high = map(float, np.asarray(table.loc[row, [name, *ends]], np.float64))
         bounds = widened(value, low, high, by_form, level, by_verdict)
         least = -1.0 if name == "intraclass_correlation" else 0.0
         most = 2.0 if name == "form_share" else 1.0

@@ -187,6 +187,7 @@ class FormsReport(PairedReport):
                 axis="share of the variance, %",
                 rows=rows,
                 clusters="clusters",
+                filled="shown to be above 0",
             )
         ]
 
@@ -216,6 +217,7 @@ class FormsReport(PairedReport):
                     axis=f"right, points less {self._reference()}",
                     rows=rows,
                     clusters=self.clusters,
+                    filled="shown to differ (Holm)",
                 )
 
     def _difference(self, row: Mapping[Any, Any]) -> Dot:
@@ -250,20 +252,21 @@ class FormsReport(PairedReport):
         )
 
     def _together(self, tables: Mapping[str, Table]) -> Iterator[Heatmap]:
-        """Show the agreement of every two forms."""
+        """Show how often the verdicts of every two forms differ."""
         if "form_pairs" not in tables:
             return
         frame = tables["form_pairs"].frame
         for label, part in frame.groupby("model", sort=False):
             names = list(dict.fromkeys([*part["first"], *part["second"]]))
             known = {
-                (row["first"], row["second"]): row["agreement"] for row in part.to_dict("records")
+                (row["first"], row["second"]): 1.0 - row["agreement"]
+                for row in part.to_dict("records")
             }
             known |= {(second, first): value for (first, second), value in known.items()}
             rows = [(one, [known.get((one, other), math.nan) for other in names]) for one in names]
             yield Heatmap(
                 name=f"together-{self.index[str(label)]}",
-                title=f"Items with the same verdict in both forms, {label}",
+                title=f"Items whose verdict differs between two forms, {label}",
                 columns=names,
                 panels=[("", rows)],
             )

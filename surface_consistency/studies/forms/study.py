@@ -182,7 +182,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     if rows.empty:
         raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
     if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
-        rows = rows.assign(choices=[()] * len(rows))
+        rows = rows.assign(choices=rows["choices"].map(lambda _: ()))
     frame = settings.frame or data.layout.frame
     settled = settings.model_copy(update={"reference": reference, "frame": frame})
     return data.select(rows), settled
@@ -287,24 +287,19 @@ def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
         before = shown.of(row)
         question = frame.replace("{question}", row["question"])
         spaced = question.rstrip() != question or frame != "{question}"
+        solved = [(frame.replace("{question}", one), answer) for one, answer in before]
         content: dict[str, Any] = {
             "text": "\n\n".join(
-                [
-                    *(
-                        " ".join((frame.replace("{question}", one).rstrip(), answer))
-                        for one, answer in before
-                    ),
-                    question.rstrip(),
-                ]
+                [*(f"{one.rstrip()} {answer}" for one, answer in solved), question.rstrip()]
             )
         }
         if settings.chat:
             turns = [
-                Message(role=role, content=text)
-                for one, answer in before
-                for role, text in (
-                    ("user", frame.replace("{question}", one)),
-                    ("assistant", answer),
+                turn
+                for one, answer in solved
+                for turn in (
+                    Message(role="user", content=one),
+                    Message(role="assistant", content=answer),
                 )
             ]
             content = {"messages": (*turns, Message(role="user", content=question))}

@@ -292,15 +292,21 @@ class FormTables:
                 .assign(model=frame["model"].iloc[0], first=first, second=second)
                 for first, second in combinations(wide.columns[2:], 2)
             ]
+            table = paired_by(
+                pd.concat(pairs, ignore_index=True),
+                by=["model", "first", "second"],
+                first="a",
+                second="b",
+                cluster="cluster",
+                rates={"agreement": PAIRED_RATES["consistency"]},
+            )
+            order = pd.MultiIndex.from_tuples(
+                [(one["first"].iloc[0], one["second"].iloc[0]) for one in pairs]
+            )
             rows.append(
-                paired_by(
-                    pd.concat(pairs, ignore_index=True),
-                    by=["model", "first", "second"],
-                    first="a",
-                    second="b",
-                    cluster="cluster",
-                    rates={"agreement": PAIRED_RATES["consistency"]},
-                )
+                table.set_index(["first", "second"])
+                .loc[order]
+                .reset_index(names=["first", "second"])
             )
         return _described(
             _stacked(rows), "Every two forms", "model first second n agreement", COLUMNS_OF_FORMS
