@@ -42,6 +42,8 @@ from surface_consistency.metrics.uncertainty.intervals import (
 FormChoice: TypeAlias = Literal["fixed", "sample"]
 """Whether intervals are about these very forms, or about forms like these."""
 
+_LEAST_FORMS = 3
+_TOO_FEW = f"fewer than {_LEAST_FORMS} forms say nothing of others like them"
 _COUNTS = (
     *("n_facts", "n_forms", "n_single", "n_missing"),
     *("n_clusters", "few_clusters", "not_inferred", "n_undefined"),
@@ -153,6 +155,8 @@ def forms_by(
     if forms == "sample":
         for row, where in enumerate(groups.values()):
             left_out = _left_out(codes[where], fact_codes[where], form_codes[where], of)
+            if len(left_out[0]) < _LEAST_FORMS and not table.at[row, "not_inferred"]:
+                table.loc[row, "not_inferred"] = _TOO_FEW
             _widen(table, row, rates, left_out, intervals.level)
     return table
 
