@@ -179,9 +179,10 @@ def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:
     shared = [name for name in _HOLE.findall(layout.templates) if name in layout.files]
     for path, names in found:
         joined = templates.get(tuple(names[name] for name in shared), [{}])
-        for place, row in _rows(path, layout):
+        for number, (place, row) in enumerate(_rows(path, layout), start=1):
             for template in joined:
-                yield place, {**row, **names, "row": place.number, **template}
+                numbered = place.number if layout.split else number
+                yield place, {**row, **names, "row": numbered, **template}
 
 
 def _templates(layout: Layout, folder: Path) -> dict[tuple[str, ...], list[dict[str, object]]]:

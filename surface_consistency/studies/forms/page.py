@@ -50,11 +50,7 @@ class FormsReport(PairedReport):
     """
 
     def __init__(self, report: Report) -> None:
-        if report.frame["kind"].isna().all():
-            groupings = {"by_form": report.design.groupings["by_form"]}
-            design = report.design.model_copy(update={"groupings": groupings})
-            report = replace(report, design=design)
-        super().__init__(report)
+        super().__init__(_as_held(report))
         self._right: dict[str, dict[tuple[str, int], str]] = {}
 
     def tables(self) -> dict[str, Table]:
@@ -325,6 +321,19 @@ class FormsReport(PairedReport):
         spread = tables["spread"].frame.to_dict("records") if "spread" in tables else []
         checks = [*_WORDING.checks("checks", rows=rows, spread=spread), *super().checks(tables)]
         return sorted(checks, key=lambda check: check.level != "warning")
+
+
+def _as_held(report: Report) -> Report:
+    """Leave out of the design what the rows do not hold: kinds of forms, and clusters of items."""
+    frame, changes = report.frame, {}
+    if frame["kind"].isna().all():
+        changes["groupings"] = {"by_form": report.design.groupings["by_form"]}
+    if (frame["cluster"] == frame["fact_id"]).all():
+        changes["clusters"] = {"fact_id": "items"}
+        report = replace(report, cluster="fact_id")
+    elif (frame["wordings"] == "templates").all():
+        changes["clusters"] = {"cluster": "relations", "fact_id": "items"}
+    return replace(report, design=report.design.model_copy(update=changes))
 
 
 def _blocks(sections: Mapping[str, Section], anchor: str) -> list[Block]:

@@ -36,11 +36,12 @@ class FormOutcome(PairedOutcome):
     relation: str | None
     """Relation of the item."""
 
-    templates_of: str | None
-    """The relation, where forms are its templates; None where they are not."""
-
-    cluster: str | None
+    item_cluster: str | None
     """What the source takes whole, such as the subject."""
+
+    cluster: NonEmpty
+    """What is taken whole: the relation where forms are its templates, else what the source takes
+    whole, else the item."""
 
     wordings: NonEmpty
     """Whether forms are "shared" by all items, "templates" of a relation, or each item's "own"."""
@@ -78,11 +79,7 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
             "right in the other only",
             "neither",
         ),
-        clusters={
-            "templates_of": "relations with templates of their own",
-            "cluster": "clusters",
-            "fact_id": "items",
-        },
+        clusters={"cluster": "clusters", "fact_id": "items"},
         kind="form",
         groupings={"by_form": ("second_condition",), "by_kind": ("kind",)},
         exploded_names={"second_condition": "form"},
@@ -237,10 +234,18 @@ def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
     for sample in range(1, settings.samples + 1):
         names = [f"{name}{_sampled(sample, settings)}" for name in ids]
         part = pd.DataFrame({"target_id": names, "prompt_id": names, "answers": answers.to_numpy()})
-        held = rows[["question", "form", "kind", "relation", "cluster", "is_reference"]]
+        held = rows[["question", "form", "kind", "relation", "is_reference"]]
         part = pd.concat([part.assign(fact_id=rows["item"].to_numpy()), held], axis=1)
+        part = part.assign(item_cluster=rows["cluster"], cluster=_whole(data))
         parts.append(part.assign(sample=sample, accepted=rows["answers"].to_numpy()))
     return pd.concat(parts, ignore_index=True)
+
+
+def _whole(data: Forms) -> pd.Series:
+    """Name what is taken whole of each row."""
+    if data.wordings == "templates":
+        return data.rows["relation"]
+    return data.rows["cluster"].where(data.rows["cluster"].notna(), data.rows["item"])
 
 
 def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame:
@@ -266,7 +271,7 @@ def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame
             "second_target": others["target_id"],
             "kind": others["kind"],
             "relation": others["relation"],
-            "templates_of": others["relation"] if wordings == "templates" else None,
+            "item_cluster": others["item_cluster"],
             "cluster": others["cluster"],
             "wordings": wordings,
             "sample": others["sample"],

@@ -90,9 +90,9 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
     Returns:
         Columns model, fact_id, sample, form, is_reference, correct, answer (its words in normal
         form; None where the form accepts other answers than the reference, or there is none),
-        templates_of, cluster and wordings.
+        relation, item_cluster and wordings.
     """
-    shared = ["model", "fact_id", "sample", "templates_of", "cluster", "wordings"]
+    shared = ["model", "fact_id", "sample", "relation", "item_cluster", "wordings"]
     parts = []
     for side in ("first", "second"):
         columns = {
@@ -183,7 +183,7 @@ class FormTables:
         rows = []
         for frame in self.frames.values():
             wordings = frame["wordings"].iloc[0]
-            own = {"own": "fact_id", "templates": "templates_of"}.get(wordings)
+            own = {"own": "fact_id", "templates": "relation"}.get(wordings)
             questions = _questions(frame)
             tables = [
                 variance_shares_by(
@@ -371,13 +371,13 @@ def _questions(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     if wordings == "own":
         return {"these forms and forms like these": {"cluster": narrow}}
     if wordings == "templates":
-        return these | {"forms like these": {"cluster": "templates_of"}}
+        return these | {"forms like these": {"cluster": "relation"}}
     return these | {"forms like these": {"cluster": narrow, "forms": "sample"}}
 
 
 def _narrow(frame: pd.DataFrame) -> str:
     """Name what is taken whole where forms are as they are: the source's clusters, or items."""
-    return "cluster" if frame["cluster"].notna().all() else "fact_id"
+    return "item_cluster" if frame["item_cluster"].notna().all() else "fact_id"
 
 
 def _likeness(frames: Mapping[str, pd.DataFrame]) -> str:
