@@ -144,7 +144,7 @@ class FormsReport(PairedReport):
         names = (*names, "same_answer", "generalisation")
         parts: list[tuple[str, str, list[Block]]] = [
             ("decides", "What decides a verdict", self._decides(tables)),
-            ("by-form", "Accuracy by form", list(self._differences(tables))),
+            ("by-form", "Accuracy by form", _blocks(paired, "flips")),
             ("right-counts", "How many forms are right", list(self._counts(tables))),
             ("together", "Which forms go together", list(self._together(tables))),
             ("squares", "The reference against each form", self._squares(tables)),
@@ -197,8 +197,15 @@ class FormsReport(PairedReport):
             is_certain=shown_sign(row, "share") == 1,
         )
 
-    def _differences(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
-        """Show the accuracy of each form less that of the reference, and the kinds of forms."""
+    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
+        """Show the accuracy of each form, and kind of form, less that of the reference.
+
+        Args:
+            tables: The tables.
+
+        Yields:
+            One chart a grouping, of the forms that flip most where there are very many.
+        """
         for name in self.design.groupings:
             frame = _first_forms(tables[name].frame)
             key = self.design.shown(self.design.groupings[name][-1])
@@ -351,11 +358,15 @@ def _first_forms(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _short(table: Table) -> Table:
     """Cut a table of very many forms for the page, and say so."""
-    if len(table.frame) <= _SHOWN_ROWS or "flip_rate" not in table.frame:
+    if len(table.frame) <= _SHOWN_ROWS:
         return table
-    shown = _first_forms(table.frame)
-    told = f"The {_SHOWN_ROWS} rows that flip most, of {len(table.frame):,}; the CSV file has all."
-    return replace(table, frame=shown, note=f"{told} {table.note}")
+    has_flips = "flip_rate" in table.frame
+    shown = _first_forms(table.frame) if has_flips else table.frame.head(_SHOWN_ROWS)
+    which = (
+        f"The {_SHOWN_ROWS} rows that flip most" if has_flips else f"The first {_SHOWN_ROWS} rows"
+    )
+    note = f"{which}, of {len(table.frame):,}; the CSV file has all. {table.note}"
+    return replace(table, frame=shown, note=note)
 
 
 def _series(label: str, model: int | None, rows: Sequence[Mapping[Any, Any]], name: str) -> Series:

@@ -18,6 +18,7 @@ from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.forms import FormsStudy, load_forms
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
+from tests.golden_runs.files import visible_text
 
 FORMS = ("plain", "polite", "terse", "long")
 STUDY = FormsStudy()
@@ -224,8 +225,8 @@ def test_forms_can_be_chosen():
     assert set(plan.items["form"]) == {"plain", "terse"}
 
 
-def test_ten_thousand_forms_make_a_page(tmp_path):
-    names = [f"f{number}" for number in range(10_000)]
+def test_very_many_forms_make_a_page_that_shows_some(tmp_path):
+    names = [f"f{number}" for number in range(600)]
     data = load_forms(rows(5, forms=names))
     texts = {
         row["question"]: row["answers"][0] if hash_of(row["question"]) else "no"
@@ -235,9 +236,11 @@ def test_ten_thousand_forms_make_a_page(tmp_path):
     folder, outcomes = run(tmp_path, data, runner)
     reported = report_runs([folder.path], tmp_path / "report", study=STUDY)
 
-    assert len(outcomes) == 5 * 9_999
-    assert reported.page.stat().st_size < 5_000_000
-    assert len(reported.tables["by_form"].frame) == 9_999
+    assert len(outcomes) == 5 * 599
+    assert "The 50 rows that flip most, of 599; the CSV file has all." in visible_text(
+        reported.page.read_text(encoding="utf-8")
+    )
+    assert len(reported.tables["by_form"].frame) == 599
 
 
 def hash_of(text):
