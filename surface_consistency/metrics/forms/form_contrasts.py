@@ -58,6 +58,11 @@ def form_contrasts(
         ValueError: When the frame is empty, a form stands twice for a fact of a group, or
             `reference` is no group.
 
+    Notes:
+        Rates are means over facts, so a difference is a mean of differences within facts; cells
+        that one group alone has a verdict in count for neither, so that unequal sets of forms do
+        not decide it.
+
     References:
         See `forms_by` for the rates, `contrast` for the inference.
 

@@ -121,6 +121,13 @@ def right_counts_by(
         ColumnNotFoundError: When a named column is not in the frame.
         ValueError: As for `form_spread_by`.
 
+    Notes:
+        The number of right forms of independent forms with accuracies of their own has the
+        Poisson-binomial distribution. A group without a fact in every form has no row.
+
+    References:
+        Y. H. Wang, Statistica Sinica 3, 1993 (Poisson-binomial distribution).
+
     Examples:
         >>> import pandas as pd
         >>> frame = pd.DataFrame(

@@ -308,16 +308,30 @@ def _notes(
 
 
 def _without_right_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Take off the wrong choices what another row of the same question accepts."""
+    """Take off the wrong choices what another row of the same question accepts.
+
+    Where the forms of an item have equally many choices, as translations do, one that goes in one
+    form goes in all, so that the place of a choice means the same everywhere.
+    """
     if not rows["choices"].map(len).any():
         return list(rows["choices"])
     accepted: dict[tuple[str, str], set[str]] = {}
     keys = list(zip(rows["form"], rows["question"], strict=True))
     for key, answers in zip(keys, rows["answers"], strict=True):
         accepted.setdefault(key, set()).update(answers)
+    gone: dict[tuple[str, int], set[int]] = {}
+    columns = (keys, rows["item"], rows["choices"], rows["answers"])
+    for key, item, choices, answers in zip(*columns, strict=True):
+        others = accepted[key] - {*answers}
+        places = {place for place, one in enumerate(choices) if one in others}
+        gone.setdefault((item, len(choices)), set()).update(places)
     return [
-        tuple(one for one in choices if one in answers or one not in accepted[key])
-        for key, choices, answers in zip(keys, rows["choices"], rows["answers"], strict=True)
+        tuple(
+            one
+            for place, one in enumerate(choices)
+            if one in answers or place not in gone[item, len(choices)]
+        )
+        for _, item, choices, answers in zip(*columns, strict=True)
     ]
 
 

@@ -332,7 +332,8 @@ class FormsReport(PairedReport):
 
 def _as_held(report: Report) -> Report:
     """Leave out of the design what the rows do not hold: kinds of forms, and clusters of items."""
-    frame, changes = report.frame, {}
+    frame = report.frame
+    changes: dict[str, Mapping[str, Any]] = {}
     if frame["kind"].isna().all():
         changes["groupings"] = {"by_form": report.design.groupings["by_form"]}
     if (frame["cluster"] == frame["fact_id"]).all():

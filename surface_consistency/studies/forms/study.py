@@ -180,6 +180,14 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
         raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
     if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
         rows = rows.assign(choices=rows["choices"].map(lambda _: ()))
+        n_answers = rows.assign(accepted=rows["answers"].map(frozenset))
+        varied = n_answers.groupby("item")["accepted"].nunique() > 1
+        if varied.any():
+            raise DataError(
+                f"the forms of item {varied.idxmax()!r} accept other answers, so that options "
+                "drawn from other items would fit some of them only; give choices to every form, "
+                "or leave out --read"
+            )
     frame = settings.frame or data.layout.frame
     settled = settings.model_copy(update={"reference": reference, "frame": frame})
     return data.select(rows), settled

@@ -159,6 +159,15 @@ def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(bm
     assert rows["cluster"].nunique() == 1
 
 
+def test_a_candidate_that_goes_in_one_language_goes_in_all(bmlama):
+    other = (bmlama / "he.tsv").read_text(encoding="utf-8").splitlines()
+    other[2] = other[2].replace("נולד", "יליד")  # No longer the question of the row before.
+    write(bmlama / "he.tsv", "\n".join(other))
+    _, rows = read(bmlama, "bmlama")
+
+    assert rows.loc[("1", "he"), "choices"] == ("Toronto", "Madrid")
+
+
 def test_klar_parts_lines_at_their_last_colon(tmp_path):
     write(tmp_path / "en.txt", "Which continent is Vantaa in? The answer is: Europe\n")
     write(tmp_path / "zh.txt", "万塔位于哪个大洲？答案是：欧洲\n")

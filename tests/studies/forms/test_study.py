@@ -286,6 +286,12 @@ def test_rankings_of_choices_are_compared_with_chance(tmp_path):
     assert table["chance"].to_numpy() == pytest.approx(0.4749, abs=1e-4)
 
 
+def test_options_are_not_drawn_for_forms_that_accept_other_answers():
+    data = [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)]
+    with pytest.raises(DataError, match="the forms of item 'i0' accept other answers"):
+        STUDY.plan(load_forms(data), FormsSettings(read="multiple-choice"))
+
+
 def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
     from tests.studies.forms.test_layouts import lines
 
