@@ -21,7 +21,7 @@ from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.studies.forms.data import Forms, load_forms
 from surface_consistency.studies.forms.page import FormsReport
 from surface_consistency.studies.forms.settings import FormsSettings, FormsSource
-from surface_consistency.studies.forms.tables import rank_table
+from surface_consistency.studies.forms.tables import agreement, long_frame, rank_table
 from surface_consistency.text import did_you_mean
 
 _WORD: Final = re.compile(r"\w")
@@ -137,6 +137,20 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
             pairs=_pairs(targets, settings.reference or "", data.wordings),
             settings=settings,
         )
+
+    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+        """Compute the agreement of two forms, right in all, and accuracy; see `form_consistency`.
+
+        Returns:
+            two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
+        """
+        said = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
+        table = agreement(long_frame(outcomes.assign(**said)))
+        return {
+            "two_forms_agree": float(table["consistency"]),
+            "all_forms_right": float(table["all_right"]),
+            "form_accuracy": float(table["accuracy"]),
+        }
 
     def judge(self, scoring: RuleScoring, folder: RunFolder) -> Judge:
         """Judge by the rule; an option that was chosen, by whether it is the right one."""

@@ -364,6 +364,21 @@ class FormTables:
             yield frame
 
 
+def agreement(frame: pd.DataFrame) -> "pd.Series[Any]":
+    """Compute what `forms_by` does of one model, without a sentence on what is undefined.
+
+    Args:
+        frame: As from `long_frame`.
+
+    Returns:
+        Its row.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        warnings.simplefilter("ignore", UnscoredWarning)
+        return forms_by(frame, fact=_FACT).iloc[0]
+
+
 def _questions(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Say how intervals about these forms, and about forms like these, take things whole."""
     wordings, narrow = frame["wordings"].iloc[0], _narrow(frame)

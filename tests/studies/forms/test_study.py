@@ -325,6 +325,22 @@ def test_the_study_is_a_task_of_other_harnesses():
     )
 
 
+def test_single_numbers_for_other_tools_are_those_of_the_page(tmp_path):
+    folder, outcomes = run(tmp_path, load_forms(rows()), model(world()))
+    _, tables, _ = build_page([folder.path], study=STUDY)
+
+    numbers = STUDY.extra_metrics(outcomes)
+
+    assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
+    assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
+
+
+def test_single_numbers_are_nan_where_nothing_is_judged(tmp_path):
+    _, outcomes = run(tmp_path, load_forms(rows(4)), model(world()))
+    numbers = STUDY.extra_metrics(outcomes.assign(first_correct=None, second_correct=None))
+    assert np.isnan([*numbers.values()]).all()
+
+
 def test_a_run_goes_on_where_it_was(tmp_path):
     data, right = load_forms(rows(10)), world()
     run(tmp_path, data, model(right))
