@@ -38,7 +38,7 @@ _SQUARES: Final = 12
 _FOLDED: Final = ("contrasts", "check-tables")
 _OWN: Final = (
     *("forms", "variance", "spread", "right_counts", "form_answers", "form_pairs", "samples"),
-    "models_forms",
+    *("models_forms", "rank_agreement"),
 )
 
 
