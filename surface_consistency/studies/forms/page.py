@@ -100,7 +100,8 @@ class FormsReport(PairedReport):
         ]
         wrong = [row for row in of_model.get("same_answer", ()) if row["among"] == "both wrong"]
         run = next(run for run in self.report.runs if run.label == label)
-        sizes = run.outcomes.groupby(["fact_id", "sample"]).size() + 1
+        by_item = run.outcomes.groupby(["fact_id", "sample"])["first_surface"]
+        sizes = by_item.size() + by_item.count().clip(upper=1)
         return {
             "model": label,
             "these": forms[0],

@@ -276,9 +276,12 @@ def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame
     first = targets[targets["is_reference"].astype(bool)].set_index(keys)
     others = targets[~targets["is_reference"].astype(bool)].reset_index(drop=True)
     of_first = first.reindex(pd.MultiIndex.from_frame(others[keys]))
+    # Of an item without its reference the first form stands in.
+    order = targets.sort_values("is_reference", ascending=False, kind="stable")
+    accepted = order.drop_duplicates("fact_id").set_index("fact_id")["accepted"].to_dict()
     is_same = [
-        isinstance(one, tuple) and set(one) == set(other)
-        for one, other in zip(of_first["accepted"], others["accepted"], strict=True)
+        set(accepted[item]) == set(other)
+        for item, other in zip(others["fact_id"], others["accepted"], strict=True)
     ]
     named = {name: of_first[name].to_numpy(dtype=object) for name in ("target_id", "question")}
     return pd.DataFrame(

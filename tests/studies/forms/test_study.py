@@ -220,6 +220,17 @@ def test_an_item_without_its_reference_keeps_its_other_forms():
     assert missing["first_target"].isna().all()
 
 
+def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
+    data = [row for row in rows(30) if (row["item"], row["form"]) != ("i0", "plain")]
+    with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
+        loaded = load_forms(data)
+    folder, outcomes = run(tmp_path, loaded, model(world()), reference="plain")
+    page, _, _ = build_page([folder.path], study=STUDY)
+
+    assert outcomes["is_same_answer"].all()
+    assert "Unequal numbers of forms" in [check.title for check in page.checks]
+
+
 def test_forms_can_be_chosen():
     plan = STUDY.plan(load_forms(rows(5)), FormsSettings(forms=("terse",)))
     assert set(plan.items["form"]) == {"plain", "terse"}
