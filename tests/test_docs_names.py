@@ -66,7 +66,7 @@ def texts_of(words):
     if words[0] in ("run", "build", "count", "analyse", "lm-eval"):
         return help_text(*words[:2])
     if words[0] == "score":
-        studies = ("redirectqa", "slaq", "audit", "linking", "lexical")
+        studies = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical")
         return "".join(help_text("score", "--study", name) for name in studies)
     return help_text(words[0])
 

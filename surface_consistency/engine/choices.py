@@ -32,11 +32,14 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
         settings: `options`, how many, and `seed`.
 
     Returns:
-        The plan with options in its prompts.
+        The plan with options in its prompts; as it is where all of them have their own.
 
     Raises:
         DataError: If a prompt asks several facts, or there are too few other references; names it.
     """
+    asked = [prompt for group in plan.groups.values() for prompt in group.prompts]
+    if asked and all(prompt.options for prompt in asked):
+        return plan
     targets = plan.items
     repeated = targets["prompt_id"].duplicated()
     if repeated.any():

@@ -26,8 +26,8 @@ def register() -> dict[str, Any]:
     """Register tasks, scorer and metric with inspect_ai.
 
     Returns:
-        What was registered, by name: the tasks redirectqa and slaq, the scorer paired_verdicts and
-        the metric paired_numbers.
+        What was registered, by name: the tasks redirectqa, slaq and forms, the scorer
+        paired_verdicts and the metric paired_numbers.
 
     Raises:
         MissingDependencyError: If inspect_ai is not installed.
@@ -123,9 +123,15 @@ def register() -> dict[str, Any]:
         """Ask the same fact alone and as one of five in a long query."""
         return make("slaq", options)
 
+    @task
+    def forms(**options: object) -> Task:
+        """Ask items of one's own, `source`, in any number of forms."""
+        return make("forms", {"chat": True} | options)
+
     return {
         "redirectqa": redirectqa,
         "slaq": slaq,
+        "forms": forms,
         "paired_verdicts": paired_verdicts,
         "paired_numbers": paired_numbers,
     }

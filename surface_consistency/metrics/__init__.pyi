@@ -81,12 +81,27 @@ from .forgetting.token_overlap import (
     answer_tokens as answer_tokens,
     mean_overlap as mean_overlap,
 )
+from .forms.form_answers import (
+    RankAgreementResult as RankAgreementResult,
+    form_answers_by as form_answers_by,
+    rank_agreement as rank_agreement,
+)
+from .forms.form_contrasts import (
+    form_contrasts as form_contrasts,
+)
 from .forms.form_groups import (
     forms_by as forms_by,
+)
+from .forms.form_spread import (
+    form_spread_by as form_spread_by,
+    right_counts_by as right_counts_by,
 )
 from .forms.forms import (
     FormConsistencyResult as FormConsistencyResult,
     form_consistency as form_consistency,
+)
+from .forms.variance_shares import (
+    variance_shares_by as variance_shares_by,
 )
 from .frequency.binned_curves import (
     binned_curve as binned_curve,

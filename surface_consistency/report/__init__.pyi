@@ -3,6 +3,7 @@ from .columns import (
     catalogue as catalogue,
 )
 from .figures import (
+    plot_forms as plot_forms,
     plot_groups as plot_groups,
     plot_square as plot_square,
     write_figures as write_figures,

@@ -1,6 +1,7 @@
 """Figures for papers as PDF, PNG or SVG, drawn from the blocks of the page; axes for one's own."""
 
 import io
+import math
 import os
 import re
 import textwrap
@@ -273,6 +274,72 @@ def plot_groups(
         noise={place: bounds[name] for place, name in enumerate(models) if name in bounds},
         clusters="clusters",
     )
+    return _forest_axis(ax, block, models)
+
+
+_SHARES: Final = {
+    "item_share": "which item",
+    "form_share": "form",
+    "item_by_form_share": "item by form",
+    "sampling_share": "the dice",
+}
+
+
+def plot_forms(frame: pd.DataFrame, *, ax: "Axes | None" = None, model: str = "model") -> "Axes":
+    """Draw what decides a verdict: the shares of item, form, item by form and sampling.
+
+    Args:
+        frame: As from `variance_shares_by`: one row a model, with the shares and their bounds.
+        ax: Where to draw; None for an axis of a new figure.
+        model: Column of models, each a marker and a colour; rows are of one model without it.
+
+    Returns:
+        The axis. Shares that are NaN, as that of sampling without repeated samples, are left out.
+
+    Raises:
+        ColumnNotFoundError: If a column is missing.
+        MissingDependencyError: If matplotlib is not installed.
+    """
+    needed = [
+        "n",
+        "n_clusters",
+        *(f"{key}{end}" for key in _SHARES for end in ("", "_low", "_high")),
+    ]
+    if missing := [name for name in needed if name not in frame]:
+        raise ColumnNotFoundError(
+            f"shares cannot be drawn without the column {missing[0]!r}; give what "
+            "`variance_shares_by` returns"
+        )
+    models = [str(name) for name in frame[model]] if model in frame else [""]
+    rows = [
+        (
+            label,
+            0,
+            [
+                Dot(
+                    model=place,
+                    value=Value(value=row[key], low=row[f"{key}_low"], high=row[f"{key}_high"]),
+                    n=int(row["n"]),
+                    n_clusters=int(row["n_clusters"]),
+                )
+                for place, row in enumerate(frame.to_dict("records"))
+                if not math.isnan(row[key])
+            ],
+        )
+        for key, label in _SHARES.items()
+    ]
+    block = ForestPlot(
+        name="forms",
+        title="",
+        axis="share of the variance, %",
+        rows=[row for row in rows if row[2]],
+        clusters="clusters",
+    )
+    return _forest_axis(ax, block, models)
+
+
+def _forest_axis(ax: "Axes | None", block: ForestPlot, models: Sequence[str]) -> "Axes":
+    """Draw a chart of dots, on a new figure where no axis is given."""
     if ax is None:
         matplotlib = _matplotlib("drawing a plot")
         with matplotlib.rc_context(dict(FIGURE_STYLE)):

@@ -43,6 +43,7 @@ from tests.golden_runs.inputs import (
     slaq_labels,
     slaq_model,
 )
+from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
 from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, revisions
 from tests.golden_runs.weights import interchange, mechanism
@@ -386,6 +387,7 @@ RUNS = {
     "compare_page": compare_page,
     "compare_models": compare_models,
     "revisions": revisions,
+    "forms": forms,
     "lexical": lexical,
     "linking": linking,
     "linking_vs_consistency": linking_vs_consistency,

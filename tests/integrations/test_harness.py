@@ -464,6 +464,7 @@ def test_command_runs_the_harness_with_the_path_set(monkeypatch, capsys):
     path = capsys.readouterr().out.strip()
     assert told == [["lm_eval", "run", "--tasks", "redirectqa", "--include_path", path]]
     assert sorted(file.name for file in Path(path).glob("*.yaml")) == [
+        "forms.yaml",
         "redirectqa.yaml",
         "redirectqa_mc.yaml",
         "redirectqa_paraphrase.yaml",

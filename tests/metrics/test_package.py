@@ -53,7 +53,7 @@ HELPERS = {
     *("StudentBounds", "jackknife", "t_p_value", "t_quantile"),
     *("are_enough", "too_few_clusters", "worth_of_clusters"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
-    *("fact_sums", "form_rates"),
+    *("fact_sums", "form_rates", "widened", "squared_totals", "expected_range"),
     *("FactCounts", "fact_counts", "forgetting_of_totals"),
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
     *("distinct_names", "number_column"),

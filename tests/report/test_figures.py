@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 
 from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
 from surface_consistency.metrics import Intervals, PairedTable, paired_by
-from surface_consistency.report import plot_groups, plot_square, write_figures
+from surface_consistency.report import plot_forms, plot_groups, plot_square, write_figures
 from surface_consistency.report.colours import LIGHT, heat_colours
 from surface_consistency.report.figures import _figure
 from surface_consistency.report.page import Heatmap, MosaicPlot, Section, StackedBars
@@ -174,3 +174,21 @@ def test_heat_maps_are_drawn_on_one_scale_around_nothing(tmp_path):
     np.testing.assert_allclose(np.concatenate([rows[0] for rows in pictures]), drawn)
     texts = [text.get_text() for ax in figure.axes for text in ax.texts]
     assert texts == ["50.0", "−25.0", "0.0", "10.0"]
+
+
+def test_plot_forms_draws_the_shares_that_are_there():
+    shares = {"item": 0.6, "form": 0.1, "item_by_form": 0.3, "sampling": float("nan")}
+    row = {"model": "a", "n": 100, "n_clusters": 25}
+    for name, share in shares.items():
+        row |= {f"{name}_share": share}
+        row |= {f"{name}_share_low": share - 0.05, f"{name}_share_high": share + 0.05}
+
+    axes = plot_forms(pd.DataFrame([row]))
+
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert [one for one in labels if one] == ["which item", "form", "item by form"]
+
+
+def test_plot_forms_refuses_another_table():
+    with pytest.raises(ColumnNotFoundError, match="'item_share'; give what `variance_shares_by`"):
+        plot_forms(pd.DataFrame({"n": [1], "n_clusters": [1]}))

@@ -1,6 +1,8 @@
 """Metrics of many forms of a fact for every group of a tidy frame."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,14 +25,25 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
+    check_choice,
+    check_count,
     refuse_missing,
     verdict_codes,
     warn_unscored,
 )
 from surface_consistency.metrics.forms.forms import FormEstimator, fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Intervals,
+    t_quantile,
+)
 
+FormChoice: TypeAlias = Literal["fixed", "sample"]
+"""Whether intervals are about these very forms, or about forms like these."""
+
+_LEAST_FORMS = 3
+_TOO_FEW = f"fewer than {_LEAST_FORMS} forms say nothing of others like them"
 _COUNTS = (
     *("n_facts", "n_forms", "n_single", "n_missing"),
     *("n_clusters", "few_clusters", "not_inferred", "n_undefined"),
@@ -46,6 +59,8 @@ def forms_by(
     correct: str = "correct",
     cluster: str | None = None,
     estimator: FormEstimator = "unbiased",
+    forms: FormChoice = "fixed",
+    of: int | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
@@ -59,6 +74,12 @@ def forms_by(
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
         estimator: "unbiased" or "plug-in", as in `form_consistency`.
+        forms: Which question the intervals answer: "fixed", what other facts in these very forms
+            would give; "sample", what other facts in other forms like these would give, where all
+            facts share their forms, as languages or prompts. Forms that are templates of a relation
+            are others in each: there `cluster` names the relation, and covers both.
+        of: Adds all_right_of, the share of facts that are right in so many forms drawn from theirs,
+            which may be compared between sets of unequal size; at least 1.
         intervals: How intervals are made; each group derives its own seed.
         missing: "drop" leaves out forms without a verdict, with a count in `n_missing` and an
             `UnscoredWarning`; "raise" refuses them.
@@ -70,7 +91,8 @@ def forms_by(
         where none is), n_undefined (the most resamples that left any
         metric undefined); and `<metric>`,
         `<metric>_low`, `<metric>_high` for accuracy, all_right, all_wrong, all_agree, consistency,
-        form_share and intraclass_correlation.
+        form_share, intraclass_correlation, and with `of` all_right_of, to which facts with fewer
+        forms do not belong.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -83,9 +105,13 @@ def forms_by(
         Undefined metrics and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
+        Under "sample" the arms of an interval and those of a t interval over forms (jackknife, one
+        degree of freedom less than forms) add up as squares: three forms carry two degrees.
 
     References:
-        Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717.
+        Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717; R. L. Brennan, Generalizability
+        Theory, Springer 2001 (items and forms both random); G. Y. Zou and A. Donner, Statistics in
+        Medicine 27, 2008 (arms that add up as squares).
 
     Examples:
         >>> import pandas as pd
@@ -95,7 +121,10 @@ def forms_by(
         >>> forms_by(frame)[["n_facts", "n_forms", "consistency"]].round(3).values.tolist()
         [[2.0, 6.0, 0.667]]
     """
-    rates = form_rates(estimator)
+    check_choice(forms, ("fixed", "sample"), "forms")
+    if of is not None and check_count(of, "of") < 1:
+        raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
+    rates = form_rates(estimator, of)
     columns = [*_COUNTS, *bound_columns(rates)]
     keys, facts = grouping_columns(by, columns), column_names(fact)
     needed = [*keys, *facts, form, correct, *filter(None, (cluster,))]
@@ -115,14 +144,98 @@ def forms_by(
     groups = group_positions(frame, keys)
     for key, where in groups.items():
         _check_forms(frame, where, fact_codes, form_codes, [*facts, form], group_name(keys, key))
-    return group_frame(
+    table = group_frame(
         groups,
         keys,
         rates,
-        lambda where: _group(codes[where], fact_codes[where], clusters[where]),
+        lambda where: _group(codes[where], fact_codes[where], clusters[where], of),
         columns=columns,
         intervals=intervals,
     )
+    if forms == "sample":
+        for row, where in enumerate(groups.values()):
+            left_out = _left_out(codes[where], fact_codes[where], form_codes[where], of)
+            if len(left_out[0]) < _LEAST_FORMS and not table.at[row, "not_inferred"]:
+                table.loc[row, "not_inferred"] = _TOO_FEW
+            _widen(table, row, rates, left_out, intervals.level)
+    return table
+
+
+def _left_out(
+    codes: Codes, facts: Integers, forms: npt.NDArray[np.intp], of: int | None
+) -> tuple[Floats, Floats]:
+    """Return summed columns of a group without each form, and without each single verdict."""
+    scored = codes != MISSING
+    numbers = np.unique(facts[scored], return_inverse=True)[1]
+    forms, right = np.unique(forms[scored], return_inverse=True)[1], codes[scored] == 1
+    n_forms, n_right = np.bincount(numbers), np.bincount(numbers, weights=right).astype(np.int64)
+    rows = _summands(n_forms, n_right, of)
+    change = _summands(n_forms[numbers] - 1, n_right[numbers] - right, of) - rows[numbers]
+    by_form = [np.bincount(forms, weights=column) for column in change.T]
+    return rows.sum(axis=0) + np.stack(by_form, axis=1), rows.sum(axis=0) + change
+
+
+def _summands(n_forms: Integers, n_right: Integers, of: int | None) -> Floats:
+    """Return the summands of facts, nothing of those with fewer than two forms."""
+    usable = n_forms > 1
+    rows = fact_sums(np.where(usable, n_forms, 2), np.where(usable, n_right, 0), of)
+    return rows * usable[:, None]
+
+
+def _widen(
+    table: pd.DataFrame,
+    row: int,
+    rates: Mapping[str, Callable[[Floats], Floats]],
+    left_out: tuple[Floats, Floats],
+    level: float,
+) -> None:
+    """Add the spread between forms to the intervals of a row."""
+    for name, rate in rates.items():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_form, by_verdict = (np.asarray(rate(sums), dtype=np.float64) for sums in left_out)
+        ends = [f"{name}_low", f"{name}_high"]
+        value, low, high = map(float, np.asarray(table.loc[row, [name, *ends]], np.float64))
+        bounds = widened(value, low, high, by_form, level, by_verdict)
+        least = -1.0 if name == "intraclass_correlation" else 0.0
+        most = 2.0 if name == "form_share" else 1.0
+        table.loc[row, ends] = np.clip(bounds, least, most)
+
+
+def widened(
+    value: float,
+    low: float,
+    high: float,
+    by_form: Floats,
+    level: float,
+    by_verdict: Floats | None = None,
+) -> Floats:
+    """Add the spread between forms to the limits of a statistic.
+
+    Args:
+        value: The statistic.
+        low: Its lower limit, for these forms.
+        high: Its upper limit.
+        by_form: The statistic without each form, shape `(n_forms,)`.
+        level: Nominal coverage.
+        by_verdict: The statistic without each verdict, whose spread is in those between forms and
+            between facts alike and is counted once; None to count it twice.
+
+    Returns:
+        Both limits: each arm is the root of its square and that of a t interval over forms, with
+        one degree of freedom less than there are forms. NaN where leaving out a form leaves the
+        statistic undefined.
+    """
+    variance = _jackknife_variance(by_form)
+    if by_verdict is not None:
+        variance = max(variance - _jackknife_variance(by_verdict), 0.0)
+    half = float(t_quantile(by_form.size - 1, level)) * math.sqrt(variance)
+    return np.array([value - math.hypot(value - low, half), value + math.hypot(high - value, half)])
+
+
+def _jackknife_variance(left_out: Floats) -> float:
+    """Return the variance of a statistic from its values without each unit."""
+    around = left_out - left_out.mean()
+    return float((left_out.size - 1) / left_out.size * (around @ around))
 
 
 def _fact_codes(frame: pd.DataFrame, facts: list[str]) -> Integers:
@@ -157,14 +270,16 @@ def _check_forms(
         )
 
 
-def _group(codes: Codes, facts: Integers, clusters: Integers) -> tuple[dict[str, object], Floats]:
+def _group(
+    codes: Codes, facts: Integers, clusters: Integers, of: int | None
+) -> tuple[dict[str, object], Floats]:
     """Return the counts of one group and the sums of its clusters."""
     scored = codes != MISSING
     distinct, first, numbers = np.unique(facts, return_index=True, return_inverse=True)
     n_forms = np.bincount(numbers[scored], minlength=distinct.size)
     n_right = np.bincount(numbers[scored & (codes == 1)], minlength=distinct.size)
     usable = n_forms > 1
-    rows = fact_sums(n_forms[usable], n_right[usable])
+    rows = fact_sums(n_forms[usable], n_right[usable], of)
     sums = cluster_sums(rows, clusters[first][usable])
     counts: dict[str, object] = {
         "n_facts": int(usable.sum()),

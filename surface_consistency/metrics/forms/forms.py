@@ -52,14 +52,33 @@ _FACTS, _FORMS, _RIGHT, _SHARE, _SHARE_SQUARED = range(5)
 _RIGHT_SQUARED_PER_FORM, _FORMS_SQUARED, _AGREE = range(5, 8)
 
 
-def fact_sums(n_forms: Integers, n_right: Integers) -> Floats:
-    """Return the summands of each fact with two forms or more, shape `(n_facts, 10)`."""
+def fact_sums(n_forms: Integers, n_right: Integers, of: int | None = None) -> Floats:
+    """Return the summands of each fact with two forms or more, shape `(n_facts, 12)`.
+
+    `of` is how many forms all_right_of draws; the forms of each fact by default.
+    """
     m, k = n_forms.astype(np.float64), n_right.astype(np.float64)
     agree = (k * (k - 1.0) + (m - k) * (m - k - 1.0)) / (m * (m - 1.0))
-    share = k / m
+    share, drawn = k / m, m if of is None else float(of)
+    has_so_many = m >= drawn
     return np.column_stack(
-        [np.ones_like(m), m, k, share, share**2, k * share, m**2, agree, k == m, k == 0.0]
+        [
+            *(np.ones_like(m), m, k, share, share**2, k * share, m**2, agree, k == m, k == 0.0),
+            *(has_so_many, np.where(has_so_many, _all_drawn_right(m, k, drawn), 0.0)),
+        ]
     )
+
+
+def _all_drawn_right(m: Floats, k: Floats, drawn: Floats | float) -> Floats:
+    """Return the probability C(k, drawn) / C(m, drawn) that forms drawn without return are right.
+
+    C is the binomial coefficient; 0 where fewer are right than are drawn.
+    """
+    from scipy.special import gammaln
+
+    right, missing = np.maximum(k - drawn, 0.0), np.maximum(m - drawn, 0.0)
+    logarithm = gammaln(k + 1.0) - gammaln(right + 1.0) - gammaln(m + 1.0) + gammaln(missing + 1.0)
+    return np.asarray(np.where(k >= drawn, np.exp(np.minimum(logarithm, 0.0)), 0.0))
 
 
 def _weights(**columns: float) -> tuple[float, ...]:
@@ -73,6 +92,7 @@ def _weights(**columns: float) -> tuple[float, ...]:
 _COLUMNS = (
     *("facts", "forms", "right", "share", "share_squared"),
     *("right_squared_per_form", "forms_squared", "agree", "all_right", "all_wrong"),
+    *("facts_of", "all_right_of"),
 )
 _N_COLUMNS = len(_COLUMNS)
 _OF_FACTS = _weights(facts=1.0)
@@ -81,14 +101,14 @@ _AGREEING = Part(1.0, _weights(agree=1.0), _OF_FACTS)
 _DIFFERING = Part(1.0, _weights(share=2.0, share_squared=-2.0), _OF_FACTS)
 
 
-def _per_fact(**columns: float) -> ShareStatistic:
+def _per_fact(below: str = "facts", **columns: float) -> ShareStatistic:
     """Return the mean over facts of the sum of some columns."""
-    part = Part(1.0, _weights(**columns), _OF_FACTS)
-    weights = np.asarray(part.above)
+    part = Part(1.0, _weights(**columns), _weights(**{below: 1.0}))
+    weights, n_facts = np.asarray(part.above), _COLUMNS.index(below)
 
     def mean(sums: Floats) -> Floats:
         """Divide summed columns by the number of facts."""
-        return np.asarray(sums @ weights / sums[..., _FACTS])
+        return np.asarray(sums @ weights / sums[..., n_facts])
 
     return of_shares(part)(mean)
 
@@ -177,10 +197,14 @@ _PLUG_IN_RATES: _Rates = MappingProxyType(
 """Every metric by name, agreement being that of two draws that may be the same form."""
 
 
-def form_rates(estimator: FormEstimator) -> _Rates:
+_ALL_RIGHT_OF: _Rates = {"all_right_of": _per_fact("facts_of", all_right_of=1.0)}
+
+
+def form_rates(estimator: FormEstimator, of: int | None = None) -> _Rates:
     """Return the metrics of many forms as statistics of summed columns."""
     check_choice(estimator, ("unbiased", "plug-in"), "estimator")
-    return _UNBIASED_RATES if estimator == "unbiased" else _PLUG_IN_RATES
+    rates = _UNBIASED_RATES if estimator == "unbiased" else _PLUG_IN_RATES
+    return rates if of is None else {**rates, **_ALL_RIGHT_OF}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -179,3 +179,92 @@ def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(ri
         if abs(p_value - 0.05) > 1e-9:
             is_out = null < row[f"{name}_low"] or null > row[f"{name}_high"]
             assert (p_value < 0.05) == is_out
+
+
+def crossed(rng, n_items, n_forms, spread=0.8):
+    """Verdicts of items by forms that are the same for all items, and of what accuracy they are."""
+    logits = 1.5 * rng.normal(size=(n_items, 1)) + spread * rng.normal(size=n_forms)
+    right = rng.random((n_items, n_forms)) < 1 / (1 + np.exp(-logits))
+    facts, forms = np.indices(right.shape)
+    return pd.DataFrame({"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()})
+
+
+def test_forms_like_these_hold_the_truth_where_forms_are_drawn():
+    """300 worlds of 100 items in 6 shared forms; the interval for these forms holds in half."""
+    rng = np.random.default_rng(5)
+    draws = rng.normal(size=(200_000, 3))
+    once, again = (1 / (1 + np.exp(-1.5 * draws[:, 0] - 0.8 * draws[:, one])) for one in (1, 2))
+    truth = {
+        "accuracy": once.mean(),
+        "consistency": (once * again + (1 - once) * (1 - again)).mean(),
+    }
+    covered = {(kind, name): 0 for kind in ("fixed", "sample") for name in truth}
+    for _ in range(300):
+        frame = crossed(rng, 100, 6)
+        for kind in ("fixed", "sample"):
+            row = forms_by(frame, forms=kind).iloc[0]
+            for name, value in truth.items():
+                covered[kind, name] += row[f"{name}_low"] <= value <= row[f"{name}_high"]
+
+    assert covered["sample", "accuracy"] >= 0.92 * 300
+    assert covered["sample", "consistency"] >= 0.92 * 300
+    assert covered["fixed", "accuracy"] <= 0.75 * 300
+
+
+def test_intervals_for_forms_like_these_hold_those_for_these_forms(frame):
+    fixed, sample = (forms_by(frame, by="model", forms=one) for one in ("fixed", "sample"))
+
+    for name in METRICS:
+        assert (sample[f"{name}_low"] <= fixed[f"{name}_low"] + 1e-12).all()
+        assert (sample[f"{name}_high"] >= fixed[f"{name}_high"] - 1e-12).all()
+
+
+def test_the_spread_between_forms_agrees_with_a_loop():
+    frame = crossed(np.random.default_rng(6), 40, 5)
+    row = forms_by(frame, forms="sample").iloc[0]
+    fixed = forms_by(frame).iloc[0]
+
+    def variance(left):
+        return (len(left) - 1) / len(left) * np.sum((np.asarray(left) - np.mean(left)) ** 2)
+
+    by_form = [forms_by(frame[frame["form"] != one])["consistency"].iloc[0] for one in range(5)]
+    by_cell = [forms_by(frame.drop(index=one))["consistency"].iloc[0] for one in frame.index]
+    half = 2.776445 * np.sqrt(max(variance(by_form) - variance(by_cell), 0.0))
+    arm = np.hypot(fixed["consistency_high"] - fixed["consistency"], half)
+    assert row["consistency_high"] == pytest.approx(row["consistency"] + arm, abs=1e-6)
+
+
+def test_two_forms_say_nothing_of_others_like_them():
+    row = forms_by(crossed(np.random.default_rng(7), 50, 2), forms="sample").iloc[0]
+
+    assert np.isnan(row["consistency_low"])
+    assert row["not_inferred"] == "fewer than 3 forms say nothing of others like them"
+
+
+def test_all_right_of_so_many_is_the_share_of_draws():
+    frame = crossed(np.random.default_rng(8), 60, 5)
+    right = frame.pivot(index="fact_id", columns="form", values="correct").to_numpy()
+    draws = [right[:, [one, two]].all(axis=1).mean() for one in range(5) for two in range(one)]
+
+    table = forms_by(frame, of=2)
+
+    assert table["all_right_of"].iloc[0] == pytest.approx(np.mean(draws))
+    assert forms_by(frame, of=5)["all_right_of"].iloc[0] == pytest.approx(right.all(axis=1).mean())
+
+
+def test_items_with_fewer_forms_do_not_belong_to_all_right_of():
+    frame = pd.DataFrame(
+        {"fact_id": [1, 1, 2, 2, 2], "form": [1, 2, 1, 2, 3], "correct": [1, 1, 1, 1, 0]}
+    )
+    table = forms_by(frame, of=3)
+
+    assert table["all_right_of"].iloc[0] == 0.0
+    assert table["all_right"].iloc[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), [({"of": 0}, "of must be"), ({"forms": "all"}, "forms must be")]
+)
+def test_options_out_of_range_are_refused(frame, options, message):
+    with pytest.raises(ValueError, match=message):
+        forms_by(frame, by="model", **options)

@@ -1,0 +1,233 @@
+"""Whether the forms of a fact get the same answer, beside whether they get the same verdict."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    bound_columns,
+    check_frame,
+    group_positions,
+    grouping_columns,
+)
+from surface_consistency.metrics._inputs import Floats, Integers
+from surface_consistency.metrics.forms.variance_shares import squared_totals
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, jackknife, of_shares
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    LEAST_CLUSTERS,
+    Intervals,
+)
+
+_COUNTS = ("n_facts", "n_answers", "n_single", "n_missing", "n_clusters", "not_inferred")
+_RATES = ("same_answer", "chance", "kappa")
+
+
+@of_shares(Part(1.0, (0.0, 1.0), (1.0, 0.0)))
+def _mean_agreement(sums: Floats) -> Floats:
+    """Divide the agreement of facts by their number."""
+    return np.asarray(sums[..., 1] / sums[..., 0])
+
+
+def form_answers_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    fact: str = "fact_id",
+    form: str = "form",
+    answer: str = "answer",
+    cluster: str | None = None,
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> pd.DataFrame:
+    """Compute how often two forms of a fact get the same answer, and how often by chance.
+
+    Args:
+        frame: One row a fact and form, with the columns named below.
+        by: Columns that make the groups.
+        fact: Column of the fact.
+        form: Column of the form.
+        answer: Column of what is compared: an answer in normal form, a candidate, an entity. Two
+            answers are the same if they are equal; None and NaN are no answer.
+        cluster: Column of what intervals take as a whole; None takes facts.
+        intervals: How intervals are made.
+
+    Returns:
+        One row a group: the columns `by`; n_facts (with two answers or more), n_answers of these,
+        n_single (facts with fewer, left out), n_missing, n_clusters, not_inferred; same_answer, the
+        probability that two random forms of a fact have one answer, a mean over facts; chance, the
+        same of two random answers of all; kappa, (same_answer - chance) / (1 - chance), NaN where
+        all answers are one; with `_low` and `_high`.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        ValueError: When the frame is empty.
+
+    Notes:
+        Two different wrong answers agree in their verdicts and not here, so that with one accepted
+        answer a fact the agreement of verdicts is never the lower of the two. Who answers all with
+        one word has same_answer 1 and no kappa. Answers in other scripts or languages are never
+        equal as text: compare candidates or entities there. Published numbers that pool the pairs
+        of forms, instead of averaging over facts, differ where facts have unequal numbers of forms.
+
+    References:
+        Y. Elazar et al., TACL 2021, arXiv 2102.01017 (consistency of answers); J. L. Fleiss,
+        Psychological Bulletin 76, 1971 (chance, kappa).
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": [1, 1, 1, 2, 2, 2], "form": ["a", "b", "c"] * 2,
+        ...      "answer": ["x", "x", "y", "z", "z", "z"]})
+        >>> form_answers_by(frame)["same_answer"].round(3).tolist()
+        [0.667]
+    """
+    columns = [*_COUNTS, *bound_columns(_RATES)]
+    keys, whole = grouping_columns(by, columns), cluster or fact
+    needed = [*dict.fromkeys([*keys, fact, form, answer, whole])]
+    check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
+    answers, _ = pd.factorize(frame[answer])
+    facts, clusters = (pd.factorize(frame[one], use_na_sentinel=False)[0] for one in (fact, whole))
+    rows = [
+        dict(zip(keys, key, strict=True))
+        | _group(facts[where], answers[where], clusters[where], intervals)
+        for key, where in group_positions(frame, keys).items()
+    ]
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def _group(
+    facts: Integers, answers: Integers, clusters: Integers, intervals: Intervals
+) -> dict[str, object]:
+    """Return the row of one group."""
+    is_answered = answers >= 0
+    n_missing, n_all = int(np.count_nonzero(~is_answered)), np.unique(facts).size
+    facts, first, places = np.unique(facts[is_answered], return_index=True, return_inverse=True)
+    of_fact, answers = clusters[is_answered][first], answers[is_answered]
+    sizes = np.bincount(places, minlength=facts.size)
+    usable = sizes > 1
+    inside = usable[places]
+    row: dict[str, object] = {
+        "n_facts": int(usable.sum()),
+        "n_answers": int(inside.sum()),
+        "n_single": n_all - int(usable.sum()),
+        "n_missing": n_missing,
+        "n_clusters": 0,
+        "not_inferred": "no fact has two answers",
+    }
+    if not usable.any():
+        return row
+    facts = np.unique(places[inside], return_inverse=True)[1]
+    answers, of_fact, sizes = answers[inside], of_fact[usable], sizes[usable]
+    clusters = np.unique(of_fact, return_inverse=True)[1]
+    n_answers = int(answers.max()) + 1
+    pairs, counts = np.unique(facts * n_answers + answers, return_counts=True)
+    same = np.bincount(pairs // n_answers, counts * (counts - 1.0))
+    sums = cluster_sums(
+        np.stack([np.ones(sizes.size), same / (sizes * (sizes - 1.0))], 1), clusters
+    )
+    agreement = group_values(sums, {"same_answer": _mean_agreement}, intervals)["same_answer"]
+    row |= {"n_clusters": len(sums), "not_inferred": agreement.not_inferred}
+    left_out = _mean_agreement(np.vstack([np.zeros(2), sums]) * -1.0 + sums.sum(axis=0))
+    _, sizes_left = squared_totals(np.ones(answers.size), answers, clusters[facts])
+    _, n_left = squared_totals(np.ones(answers.size), np.zeros_like(answers), clusters[facts])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = sizes_left / n_left
+        kappa = np.where(chance < 1.0, (left_out - chance) / (1.0 - chance), np.nan)
+    bounds = jackknife([chance[0], kappa[0]], np.stack([chance[1:], kappa[1:]])).bounds(
+        intervals.level
+    )
+    known = len(sums) >= LEAST_CLUSTERS
+    ends = np.where(known, np.stack(bounds), math.nan)
+    row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
+    row |= {"same_answer_low": agreement.interval.low, "same_answer_high": agreement.interval.high}
+    row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}
+    row |= {"chance_high": ends[1, 0], "kappa_low": ends[0, 1], "kappa_high": ends[1, 1]}
+    return row
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankAgreementResult:
+    """Result of `rank_agreement`."""
+
+    agreement: float
+    """RankC, in [0, 1]."""
+    chance: float
+    """RankC of two random rankings of as many candidates."""
+    over_chance: float
+    """(agreement - chance) / (1 - chance); NaN where chance is 1."""
+    by_item: tuple[float, ...]
+    """RankC of each item."""
+    chance_by_item: tuple[float, ...]
+    """The expectation of each item under random rankings."""
+
+
+def rank_agreement(
+    first: Sequence[Sequence[object]], second: Sequence[Sequence[object]]
+) -> RankAgreementResult:
+    """Compute RankC: how alike two forms rank the candidates of each item.
+
+    Args:
+        first: The candidates of each item as the first form ranks them, the most probable first.
+        second: The same candidates as the second form ranks them.
+
+    Returns:
+        The mean over items, what chance gives, and both by item.
+
+    Raises:
+        ValueError: When there are no items, the sequences differ in length, or the two rankings of
+            an item are not of the same candidates.
+
+    Notes:
+        Of N candidates the overlap of the first j is weighted by softmax(N, N - 1, ..., 1): the
+        first alone weighs .63, so RankC is nearly whether both put the same candidate first. Two
+        random rankings have sum_j w_j j / N, which is 1 for one candidate, .63 for two and .16 for
+        ten: items with unequal numbers of candidates are to be compared over chance.
+
+    References:
+        J. Qi, R. Fernández and A. Bisazza, EMNLP 2023, arXiv 2310.10378, equation 1.
+
+    Examples:
+        >>> result = rank_agreement([["a", "b", "c"]], [["a", "c", "b"]])
+        >>> round(result.agreement, 3), round(result.chance, 3)
+        (0.878, 0.475)
+    """
+    if len(first) != len(second) or not len(first):
+        raise ValueError(
+            f"both forms need a ranking of each item, at least one; got {len(first)} and "
+            f"{len(second)}"
+        )
+    values = [
+        _rank_agreement(place, *both) for place, both in enumerate(zip(first, second, strict=True))
+    ]
+    agreement, chance = np.mean(values, axis=0)
+    over = (agreement - chance) / (1.0 - chance) if chance < 1.0 else math.nan
+    return RankAgreementResult(
+        agreement=float(agreement),
+        chance=float(chance),
+        over_chance=float(over),
+        by_item=tuple(value for value, _ in values),
+        chance_by_item=tuple(value for _, value in values),
+    )
+
+
+def _rank_agreement(
+    place: int, one: Sequence[object], other: Sequence[object]
+) -> tuple[float, float]:
+    """Return RankC of one item, and what is expected of random rankings."""
+    n = len(one)
+    if not n or set(one) != set(other) or not n == len(other) == len(set(one)):
+        raise ValueError(
+            f"item {place}: both rankings must hold the same candidates, each once; got "
+            f"{list(one)} and {list(other)}"
+        )
+    weights = np.exp(-np.arange(n, dtype=np.float64))
+    weights /= weights.sum()
+    where = {candidate: rank for rank, candidate in enumerate(other)}
+    # A candidate is among the first j of both from the later of its two ranks on.
+    later = np.maximum(np.arange(n), [where[candidate] for candidate in one])
+    overlap = np.cumsum(np.bincount(later, minlength=n)) / np.arange(1, n + 1)
+    return float(weights @ overlap), float(weights @ np.arange(1, n + 1) / n)

@@ -1,0 +1,253 @@
+"""Accuracy by form: how far the best is from the worst, and how far chance alone would set them."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    check_frame,
+    group_name,
+    group_positions,
+    grouping_columns,
+)
+from surface_consistency.metrics._inputs import MISSING, Floats, verdict_codes, warn_unscored
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
+from surface_consistency.metrics.uncertainty.intervals import LEAST_CLUSTERS, too_few_clusters
+
+_SPREAD = (
+    *("n_facts", "n_forms", "n_incomplete", "n_clusters", "not_inferred"),
+    *("worst", "worst_accuracy", "best", "best_accuracy", "spread", "spread_null"),
+    *("cochran_q", "df", "p_value"),
+)
+_COUNTED = ("n_right", "n_facts", "share", "share_independent")
+
+
+@dataclass(frozen=True, slots=True)
+class _Complete:
+    """Verdicts of the facts that have one in every form."""
+
+    right: Floats
+    """Shape `(n_facts, n_forms)`."""
+    forms: list[object]
+    clusters: np.ndarray
+    n_incomplete: int
+
+
+def form_spread_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    fact: str = "fact_id",
+    form: str = "form",
+    correct: str = "correct",
+    cluster: str | None = None,
+) -> pd.DataFrame:
+    """Compare the accuracies of forms with each other, on the facts that have a verdict in each.
+
+    Args:
+        frame: One row a fact and form, with the columns named below.
+        by: Columns that make the groups.
+        fact: Column of the fact.
+        form: Column of the form.
+        correct: Column of verdicts: True or False, 1 or 0, None or NaN.
+        cluster: Column of what is taken whole; None takes facts.
+
+    Returns:
+        One row a group: the columns `by`; n_facts (with a verdict in every form), n_forms,
+        n_incomplete (facts left out), n_clusters, not_inferred; worst and best, the names of the
+        forms of least and greatest accuracy, worst_accuracy and best_accuracy; spread, their
+        difference; spread_null, the difference that would be expected if forms had no effect;
+        cochran_q with df and p_value, the test that all forms have one accuracy. NaN where no fact
+        has a verdict in every form.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        ValueError: When the frame is empty, a form stands twice for a fact, or a verdict is not
+            binary.
+
+    Notes:
+        The spread grows with the number of forms and falls with that of facts where forms have no
+        effect at all: read it beside its null, which permutes the forms within each cluster as a
+        whole. There the totals of forms have equal variances and covariances, so the null spread is
+        the expected range of so many normal numbers, and the test is Cochran's Q, of cluster totals
+        with `cluster`, against chi-square. Flips that cancel show in neither.
+
+    References:
+        W. G. Cochran, Biometrika 37, 1950; M. Sclar et al., arXiv 2310.11324 (spread); L. H. C.
+        Tippett, Biometrika 17, 1925 (expected range).
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": [1, 1, 2, 2, 3, 3, 4, 4], "form": ["a", "b"] * 4,
+        ...      "correct": [1, 0, 1, 0, 1, 1, 1, 0]})
+        >>> form_spread_by(frame)[["worst", "best", "spread", "cochran_q"]].values.tolist()
+        [['b', 'a', 0.75, 3.0]]
+    """
+    keys = grouping_columns(by, _SPREAD)
+    rows = [
+        dict(zip(keys, key, strict=True)) | _spread(group)
+        for key, group in _complete_groups(frame, keys, fact, form, correct, cluster).items()
+    ]
+    return pd.DataFrame(rows, columns=[*keys, *_SPREAD])
+
+
+def right_counts_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    fact: str = "fact_id",
+    form: str = "form",
+    correct: str = "correct",
+) -> pd.DataFrame:
+    """Count the facts by the number of forms in which they are right.
+
+    Args:
+        frame: As for `form_spread_by`.
+        by: Columns that make the groups.
+        fact: Column of the fact.
+        form: Column of the form.
+        correct: Column of verdicts.
+
+    Returns:
+        A row a group and number: the columns `by`; n_right, from 0 to the number of forms; n_facts,
+        of those with a verdict in every form; share of these; and share_independent, the share if
+        each form were right at its own accuracy whatever the fact.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        ValueError: As for `form_spread_by`.
+
+    Notes:
+        The number of right forms of independent forms with accuracies of their own has the
+        Poisson-binomial distribution. A group without a fact in every form has no row.
+
+    References:
+        Y. H. Wang, Statistica Sinica 3, 1993 (Poisson-binomial distribution).
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": [1, 1, 2, 2], "form": ["a", "b"] * 2, "correct": [1, 1, 0, 0]})
+        >>> right_counts_by(frame)[["n_right", "share", "share_independent"]].values.tolist()
+        [[0.0, 0.5, 0.25], [1.0, 0.0, 0.5], [2.0, 0.5, 0.25]]
+    """
+    keys = grouping_columns(by, _COUNTED)
+    rows = []
+    for key, group in _complete_groups(frame, keys, fact, form, correct, None).items():
+        n_facts, n_forms = group.right.shape
+        counts = np.bincount(group.right.sum(axis=1).astype(np.int64), minlength=n_forms + 1)
+        expected = np.ones(1)
+        for accuracy in group.right.mean(axis=0) if n_facts else ():
+            expected = np.convolve(expected, [1.0 - accuracy, accuracy])
+        labels = dict(zip(keys, key, strict=True))
+        rows += [
+            labels | dict(zip(_COUNTED, (n_right, int(n), n / n_facts, chance), strict=True))
+            for n_right, (n, chance) in enumerate(zip(counts, expected, strict=n_facts > 0))
+            if n_facts
+        ]
+    return pd.DataFrame(rows, columns=[*keys, *_COUNTED])
+
+
+def _complete_groups(
+    frame: pd.DataFrame,
+    keys: list[str],
+    fact: str,
+    form: str,
+    correct: str,
+    cluster: str | None,
+) -> dict[tuple[object, ...], _Complete]:
+    """Lay the verdicts of each group out by fact and form, and keep the facts without a gap."""
+    whole = cluster or fact
+    check_frame(
+        frame,
+        [*dict.fromkeys([*keys, fact, form, correct, whole])],
+        options="by, fact, form, correct or cluster",
+        row="form",
+    )
+    codes = verdict_codes(frame[correct].array, correct)
+    warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=3)
+    clusters = pd.factorize(frame[whole], use_na_sentinel=False)[0]
+    groups = {}
+    for key, where in group_positions(frame, keys).items():
+        facts = pd.factorize(frame[fact].iloc[where], use_na_sentinel=False)[0]
+        forms, names = pd.factorize(frame[form].iloc[where], use_na_sentinel=False)
+        cells = np.full((int(facts.max()) + 1, len(names)), MISSING, dtype=np.int8)
+        if np.unique(facts * len(names) + forms).size < where.size:
+            raise ValueError(
+                f"a form stands more than once for a fact {group_name(keys, key)}: drop the "
+                "duplicates, or add to by what tells them apart"
+            )
+        cells[facts, forms] = codes[where]
+        is_complete = (cells != MISSING).all(axis=1)
+        of_fact = np.empty(len(cells), dtype=np.int64)
+        of_fact[facts] = clusters[where]
+        groups[key] = _Complete(
+            cells[is_complete].astype(np.float64),
+            list(names),
+            of_fact[is_complete],
+            int(np.count_nonzero(~is_complete)),
+        )
+    return groups
+
+
+def _spread(group: _Complete) -> dict[str, object]:
+    """Return the row of one group."""
+    n_facts, n_forms = group.right.shape
+    row: dict[str, object] = {
+        "n_facts": n_facts,
+        "n_forms": n_forms,
+        "n_incomplete": group.n_incomplete,
+        "n_clusters": 0,
+        "not_inferred": "no fact has a verdict in every form",
+    }
+    if not n_facts:
+        return row
+    accuracies, totals = group.right.mean(axis=0), cluster_sums(group.right, group.clusters)
+    low, high = int(accuracies.argmin()), int(accuracies.argmax())
+    row |= {
+        "n_clusters": len(totals),
+        "not_inferred": "",
+        "worst": group.forms[low],
+        "worst_accuracy": float(accuracies[low]),
+        "best": group.forms[high],
+        "best_accuracy": float(accuracies[high]),
+        "spread": float(accuracies[high] - accuracies[low]),
+    }
+    if len(totals) < LEAST_CLUSTERS or n_forms < 2:
+        few = too_few_clusters(len(totals))
+        return row | {"not_inferred": few if n_forms > 1 else "a single form"}
+    around = totals - totals.mean(axis=1, keepdims=True)
+    variance = float((around**2).sum()) / (n_forms - 1)
+    row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_facts}
+    if variance == 0.0:
+        return row | {"not_inferred": "no fact flips between its forms"}
+    q = float((around.sum(axis=0) ** 2).sum()) / variance
+    from scipy.special import chdtrc
+
+    return row | {"cochran_q": q, "df": n_forms - 1, "p_value": float(chdtrc(n_forms - 1, q))}
+
+
+def expected_range(n: int) -> float:
+    """Return the expected difference of the largest and the smallest of n standard normal numbers.
+
+    Args:
+        n: How many, at least 1.
+
+    Returns:
+        The expectation; 0 for one.
+
+    References:
+        L. H. C. Tippett, Biometrika 17, 1925, equation 9.
+
+    Examples:
+        >>> round(expected_range(2), 4), round(expected_range(10), 3)
+        (1.1284, 3.078)
+    """
+    from scipy.special import ndtr
+
+    below = ndtr(np.linspace(-9.0, 9.0, 3601))
+    return float(np.trapezoid(1.0 - below**n - (1.0 - below) ** n, dx=0.005))

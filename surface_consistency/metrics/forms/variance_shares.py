@@ -1,0 +1,258 @@
+"""What decides a verdict: which item it is, its form, the two together, or the dice.
+
+A verdict is taken for the sum of an effect of its item, one of its form, one of both together and
+what changes from one sample of the same prompt to the next (generalizability theory with two
+crossed facets). Each second moment is a mean over pairs of rows: of one cell, of one item under two
+forms, of two items under one form, of two items under two forms. They are unbiased whatever cells
+are missing at random, and where all cells are there they give the estimates of the analysis of
+variance.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import (
+    bound_columns,
+    check_frame,
+    column_names,
+    group_positions,
+    grouping_columns,
+)
+from surface_consistency.metrics._inputs import Floats, Integers, check_choice
+from surface_consistency.metrics.forms.form_groups import FormChoice, widened
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    LEAST_CLUSTERS,
+    Intervals,
+    too_few_clusters,
+)
+
+SHARES: Final = ("item", "form", "item_by_form", "sampling")
+"""What the variance of verdicts is divided among."""
+
+_COUNTS: Final = ("n", "n_items", "n_forms", "n_samples", "n_clusters", "n_missing", "not_inferred")
+
+
+def variance_shares_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    item: str = "fact_id",
+    form: str = "form",
+    correct: str = "correct",
+    cluster: str | None = None,
+    templates: str | None = None,
+    forms: FormChoice = "fixed",
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> pd.DataFrame:
+    """Divide the variance of verdicts, or of scores, among item, form, both together and sampling.
+
+    Args:
+        frame: One row an item, form and sample, with the columns named below; samples of one prompt
+            are rows with the same item and form.
+        by: Columns that make the groups, such as the model.
+        item: Column of the item.
+        form: Column of the form.
+        correct: Column of verdicts (1 or 0) or of scores on any scale; NaN where missing.
+        cluster: Column of what intervals take as a whole; None takes items, or `templates`.
+        templates: Column whose values have forms of their own, such as the relation where forms are
+            its templates: there the same label is another form in each. The item itself where every
+            item has wordings of its own.
+        forms: "fixed" or "sample", as in `forms_by`.
+        intervals: Level of the intervals.
+
+    Returns:
+        One row a group: the columns `by`; n (rows), n_items, n_forms, n_samples (most of a cell),
+        n_clusters, n_missing, not_inferred; total, the variance of two rows drawn from different
+        items and forms, over two; and `<part>_share`, `_low`, `_high` for item, form, item_by_form
+        and sampling, which add up to 1. A share below 0 is none: an estimate without bias may be.
+        Without repeated samples sampling_share is NaN and item_by_form_share holds both. Where
+        every item has forms of its own form_share is NaN, and item_by_form_share holds both.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        ValueError: When the frame is empty or an option is out of range.
+
+    Notes:
+        Intervals are jackknife t intervals over clusters, under "sample" with the spread between
+        forms added as in `forms_by`; that of form_share has chi-square limits for the variance
+        between forms, which few forms leave wide. A share may not be compared between sets of
+        items of unequal difficulty: where nearly all is right, there is little variance to divide.
+
+    References:
+        R. L. Brennan, Generalizability Theory, Springer 2001, chapters 3 and 7; L. J. Cronbach et
+        al., The Dependability of Behavioral Measurements, 1972.
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame(
+        ...     {"fact_id": [1, 1, 2, 2, 3, 3, 4, 4] * 2, "form": ["a", "b"] * 8,
+        ...      "correct": [1, 1, 0, 0, 1, 1, 0, 0] * 2})
+        >>> variance_shares_by(frame)[["item_share", "sampling_share"]].values.tolist()
+        [[1.0, 0.0]]
+    """
+    check_choice(forms, ("fixed", "sample"), "forms")
+    names = [f"{name}_share" for name in SHARES]
+    columns = [*_COUNTS, "total", *bound_columns(names)]
+    keys = grouping_columns(by, columns)
+    whole = cluster or templates or item
+    needed = dict.fromkeys([*column_names(keys), item, form, correct, whole, templates or item])
+    check_frame(
+        frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
+    )
+    values = pd.to_numeric(frame[correct]).to_numpy(dtype=np.float64, na_value=np.nan)
+    codes = {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in needed}
+    rows = []
+    for key, where in group_positions(frame, keys).items():
+        scored = where[~np.isnan(values[where])]
+        block = codes[templates][scored] if templates else np.zeros(len(scored), dtype=np.int64)
+        facets = _facets(codes[item][scored], codes[form][scored], block)
+        row = dict(zip(keys, key, strict=True)) | {"n_missing": len(where) - len(scored)}
+        rows.append(row | _group(values[scored], facets, codes[whole][scored], forms, intervals))
+    return pd.DataFrame(rows, columns=[*keys, *columns])
+
+
+def _facets(items: Integers, forms: Integers, block: Integers) -> dict[str, Integers]:
+    """Number what pairs of rows may have in common, from one cell to nothing."""
+    wordings = _joint(block, forms)
+    return {
+        "row": np.arange(items.size),
+        "cell": _joint(items, wordings),
+        "item": _joint(items),
+        "form": wordings,
+        "block": _joint(block),
+        "all": np.zeros(items.size, dtype=np.int64),
+    }
+
+
+def _joint(*codes: Integers) -> Integers:
+    """Number the combinations that occur."""
+    joint = np.zeros(codes[0].size, dtype=np.int64)
+    for part in codes:
+        joint = np.unique(joint * (int(part.max(initial=0)) + 1) + part, return_inverse=True)[1]
+    return joint
+
+
+def _group(
+    values: Floats,
+    facets: Mapping[str, Integers],
+    clusters: Integers,
+    forms: FormChoice,
+    intervals: Intervals,
+) -> dict[str, object]:
+    """Return the row of one group."""
+    clusters = _joint(clusters)
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    n_items, n_forms = (int(facets[name].max(initial=-1)) + 1 for name in ("item", "form"))
+    row: dict[str, object] = {
+        "n": values.size,
+        "n_items": n_items,
+        "n_forms": n_forms,
+        "n_samples": int(np.bincount(facets["cell"]).max(initial=0)),
+        "n_clusters": n_clusters,
+        "not_inferred": "" if n_clusters >= LEAST_CLUSTERS else too_few_clusters(n_clusters),
+    }
+    shares, total = _shares(values, facets, clusters)
+    sizes = np.bincount(clusters).astype(np.float64)
+    low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.level)
+    if forms == "sample" and values.size:
+        by_form = _shares(values, facets, facets["form"])[0][:, 1:]
+        ends = [
+            widened(share, bottom, top, left_out, intervals.level)
+            for share, bottom, top, left_out in zip(shares[:, 0], low, high, by_form, strict=True)
+        ]
+        if facets["block"].max(initial=0) == 0:
+            share = shares[SHARES.index("form"), 0]
+            within = np.nansum(shares[2:, 0]) / n_items
+            limits = _variance_limits(share, within, n_forms - 1, intervals.level)
+            below, above = (
+                math.hypot(share - bound, share - limit)
+                for bound, limit in zip((low[1], high[1]), limits, strict=True)
+            )
+            ends[1] = np.array([share - below, min(share + above, 1.0)])
+        low, high = np.transpose(ends)
+    for number, name in enumerate(SHARES):
+        known = n_clusters >= LEAST_CLUSTERS
+        bounds = (low[number], high[number]) if known else (np.nan, np.nan)
+        row |= {f"{name}_share": shares[number, 0]}
+        row |= dict(zip((f"{name}_share_low", f"{name}_share_high"), bounds, strict=True))
+    return row | {"total": total}
+
+
+def _variance_limits(share: float, noise: float, df: int, level: float) -> tuple[float, float]:
+    """Return the chi-square limits of a variance between forms, whose estimate has noise in it."""
+    from scipy.special import chdtri
+
+    if df < 1:
+        return math.nan, math.nan
+    tail = (1.0 - level) / 2.0
+    low, high = (df / float(chdtri(df, one)) for one in (tail, 1.0 - tail))
+    return (share + noise) * low - noise, (share + noise) * high - noise
+
+
+def _shares(
+    values: Floats, facets: Mapping[str, Integers], left_out: Integers
+) -> tuple[Floats, float]:
+    """Return the shares of all rows and without each cluster, `(4, 1 + n)`, and the variance."""
+    values = values - values.mean() if values.size else values
+    squares = {name: squared_totals(values, groups, left_out) for name, groups in facets.items()}
+
+    def mean(**signs: int) -> Floats:
+        """Average products over pairs of rows, counted by what they have in common."""
+        above, below = (
+            sum(sign * squares[name][side] for name, sign in signs.items()) for side in (0, 1)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(below > 0.5, above / below, np.nan))
+
+    square, same_cell = mean(row=1), mean(cell=1, row=-1)
+    same_item, same_form = mean(item=1, cell=-1), mean(form=1, cell=-1)
+    apart = mean(block=1, item=-1, form=-1, cell=1)
+    chance = mean(all=1, block=-1)
+    chance = np.where(np.isnan(chance), apart, chance)
+    total = square - chance
+    within = np.where(np.isnan(same_cell), square, same_cell)
+    form = same_form - apart
+    shares = np.stack(
+        [
+            same_item - chance,
+            form,
+            within - same_item - np.where(np.isnan(form), 0.0, form),
+            square - same_cell,
+        ]
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        divided = np.where(total > 0.0, shares / total, np.nan)
+    return divided, float(total[0])
+
+
+def squared_totals(values: Floats, groups: Integers, clusters: Integers) -> tuple[Floats, Floats]:
+    """Sum squared totals, and squared sizes, of groups: of all rows, then without each cluster.
+
+    Args:
+        values: A number a row, shape `(n,)`.
+        groups: Code of the group of each row, from 0.
+        clusters: Code of the cluster of each row, from 0.
+
+    Returns:
+        Both sums, each of shape `(1 + n_clusters,)`.
+    """
+    n_groups, n_clusters = int(groups.max(initial=0)) + 1, int(clusters.max(initial=-1)) + 1
+    joint, places = np.unique(clusters * n_groups + groups, return_inverse=True)
+    cluster_of, group_of = joint // n_groups, joint % n_groups
+
+    def without(weights: npt.NDArray[np.float64]) -> Floats:
+        """Take each cluster's part out of the squared totals."""
+        parts = np.bincount(places, weights=weights, minlength=joint.size)
+        totals = np.bincount(group_of, weights=parts, minlength=n_groups)[group_of]
+        moved = np.bincount(cluster_of, 2.0 * totals * parts - parts**2, minlength=n_clusters)
+        squared = np.bincount(group_of, weights=parts, minlength=n_groups) ** 2
+        return np.asarray(np.r_[squared.sum(), squared.sum() - moved])
+
+    return without(values), without(np.ones_like(values))

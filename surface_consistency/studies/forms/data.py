@@ -1,0 +1,359 @@
+"""Items in their forms, read from anyone's rows."""
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.engine.selection import first_few, pause_gc, spread
+from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.errors import (
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+    UnscoredWarning,
+)
+from surface_consistency.runs.cells import (
+    RowCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
+from surface_consistency.runs.columns import refuse_late_columns, resolve_columns
+from surface_consistency.runs.readers import Place
+from surface_consistency.schemas import DataSource
+from surface_consistency.studies.forms.layouts import (
+    Layout,
+    Wordings,
+    find_preset,
+    forms_of_row,
+    layout_rows,
+)
+
+FORMS_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "item": ("item", "item_id", "fact_id"),
+    "form": ("form",),
+    "question": ("question",),
+    "answers": ("answers", "possible_answers"),
+    "choices": ("choices", "options"),
+    "answer_index": ("answer_index",),
+    "kind": ("kind",),
+    "relation": ("relation",),
+    "cluster": ("cluster",),
+    "is_reference": ("is_reference",),
+}
+"""Fields of rows of one's own, and the names that their columns may have."""
+
+SAMPLE_ID: Final = "forms-sample"
+_SAMPLE: Final = Path(__file__).with_name("sample") / "test.csv"
+_FIELDS: Final = {name: name for name in FORMS_COLUMNS}
+_TRUE: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forms:
+    """Items in their forms."""
+
+    rows: pd.DataFrame
+    """One row an item and form: item, form, question, rest (what stands behind the answer in a
+    sentence with a gap), answers (a tuple), choices (a tuple, empty for none), kind, relation,
+    cluster (None where not known) and is_reference (None where the source does not say)."""
+
+    source: DataSource
+    """Where they came from, and the digest of exactly these."""
+
+    layout: Layout
+    """How they are asked unless settings say otherwise."""
+
+    wordings: Wordings
+    """Whether forms are shared by all items, templates of a relation, or each item's own."""
+
+    def select(self, rows: pd.DataFrame) -> "Forms":
+        """Keep a part.
+
+        Args:
+            rows: Some of the rows.
+
+        Returns:
+            The part with a digest of its own.
+        """
+        rows = rows.reset_index(drop=True)
+        described = _described(rows, self.source.id, self.source.revision)
+        return replace(self, rows=rows, source=described)
+
+    def limited(self, limit: int | None) -> "Forms":
+        """Keep so many items, each in all its forms, spread over the relations.
+
+        Args:
+            limit: How many; None for all.
+
+        Returns:
+            The part.
+        """
+        if limit is None:
+            return self
+        relations = self.rows["relation"].fillna("")
+        chosen = spread(zip(relations, self.rows["item"], strict=True), limit)
+        return self.select(self.rows[self.rows["item"].isin(chosen)])
+
+
+def load_forms(
+    source: Source = "",
+    *,
+    preset: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    wordings: Wordings | None = None,
+    revision: str | None = None,
+    split: str = "test",
+) -> Forms:
+    """Load items in their forms.
+
+    Args:
+        source: Hub id, folder, file, `datasets` object or rows as dictionaries, with the columns of
+            `FORMS_COLUMNS`: item, form, question, and answers (one or a list) or choices and
+            answer_index, from 0. "sample" is the bundled sample. With a preset a folder or file in
+            its layout, or "" for its hub repository.
+        preset: Layout of a known data set, see `presets`.
+        columns: Field to column, where rows of one's own use other names.
+        wordings: As for `FormsSource`.
+        revision: Commit of the hub repository.
+        split: Split of a repository, folder or dictionary of splits.
+
+    Returns:
+        The items that have two forms or more, in the order of the source.
+
+    Raises:
+        SourceNotFoundError: If the source is missing, gated or out of reach.
+        ColumnNotFoundError: If a needed column is missing, or two could be it.
+        RecordError: If a row is broken, or an item has two questions under one form.
+        DataError: If no item has two forms, or there is no such preset.
+
+    Warns:
+        UnscoredWarning: If rows have no accepted answer; they are left out.
+        SurfaceConsistencyWarning: If items with a single form were left out, rows of one question
+            were merged, items have unequal numbers of forms; and what a preset has to say of its
+            data and their licence.
+    """
+    is_sample = source == "sample" and not Path("sample").exists()
+    if preset is not None:
+        if columns or not isinstance(source, str):
+            raise DataError(
+                "a preset names its columns and reads folders, files and hub ids; leave out "
+                "--column, or the preset"
+            )
+        layout = find_preset(preset)
+        name, commit, rows = layout_rows(layout, source, revision=revision, split=split)
+        records = _merged(
+            (place, RowCells(_FIELDS, place, form))
+            for place, row in rows
+            for form in forms_of_row(layout, row, place)
+        )
+    else:
+        if source == "":
+            raise DataError("no source is named; give --source, or --preset for a known data set")
+        layout = Layout()
+        opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
+        name, commit = SAMPLE_ID if is_sample else opened.id, opened.revision
+        required = ("item", "form", "question", ("answers", "choices"))
+        fields = resolve_columns(
+            opened.columns, FORMS_COLUMNS, overrides=columns, required=required, spelled=_as_flag
+        )
+        late = refuse_late_columns(opened.rows, opened.columns, FORMS_COLUMNS, overrides=columns)
+        records = _merged((place, RowCells(fields, place, row)) for place, row in late)
+    with pause_gc():
+        return _forms(records, name, commit, layout, wordings)
+
+
+def _as_flag(field: str, column: str) -> str:
+    """Say on the command line that a column is that of a field."""
+    return f"--column {field}={column}"
+
+
+@dataclass(slots=True)
+class _Merged:
+    """Records by item and form, and what was merged."""
+
+    records: dict[tuple[str, str], dict[str, Any]]
+    n_merged: int = 0
+    n_unanswered: int = 0
+
+
+def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
+    """Read rows; those of one question accept the answers of each other."""
+    merged = _Merged({})
+    for place, cells in rows:
+        record = _record(cells)
+        if not record["answers"]:
+            merged.n_unanswered += 1
+            continue
+        known = merged.records.setdefault((record["item"], record["form"]), record)
+        if known is record:
+            continue
+        if known["question"] != record["question"]:
+            raise RecordError(
+                f"{place}: item {record['item']!r} has another question under form "
+                f"{record['form']!r} already ({known['question']!r}); each form of an item has one"
+            )
+        merged.n_merged += 1
+        for name in ("answers", "choices"):
+            known[name] = tuple(dict.fromkeys((*known[name], *record[name])))
+    return merged
+
+
+def _record(cells: RowCells) -> dict[str, Any]:
+    """Read one form of an item."""
+    record: dict[str, Any] = {name: cells.needed(name, identifier_of) for name in ("item", "form")}
+    record["question"] = cells.needed("question", text_of)
+    answers, choices = cells.read("answers", answers_of), cells.read("choices", strings_of)
+    index = cells.read("answer_index", count_of)
+    if index is not None:
+        if answers or index >= len(choices):
+            raise RecordError(
+                f"{cells.place}: answer_index {index} is to be the place of the right one among "
+                f"choices, from 0, with no answers beside it; there are {len(choices)} choices"
+                + (" and answers" if answers else "")
+            )
+        answers = (choices[index].strip(),)
+    choices = tuple(choice.strip() for choice in choices)
+    if choices and answers and not {*answers} & {*choices}:
+        raise RecordError(
+            f"{cells.place}: no accepted answer ({first_few(answers)}) is among the choices "
+            f"({first_few(choices)})"
+        )
+    record |= {"answers": answers, "choices": choices}
+    record |= {name: cells.read(name, identifier_of) for name in ("kind", "relation", "cluster")}
+    return record | {"is_reference": cells.read("is_reference", _flag_of)}
+
+
+def _flag_of(value: object) -> bool | None:
+    """Read a yes or no."""
+    if isinstance(value, bool):
+        return value
+    text = identifier_of(value)
+    if text is None:
+        return None
+    if text.casefold() not in _TRUE:
+        raise ValueError("expected true or false")
+    return _TRUE[text.casefold()]
+
+
+def _forms(
+    merged: _Merged, name: str, revision: str | None, layout: Layout, wordings: Wordings | None
+) -> Forms:
+    """Lay the items out, leave out what cannot be compared, and say so."""
+    rows = pd.DataFrame(list(merged.records.values()), columns=[*_FIELDS])
+    rows = rows.drop(columns="answer_index").astype(object)
+    rows = rows.where(rows.notna(), None)
+    rows["choices"] = _without_right_ones(rows)
+    rows["question"], rows["rest"] = _gaps(rows["question"], layout.cloze)
+    sizes = rows.groupby("item", sort=False)["form"].transform("size")
+    single = list(rows.loc[sizes == 1, "item"])
+    rows, sizes = rows[sizes > 1].reset_index(drop=True), sizes[sizes > 1]
+    for category, note in _notes(merged, single, sizes, name, layout):
+        warnings.warn(note, category, stacklevel=3)
+    if rows.empty:
+        raise DataError(f"no item of {name} has two forms with an accepted answer")
+    has_relations = bool(rows["relation"].notna().all())
+    chosen = wordings or layout.wordings or ("templates" if has_relations else "shared")
+    if chosen == "templates" and not has_relations:
+        raise DataError(
+            "templates are those of a relation, which some rows do not name; fill in the column "
+            "relation, or give --wordings shared or own"
+        )
+    rows["cluster"] = _clusters(rows, layout.reference)
+    described = _described(rows, name, revision)
+    return Forms(rows=rows, source=described, layout=layout, wordings=chosen)
+
+
+def _notes(
+    merged: _Merged, single: Sequence[str], sizes: pd.Series, name: str, layout: Layout
+) -> Iterator[tuple[type[Warning], str]]:
+    """Say what a user should know of the rows."""
+    if layout.licence or layout.note:
+        licence = f"licence: {layout.licence}" if layout.licence else ""
+        yield (
+            SurfaceConsistencyWarning,
+            f"{name}: " + ". ".join(filter(None, (licence, layout.note.rstrip(".")))),
+        )
+    if merged.n_unanswered:
+        yield (
+            UnscoredWarning,
+            f"{merged.n_unanswered} rows of {name} have no accepted answer and are left out",
+        )
+    if merged.n_merged:
+        yield (
+            SurfaceConsistencyWarning,
+            f"{merged.n_merged} rows of {name} ask what an earlier row asks under the same item "
+            "and form; their answers are accepted too",
+        )
+    if single:
+        yield (
+            SurfaceConsistencyWarning,
+            f"{len(single)} items of {name} have a single form ({first_few(single)}), with nothing "
+            "to compare, and are left out",
+        )
+    if len(sizes) and sizes.min() < sizes.max():
+        yield (
+            SurfaceConsistencyWarning,
+            f"items of {name} have from {sizes.min()} to {sizes.max()} forms; the share that is "
+            "right in all falls with their number, so read all_right_of, which does not",
+        )
+
+
+def _without_right_ones(rows: pd.DataFrame) -> list[tuple[str, ...]]:
+    """Take off the wrong choices what another row of the same question accepts.
+
+    Where the forms of an item have equally many choices, as translations do, one that goes in one
+    form goes in all, so that the place of a choice means the same everywhere.
+    """
+    if not rows["choices"].map(len).any():
+        return list(rows["choices"])
+    accepted: dict[tuple[str, str], set[str]] = {}
+    keys = list(zip(rows["form"], rows["question"], strict=True))
+    for key, answers in zip(keys, rows["answers"], strict=True):
+        accepted.setdefault(key, set()).update(answers)
+    gone: dict[tuple[str, int], set[int]] = {}
+    columns = (keys, rows["item"], rows["choices"], rows["answers"])
+    for key, item, choices, answers in zip(*columns, strict=True):
+        others = accepted[key] - {*answers}
+        places = {place for place, one in enumerate(choices) if one in others}
+        gone.setdefault((item, len(choices)), set()).update(places)
+    return [
+        tuple(
+            one
+            for place, one in enumerate(choices)
+            if one in answers or place not in gone[item, len(choices)]
+        )
+        for _, item, choices, answers in zip(*columns, strict=True)
+    ]
+
+
+def _gaps(questions: pd.Series, cloze: str) -> tuple[list[str], list[str]]:
+    """Cut sentences at their gaps: what stands before, and what behind."""
+    if not cloze:
+        return list(questions), [""] * len(questions)
+    parts = [question.partition(cloze) for question in questions]
+    return [before for before, _, _ in parts], [behind.rstrip() for *_, behind in parts]
+
+
+def _clusters(rows: pd.DataFrame, reference: str) -> pd.Series:
+    """Give each item one cluster: that of its reference form, or of its first."""
+    order = rows.assign(place=rows["form"] != reference).sort_values("place", kind="stable")
+    first = order.drop_duplicates("item").set_index("item")["cluster"]
+    return rows["item"].map(first.to_dict())
+
+
+def _described(rows: pd.DataFrame, name: str, revision: str | None) -> DataSource:
+    """Describe the rows by a digest of what is asked and accepted."""
+    digest = hashlib.sha256()
+    columns = ("item", "form", "question", "rest", "answers", "choices")
+    for values in zip(*(rows[column] for column in columns), strict=True):
+        digest.update(json.dumps(values).encode())
+    return DataSource(id=name, revision=revision, digest=digest.hexdigest(), n_questions=len(rows))

@@ -1,0 +1,314 @@
+"""Rows of any layout to items in forms: a table of names says which cell is what."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
+from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
+from surface_consistency.reading import read_lines
+from surface_consistency.runs.readers import Place, Row, read_rows
+from surface_consistency.schemas._record import Items, NonEmpty, Record
+from surface_consistency.text import did_you_mean
+
+Wordings = Literal["shared", "templates", "own"]
+"""Whether forms are the same for all items, templates of a relation, or each item's own."""
+
+_HOLE: Final = re.compile(r"\{([^{}]+)\}")
+_PRESETS: Final = Path(__file__).with_name("presets.toml")
+
+
+class Layout(Record):
+    """Which cells of a source are what; texts hold cells as {column}."""
+
+    source: str = ""
+    """Hub repository; "" where files of one's own are needed."""
+
+    files: str = ""
+    """Files below a folder, a name in braces for a column; "" for rows as `open_source` finds."""
+
+    templates: str = ""
+    """Files of templates that are joined to the rows; none by default."""
+
+    licence: str = ""
+    """Licence of the data."""
+
+    item: str = ""
+    """What tells items apart."""
+
+    form: str = ""
+    """Label of the form."""
+
+    question: str = ""
+    """What is asked."""
+
+    answers: str = ""
+    """Column of the accepted answers."""
+
+    choices: str | Items[str] = ""
+    """Column of what is chosen among, or columns of one choice each."""
+
+    letters: str = ""
+    """Letters of the choices, where the question names them."""
+
+    separator: str = ""
+    """What parts choices in one cell; "" for lists."""
+
+    kind: str = ""
+    """Kind of the form, such as its language."""
+
+    relation: str = ""
+    """Relation of the item."""
+
+    cluster: str = ""
+    """What intervals take whole."""
+
+    reference: str = ""
+    """The form that others are held against; the first by default."""
+
+    wordings: Wordings | None = None
+    """What the forms are; None to go by whether there are relations."""
+
+    each: str = ""
+    """A cell whose entries are forms, as `key` and `value`."""
+
+    forms: tuple[Mapping[str, str], ...] = ()
+    """Forms side by side in a row, each with what differs."""
+
+    replace: Mapping[str, str] = {}
+    """What stands for what in a question."""
+
+    cloze: str = ""
+    """Where in the question the answer stands; "" for questions."""
+
+    split: str = ""
+    """Letters at whose last one a line of text falls into question and answer."""
+
+    frame: NonEmpty = "Q: {question} A:"
+    """What stands around a question."""
+
+    note: str = ""
+    """What a reader must know of the data."""
+
+
+@lru_cache(maxsize=1)
+def presets() -> Mapping[str, Layout]:
+    """Read the layouts of known data sets.
+
+    Returns:
+        Layouts by name.
+    """
+    with _PRESETS.open("rb") as file:
+        tables = tomllib.load(file)
+    for table in tables.values():
+        for name in ("choices", "forms"):
+            if isinstance(table.get(name), list):
+                table[name] = tuple(table[name])
+        if table.get("cloze"):
+            table["frame"] = "{question}"
+    return {name: Layout.model_validate(table) for name, table in tables.items()}
+
+
+def find_preset(name: str) -> Layout:
+    """Look a layout up.
+
+    Args:
+        name: Its name.
+
+    Returns:
+        The layout.
+
+    Raises:
+        DataError: If there is none of that name; lists those there are.
+    """
+    known = presets()
+    if name not in known:
+        raise DataError(
+            f"no preset {name!r}{did_you_mean(name, known)}; there are {', '.join(known)}. Rows "
+            "with the columns item, form, question and answers need none"
+        )
+    return known[name]
+
+
+def layout_rows(
+    layout: Layout, source: str, *, revision: str | None = None, split: str = "test"
+) -> tuple[str, str | None, Iterator[Row]]:
+    """Find the rows of a source in the layout of a data set, templates joined.
+
+    Args:
+        layout: The layout.
+        source: Folder, file or hub id; "" for the layout's own repository.
+        revision: Commit of the hub repository.
+        split: Split of the hub repository, for layouts without files.
+
+    Returns:
+        Name of the source, its commit, and the rows with their places.
+
+    Raises:
+        SourceNotFoundError: If there are no such files, or the repository is gated or out of reach.
+        DataError: If neither a source nor a repository is named.
+    """
+    name = source or layout.source
+    if not name:
+        raise DataError(
+            f"this preset has no repository on the hub: download the data and name the folder with "
+            f"--source ({layout.files})"
+        )
+    if not layout.files or Path(name).is_file():
+        opened = open_source(name, revision=revision, split=split)
+        return opened.id, opened.revision, opened.rows
+    if Path(name).is_dir():
+        return name, None, _folder_rows(layout, Path(name))
+    if not is_hub_id(name):
+        raise SourceNotFoundError(f"no file or folder {name!r} (in {Path.cwd()}); check the path")
+    fetched = fetch_repository(name, revision=revision)
+    return name, fetched.revision, _folder_rows(layout, fetched.folder)
+
+
+def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:
+    """Read all files of a layout, each row with what its path tells, and its templates."""
+    found = list(_files(folder, layout.files))
+    if not found:
+        raise SourceNotFoundError(
+            f"{folder} holds no file {layout.files}; name the folder that holds them"
+        )
+    templates = _templates(layout, folder)
+    shared = [name for name in _HOLE.findall(layout.templates) if name in layout.files]
+    for path, names in found:
+        joined = templates.get(tuple(names[name] for name in shared), [{}])
+        for number, (place, row) in enumerate(_rows(path, layout), start=1):
+            for template in joined:
+                numbered = place.number if layout.split else number
+                yield place, {**row, **names, "row": numbered, **template}
+
+
+def _templates(layout: Layout, folder: Path) -> dict[tuple[str, ...], list[dict[str, object]]]:
+    """Read the templates by what their path tells."""
+    if not layout.templates:
+        return {}
+    read: dict[tuple[str, ...], list[dict[str, object]]] = {}
+    for path, names in _files(folder, layout.templates):
+        rows = [{**row, "template": number} for number, (_, row) in enumerate(_rows(path, layout))]
+        read.setdefault(tuple(names.values()), []).extend(rows)
+    if not read:
+        raise SourceNotFoundError(
+            f"{folder} holds no templates {layout.templates}; name the folder that holds them"
+        )
+    return read
+
+
+def _files(folder: Path, pattern: str) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Find the files of a pattern, with what stands for the names in it."""
+    parts = _HOLE.split(pattern)
+    expression = "".join(
+        f"(?P<{part}>[^/]+?)" if number % 2 else _as_expression(part)
+        for number, part in enumerate(parts)
+    )
+    for path in sorted(folder.rglob("*")):
+        match = re.fullmatch(expression, path.relative_to(folder).as_posix())
+        if match and path.is_file():
+            yield path, match.groupdict()
+
+
+def _as_expression(part: str) -> str:
+    """Write the fixed part of a pattern as a regular expression."""
+    escaped = re.escape(part)
+    return escaped.replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+
+
+def _rows(path: Path, layout: Layout) -> Iterator[Row]:
+    """Read rows, or lines that fall into question and answer."""
+    if not layout.split:
+        yield from read_rows(path)
+        return
+    for number, line in read_lines(path):
+        text = line.decode("utf-8").strip()
+        end = max(text.rfind(letter) for letter in layout.split)
+        if text:
+            question, answer = text[: end + 1].strip(), text[end + 1 :].strip()
+            yield Place(str(path), number), {"question": question, "answer": answer}
+
+
+def forms_of_row(
+    layout: Layout, row: Mapping[str, object], place: Place
+) -> Iterator[dict[str, Any]]:
+    """Take the forms that a row holds.
+
+    Args:
+        layout: The layout.
+        row: The row.
+        place: Where it stands.
+
+    Yields:
+        Of each form item, form, question, answers, choices, kind, relation and cluster.
+
+    Raises:
+        ColumnNotFoundError: If a cell of the layout is not there; names the place.
+    """
+    entries: Sequence[Mapping[str, object]] = [{}]
+    if layout.each:
+        cell = _cell(row, layout.each, place)
+        if not isinstance(cell, Mapping):
+            raise ColumnNotFoundError(f"{place}: column {layout.each!r} holds no forms by name")
+        entries = [{"key": key, "value": value} for key, value in cell.items()]
+    for entry in entries:
+        whole = {**row, **entry}
+        for form in layout.forms or ({},):
+            texts = {
+                name: form.get(name, getattr(layout, name))
+                for name in ("item", "form", "question", "answers", "kind", "relation", "cluster")
+            }
+            answers = texts.pop("answers")
+            filled = {name: _filled(text, whole, place) for name, text in texts.items()}
+            for old, new in layout.replace.items():
+                filled["question"] = filled["question"].replace(old, _filled(new, whole, place))
+            path = _filled(answers, whole, place)
+            yield filled | {
+                "answers": _texts(_cell(whole, path, place)),
+                "choices": _choices(layout, whole, place),
+            }
+
+
+def _choices(layout: Layout, row: Mapping[str, object], place: Place) -> object:
+    """Read what is chosen among."""
+    if layout.letters:
+        return list(layout.letters)
+    if not isinstance(layout.choices, str):
+        return [_cell(row, name, place) for name in layout.choices]
+    if not layout.choices:
+        return None
+    cell = _cell(row, layout.choices, place)
+    return cell.split(layout.separator) if layout.separator and isinstance(cell, str) else cell
+
+
+def _texts(cell: object) -> object:
+    """Take the texts of answers that are objects with a text and its aliases."""
+    if not isinstance(cell, list) or not all(isinstance(one, Mapping) for one in cell):
+        return cell
+    return [text for one in cell for text in (one.get("text"), *(one.get("aliases") or ())) if text]
+
+
+def _filled(text: str, row: Mapping[str, object], place: Place) -> str:
+    """Put the cells of a row into a text."""
+    return _HOLE.sub(lambda hole: str(_cell(row, hole[1], place)), text)
+
+
+def _cell(row: Mapping[str, object], path: str, place: Place) -> Any:  # noqa: ANN401
+    """Find a cell, or what lies within one."""
+    if path in row:
+        return row[path]
+    value: Any = row
+    for part in path.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, Sequence) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise ColumnNotFoundError(
+                f"{place}: no {path!r}; the columns are {', '.join(map(str, row))}. Name a file or "
+                "folder in the layout of the preset"
+            )
+    return value

@@ -1,0 +1,380 @@
+"""Items in any number of forms, each asked alike and held against a reference form."""
+
+import hashlib
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.engine.design import Design
+from surface_consistency.engine.judging.judges import Judge, RuleJudge
+from surface_consistency.engine.plan import Plan, PromptGroup
+from surface_consistency.engine.selection import warn_limited
+from surface_consistency.engine.study import RuleScoring, Scored, Study
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.models.runner import Runner
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.schemas import GenerationParams, Message, PairedOutcome, Prompt
+from surface_consistency.schemas._record import NonEmpty
+from surface_consistency.studies.forms.data import Forms, load_forms
+from surface_consistency.studies.forms.page import FormsReport
+from surface_consistency.studies.forms.settings import FormsSettings, FormsSource
+from surface_consistency.studies.forms.tables import agreement, long_frame, rank_table
+from surface_consistency.text import did_you_mean
+
+_WORD: Final = re.compile(r"\w")
+
+
+class FormOutcome(PairedOutcome):
+    """An item in its reference form and in another one."""
+
+    kind: str | None
+    """Kind of the other form, such as its language."""
+
+    relation: str | None
+    """Relation of the item."""
+
+    item_cluster: str | None
+    """What the source takes whole, such as the subject."""
+
+    cluster: NonEmpty
+    """What is taken whole: the relation where forms are its templates, else what the source takes
+    whole, else the item."""
+
+    wordings: NonEmpty
+    """Whether forms are "shared" by all items, "templates" of a relation, or each item's "own"."""
+
+    sample: int
+    """Which of the answers drawn to each question, from 1."""
+
+    is_same_answer: bool
+    """Whether both forms accept the same answers, so that what was said can be compared."""
+
+    first_surface: str | None
+    """The question in the reference form."""
+
+    second_surface: str | None
+    """The question in the other form."""
+
+    first_prediction: str | None
+    """Judged part of the answer in the reference form."""
+
+    second_prediction: str | None
+    """Judged part of the answer in the other form."""
+
+
+class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
+    """One item, asked in many forms."""
+
+    name = "forms"
+    design = Design(
+        title="Forms",
+        question="the same item in any number of forms: wordings, names, languages, prompts",
+        conditions=("reference form", "other form"),
+        cells=(
+            "right in both",
+            "right in the reference only",
+            "right in the other only",
+            "neither",
+        ),
+        clusters={"cluster": "clusters", "fact_id": "items"},
+        kind="form",
+        groupings={"by_form": ("second_condition",), "by_kind": ("kind",)},
+        exploded_names={"second_condition": "form"},
+        second_condition_columns=("kind",),
+    )
+    source = FormsSource
+    settings = FormsSettings
+    scoring = RuleScoring
+    outcome = FormOutcome
+    report = FormsReport
+
+    def load(self, source: FormsSource) -> Forms:
+        """Load the items; see `load_forms`."""
+        return load_forms(
+            source.source,
+            preset=source.preset,
+            columns=dict(source.column) or None,
+            wordings=source.wordings,
+            revision=source.revision,
+            split=source.split,
+        )
+
+    def plan(self, data: Forms, settings: FormsSettings, *, runner: Runner | None = None) -> Plan:
+        """Ask every item in every form, as many times as samples are wanted; see `Study.plan`.
+
+        Returns:
+            A group of prompts a sample; one target an item, form and sample; one pair an item,
+            other form and sample.
+
+        Raises:
+            DataError: If a form is unknown, or there are too few items to show before a question.
+        """
+        n_items = data.rows["item"].nunique()
+        data, settings = _chosen(data, settings)
+        data = data.limited(settings.limit)
+        warn_limited(settings.limit, data.rows["item"].nunique(), n_items, "items")
+        targets = _targets(data, settings)
+        groups = {}
+        if runner is not None:
+            texts = list(_texts(data, settings))
+            groups = {
+                "" if sample == 1 else f"sample-{sample}": PromptGroup(
+                    prompts=[
+                        prompt.model_copy(update={"id": f"{prompt.id}{_sampled(sample, settings)}"})
+                        for prompt in texts
+                    ],
+                    params=_decoding(settings, sample),
+                )
+                for sample in range(1, settings.samples + 1)
+            }
+        return Plan(
+            data=data.source,
+            groups=groups,
+            items=targets,
+            pairs=_pairs(targets, settings.reference or "", data.wordings),
+            settings=settings,
+        )
+
+    def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
+        """Compute the agreement of two forms, right in all, and accuracy; see `form_consistency`.
+
+        Returns:
+            two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
+        """
+        said = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
+        table = agreement(long_frame(outcomes.assign(**said)))
+        return {
+            "two_forms_agree": float(table["consistency"]),
+            "all_forms_right": float(table["all_right"]),
+            "form_accuracy": float(table["accuracy"]),
+        }
+
+    def judge(self, scoring: RuleScoring, folder: RunFolder) -> Judge:
+        """Judge by the rule; an option that was chosen, by whether it is the right one."""
+        settings = folder.read_manifest().settings if folder.manifest.is_file() else {}
+        if settings.get("read", "generate") != "generate":
+            return RuleJudge("exact", region="whole")
+        return super().judge(scoring, folder)
+
+    def checks(self, scored: Scored) -> Mapping[str, pd.DataFrame]:
+        """Compare how forms rank the options, where these were scored; see `rank_agreement`."""
+        table = rank_table(scored)
+        return {} if table.empty else {"rank_agreement": table}
+
+
+def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]:
+    """Settle the reference form, mark it in each item, and keep the forms that are wanted."""
+    rows = data.rows
+    known = list(dict.fromkeys(rows["form"]))
+    marked = rows["is_reference"].eq(True)
+    reference = settings.reference or data.layout.reference
+    for name in (*settings.forms, *filter(None, (settings.reference,))):
+        if name not in known:
+            shown = ", ".join(known[:40]) + (", ..." if len(known) > 40 else "")
+            raise DataError(
+                f"no form {name!r} in {data.source.id}{did_you_mean(name, known)}; its forms are "
+                f"{shown}"
+            )
+    if settings.reference or not marked.any():
+        reference = reference if reference in known else known[0]
+        marked = rows["form"] == reference
+    else:
+        reference = "reference"
+    repeated = rows.loc[marked, "item"].duplicated()
+    if repeated.any():
+        item = rows.loc[marked, "item"][repeated].iloc[0]
+        raise DataError(f"item {item!r} has two reference forms; mark one, or name --reference")
+    wanted = rows["form"].isin(settings.forms) | marked if settings.forms else marked | True
+    rows = rows.assign(is_reference=marked)[wanted & _askable(rows, settings)]
+    rows = rows[rows.groupby("item")["form"].transform("size") > 1]
+    if rows.empty:
+        raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
+    if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
+        rows = rows.assign(choices=rows["choices"].map(lambda _: ()))
+        n_answers = rows.assign(accepted=rows["answers"].map(frozenset))
+        varied = n_answers.groupby("item")["accepted"].nunique() > 1
+        if varied.any():
+            raise DataError(
+                f"the forms of item {varied.idxmax()!r} accept other answers, so that options "
+                "drawn from other items would fit some of them only; give choices to every form, "
+                "or leave out --read"
+            )
+    frame = settings.frame or data.layout.frame
+    settled = settings.model_copy(update={"reference": reference, "frame": frame})
+    return data.select(rows), settled
+
+
+def _askable(rows: pd.DataFrame, settings: FormsSettings) -> pd.Series:
+    """Tell which sentences with a gap a model can go on from; say how many it cannot."""
+    goes_on = rows["rest"].map(lambda rest: _WORD.search(rest) is None)
+    if settings.read != "generate":
+        goes_on |= rows["choices"].map(len) > 0
+    askable = goes_on & rows["question"].map(str.strip).ne("")
+    if n_left_out := int((~askable).sum()):
+        warnings.warn(
+            f"{n_left_out} of {len(rows)} forms are sentences whose gap is not at their end, from "
+            "which no model goes on, and are left out"
+            + (
+                "; --read multiple-choice asks those with choices"
+                if settings.read == "generate"
+                else ""
+            ),
+            SurfaceConsistencyWarning,
+            stacklevel=4,
+        )
+    return askable
+
+
+def _sampled(sample: int, settings: FormsSettings) -> str:
+    """Name a sample in ids."""
+    return f" | sample {sample}" if settings.samples > 1 else ""
+
+
+def _decoding(settings: FormsSettings, sample: int) -> GenerationParams:
+    """Say how a sample is decoded: each from a seed of its own."""
+    return GenerationParams(
+        max_new_tokens=settings.max_new_tokens,
+        stop=("\n",) if settings.stop else (),
+        temperature=settings.temperature,
+        seed=settings.seed + sample - 1 if settings.temperature else None,
+    )
+
+
+def _targets(data: Forms, settings: FormsSettings) -> pd.DataFrame:
+    """List what is judged: every form of every item, as often as it is asked."""
+    rows = data.rows
+    is_chosen = settings.read != "generate" and rows["choices"].map(len).gt(0).all()
+    answers = rows["answers"].map(list)
+    if is_chosen:
+        pairs = zip(rows["answers"], rows["rest"], strict=True)
+        answers = pd.Series([[f"{one}{rest}" for one in of_row] for of_row, rest in pairs])
+    ids = [f"{item} | {form}" for item, form in zip(rows["item"], rows["form"], strict=True)]
+    parts = []
+    for sample in range(1, settings.samples + 1):
+        names = [f"{name}{_sampled(sample, settings)}" for name in ids]
+        part = pd.DataFrame({"target_id": names, "prompt_id": names, "answers": answers.to_numpy()})
+        held = rows[["question", "form", "kind", "relation", "is_reference"]]
+        part = pd.concat([part.assign(fact_id=rows["item"].to_numpy()), held], axis=1)
+        part = part.assign(item_cluster=rows["cluster"], cluster=_whole(data))
+        parts.append(part.assign(sample=sample, accepted=rows["answers"].to_numpy()))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _whole(data: Forms) -> pd.Series:
+    """Name what is taken whole of each row."""
+    if data.wordings == "templates":
+        return data.rows["relation"]
+    return data.rows["cluster"].where(data.rows["cluster"].notna(), data.rows["item"])
+
+
+def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame:
+    """List what is compared: the reference form of each item with every other."""
+    keys = ["fact_id", "sample"]
+    first = targets[targets["is_reference"].astype(bool)].set_index(keys)
+    others = targets[~targets["is_reference"].astype(bool)].reset_index(drop=True)
+    of_first = first.reindex(pd.MultiIndex.from_frame(others[keys]))
+    # Of an item without its reference the first form stands in.
+    order = targets.sort_values("is_reference", ascending=False, kind="stable")
+    accepted = order.drop_duplicates("fact_id").set_index("fact_id")["accepted"].to_dict()
+    is_same = [
+        set(accepted[item]) == set(other)
+        for item, other in zip(others["fact_id"], others["accepted"], strict=True)
+    ]
+    named = {name: of_first[name].to_numpy(dtype=object) for name in ("target_id", "question")}
+    return pd.DataFrame(
+        {
+            "pair_id": others["target_id"],
+            "fact_id": others["fact_id"],
+            "first_condition": reference,
+            "second_condition": others["form"],
+            "first_target": pd.Series(named["target_id"], dtype=object).where(
+                lambda x: x.notna(), None
+            ),
+            "second_target": others["target_id"],
+            "kind": others["kind"],
+            "relation": others["relation"],
+            "item_cluster": others["item_cluster"],
+            "cluster": others["cluster"],
+            "wordings": wordings,
+            "sample": others["sample"],
+            "is_same_answer": is_same,
+            "first_surface": pd.Series(named["question"], dtype=object).where(
+                lambda x: x.notna(), None
+            ),
+            "second_surface": others["question"],
+        }
+    )
+
+
+def _texts(data: Forms, settings: FormsSettings) -> Iterator[Prompt]:
+    """Write the prompts of one sample, options among them where they are compared."""
+    frame = settings.frame or data.layout.frame
+    shown = _Demonstrations(data.rows, settings)
+    for row in data.rows.to_dict("records"):
+        before = shown.of(row)
+        question = frame.replace("{question}", row["question"])
+        spaced = question.rstrip() != question or frame != "{question}"
+        solved = [(frame.replace("{question}", one), answer) for one, answer in before]
+        content: dict[str, Any] = {
+            "text": "\n\n".join(
+                [*(f"{one.rstrip()} {answer}" for one, answer in solved), question.rstrip()]
+            )
+        }
+        if settings.chat:
+            turns = [
+                turn
+                for one, answer in solved
+                for turn in (
+                    Message(role="user", content=one),
+                    Message(role="assistant", content=answer),
+                )
+            ]
+            content = {"messages": (*turns, Message(role="user", content=question))}
+        if settings.read != "generate" and row["choices"]:
+            space = " " if spaced and not settings.chat else ""
+            content["options"] = tuple(f"{space}{one}{row['rest']}" for one in row["choices"])
+        yield Prompt(id=f"{row['item']} | {row['form']}", group=row["item"], **content)
+
+
+class _Demonstrations:
+    """Solved items before others: in the reference form, the same under all forms of an item."""
+
+    def __init__(self, rows: pd.DataFrame, settings: FormsSettings) -> None:
+        self._n = settings.shots
+        self._shown: dict[str, list[tuple[str, str]]] = {}
+        solved = rows[rows["is_reference"].astype(bool)].to_dict("records") if self._n else []
+        self._order = sorted(solved, key=lambda row: _rank(settings.seed, str(row["item"])))
+
+    def of(self, row: Mapping[Any, Any]) -> Sequence[tuple[str, str]]:
+        """Choose the first ones that give nothing away: of another relation, cluster and answer."""
+        if row["item"] not in self._shown:
+            self._shown[row["item"]] = self._chosen(row)
+        return self._shown[row["item"]]
+
+    def _chosen(self, row: Mapping[Any, Any]) -> list[tuple[str, str]]:
+        """Choose for an item."""
+        chosen: list[tuple[str, str]] = []
+        for other in self._order:
+            if len(chosen) == self._n:
+                break
+            is_like = other["item"] == row["item"] or any(
+                row[name] is not None and other[name] == row[name]
+                for name in ("relation", "cluster")
+            )
+            if not is_like and not {*other["answers"]} & {*row["answers"]}:
+                chosen.append((other["question"], other["answers"][0]))
+        if len(chosen) < self._n:
+            raise DataError(
+                f"--shots {self._n}: only {len(chosen)} items may stand before item "
+                f"{row['item']!r} (of other relations, clusters and answers); "
+                "ask for fewer"
+            )
+        return chosen
+
+
+def _rank(seed: int, item: str) -> bytes:
+    """Order items in a way that is drawn by the seed."""
+    return hashlib.sha256(f"{seed}|{item}".encode()).digest()

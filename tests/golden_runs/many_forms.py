@@ -1,0 +1,59 @@
+"""Golden run of the study of forms: two models, one sampled, on the bundled items."""
+
+import hashlib
+from pathlib import Path
+
+from tests.golden_runs.files import GoldenRun
+from tests.golden_runs.gather import of_study
+
+_WEIGHTS = {"question": 0.1, "polite": 0.1, "terse": -0.35, "declarative": 0.0, "topic first": 0.05}
+
+
+def forms(home: Path) -> GoldenRun:
+    """Two models of unequal knowledge, one of which is asked twice at a temperature."""
+    from surface_consistency.engine.run import run_study
+    from surface_consistency.engine.score import score_run
+    from surface_consistency.studies.forms import FormsStudy, load_forms
+    from surface_consistency.studies.forms.settings import FormsSettings
+
+    data, folders = load_forms("sample"), []
+    for name, knows, samples in (("ada", 0.65, 1), ("bob", 0.5, 2)):
+        settings = FormsSettings(
+            limit=45, repeat=40, samples=samples, temperature=0.5 if samples > 1 else 0.0
+        )
+        folder = run_study(
+            FormsStudy(),
+            data,
+            _model(name, data.rows.to_dict("records"), knows),
+            home / name,
+            model=name,
+            settings=settings,
+            progress=False,
+        )
+        score_run(folder)
+        folders.append(folder)
+    return of_study(FormsStudy(), folders, {}, hidden=[home], answers=20)
+
+
+def _model(name, rows, knows):
+    """Knows an item or not, says it less often when asked tersely, and differs between samples."""
+    from surface_consistency.models import FakeRunner
+
+    asked = {f"Q: {row['question']} A:": row for row in rows}
+
+    def answer(prompt):
+        row = asked[prompt.text]
+        known = _chance(name, row["item"]) < knows
+        wavers = _chance(name, row["item"], row["form"]) - 0.5 + _chance(name, prompt.id) / 3
+        leans = (0.4 if known else -0.4) + _WEIGHTS[row["form"]]
+        others = ("Paris", "Asia", "peso", "Oslo")
+        wrong = others[int(4 * _chance(row["item"]))]
+        return row["answers"][0] if leans + wavers > 0 else f"perhaps {wrong}"
+
+    return FakeRunner(answer, name=name)
+
+
+def _chance(*parts):
+    """Draw a number in [0, 1) by names alone."""
+    digest = hashlib.sha256("|".join(parts).encode()).digest()
+    return int.from_bytes(digest[:4], "big") / 2**32

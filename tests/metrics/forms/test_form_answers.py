@@ -1,0 +1,108 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.metrics import form_answers_by, rank_agreement
+
+ROWS = [("a", "xxyy"), ("b", "zzzz"), ("c", "xyzw"), ("d", "xx"), ("e", "q")]
+
+
+@pytest.fixture
+def frame():
+    """Answers of five facts in up to four forms."""
+    rows = [(fact, form, one) for fact, answers in ROWS for form, one in enumerate(answers)]
+    return pd.DataFrame(rows, columns=["fact_id", "form", "answer"])
+
+
+def test_agreement_is_the_mean_over_facts_of_equal_pairs(frame):
+    row = form_answers_by(frame).iloc[0]
+
+    assert row["same_answer"] == pytest.approx((2 / 6 + 1 + 0 + 1) / 4)
+    assert (row["n_facts"], row["n_single"], row["n_answers"]) == (4, 1, 14)
+
+
+def test_kappa_agrees_with_statsmodels_for_equal_numbers_of_forms():
+    inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
+    answers = np.random.default_rng(0).integers(0, 3, (50, 4)) * np.random.default_rng(1).integers(
+        0, 2, (50, 1)
+    )
+    facts, forms = np.indices(answers.shape)
+    frame = pd.DataFrame(
+        {"fact_id": facts.ravel(), "form": forms.ravel(), "answer": answers.ravel()}
+    )
+    counted, _ = inter_rater.aggregate_raters(answers)
+
+    assert form_answers_by(frame)["kappa"].iloc[0] == pytest.approx(
+        inter_rater.fleiss_kappa(counted)
+    )
+
+
+def test_the_bounds_of_kappa_are_those_of_the_jackknife():
+    answers = np.random.default_rng(2).integers(0, 3, (12, 4))
+    facts, forms = np.indices(answers.shape)
+    frame = pd.DataFrame(
+        {"fact_id": facts.ravel(), "form": forms.ravel(), "answer": answers.ravel()}
+    )
+    row = form_answers_by(frame).iloc[0]
+
+    left = [form_answers_by(frame[frame["fact_id"] != one])["kappa"].iloc[0] for one in range(12)]
+    error = np.sqrt(11 / 12 * ((left - np.mean(left)) ** 2).sum())
+    assert row["kappa_high"] - row["kappa"] == pytest.approx(2.200985 * error, rel=1e-6)
+
+
+def test_who_always_says_the_same_has_no_kappa(frame):
+    row = form_answers_by(frame.assign(answer="Paris")).iloc[0]
+
+    assert row["same_answer"] == 1.0
+    assert np.isnan(row["kappa"])
+
+
+def test_missing_answers_are_counted_and_agree_with_nothing(frame):
+    frame.loc[frame["fact_id"] == "b", "answer"] = [None, None, None, "z"]
+    row = form_answers_by(frame).iloc[0]
+
+    assert (row["n_missing"], row["n_single"]) == (3, 2)
+    assert row["same_answer"] == pytest.approx((2 / 6 + 0 + 1) / 3)
+
+
+@pytest.mark.parametrize(
+    ("n", "chance"),
+    # sum_j softmax(N, ..., 1)_j j / N, by hand: .731 / 2 + .269 for N = 2.
+    [(1, 1.0), (2, 0.6345), (3, 0.4749), (10, 0.1581)],
+)
+def test_chance_of_rankings_falls_with_the_number_of_candidates(n, chance):
+    ranking = list(range(n))
+    assert rank_agreement([ranking], [ranking]).chance == pytest.approx(chance, abs=1e-4)
+
+
+def test_random_rankings_agree_by_chance():
+    rng = np.random.default_rng(3)
+    first, second = (rng.permuted(np.tile(np.arange(6), (4000, 1)), axis=1) for _ in "ab")
+    result = rank_agreement(first.tolist(), second.tolist())
+
+    assert result.agreement == pytest.approx(result.chance, abs=0.01)
+    assert result.over_chance == pytest.approx(0.0, abs=0.01)
+
+
+def test_the_same_first_candidate_and_chance_beyond_is_most_of_it():
+    # Ten candidates with the same first one, the rest random: .83 (Qi et al. weigh the first .63).
+    rng = np.random.default_rng(4)
+    first, second = (
+        [[0, *rng.permutation(np.arange(1, 10)).tolist()] for _ in range(4000)] for _ in "ab"
+    )
+    assert rank_agreement(first, second).agreement == pytest.approx(0.83, abs=0.01)
+
+
+@given(st.permutations(range(7)), st.permutations(range(7)))
+def test_ranking_agreement_is_symmetric_and_at_most_one(first, second):
+    one, other = rank_agreement([first], [second]), rank_agreement([second], [first])
+
+    assert one.agreement == pytest.approx(other.agreement)
+    assert 0.0 <= one.agreement <= 1.0 + 1e-12
+    assert rank_agreement([first], [first]).agreement == pytest.approx(1.0)
+
+
+def test_rankings_of_other_candidates_are_refused():
+    with pytest.raises(ValueError, match="item 0: both rankings must hold the same candidates"):
+        rank_agreement([["a", "b"]], [["a", "c"]])

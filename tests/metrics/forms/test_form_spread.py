@@ -1,0 +1,106 @@
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from surface_consistency.metrics import form_spread_by, right_counts_by
+from surface_consistency.metrics.forms.form_spread import expected_range
+
+
+def long(right, **columns):
+    """One row an item and form of a matrix of verdicts."""
+    facts, forms = np.indices(right.shape)
+    frame = pd.DataFrame(
+        {"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()}
+    )
+    return frame.assign(**columns)
+
+
+@pytest.mark.parametrize("n", [2, 3, 10, 50])
+def test_expected_range_agrees_with_scipy(n):
+    # The mean of the studentized range with infinite degrees of freedom.
+    grid = np.linspace(0, 12, 2401)
+    expected = np.trapezoid(stats.studentized_range.sf(grid, n, np.inf), grid)
+    assert expected_range(n) == pytest.approx(expected, abs=1e-4)
+
+
+def test_cochrans_q_agrees_with_the_published_formula():
+    # Cochran 1950, equation 1: Q = k (k - 1) sum (T_j - T)^2 / (k sum u_i - sum u_i^2).
+    right = np.random.default_rng(0).random((40, 5)) < [0.3, 0.5, 0.5, 0.6, 0.8]
+    totals, rows = right.sum(0), right.sum(1)
+    q = 5 * 4 * ((totals - totals.mean()) ** 2).sum() / (5 * rows.sum() - (rows**2).sum())
+
+    row = form_spread_by(long(right)).iloc[0]
+
+    assert row["cochran_q"] == pytest.approx(q)
+    assert row["p_value"] == pytest.approx(stats.chi2.sf(q, 4))
+
+
+def test_cochrans_q_agrees_with_statsmodels():
+    contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+    right = np.random.default_rng(1).random((60, 4)) < 0.5
+    expected = contingency_tables.cochrans_q(right)
+
+    row = form_spread_by(long(right)).iloc[0]
+
+    assert row["cochran_q"] == pytest.approx(expected.statistic)
+    assert row["p_value"] == pytest.approx(expected.pvalue)
+
+
+def test_the_null_of_the_spread_is_that_of_permuted_forms():
+    rng = np.random.default_rng(2)
+    right = rng.random((80, 6)) < rng.random((80, 1))
+    permuted = [np.ptp(rng.permuted(right, axis=1).mean(0)) for _ in range(2000)]
+
+    row = form_spread_by(long(right)).iloc[0]
+
+    assert row["spread_null"] == pytest.approx(np.mean(permuted), rel=0.03)
+
+
+def test_copies_of_an_item_in_one_cluster_show_no_more_than_the_item():
+    right = np.random.default_rng(3).random((30, 4)) < [0.3, 0.5, 0.5, 0.7]
+    frame = long(np.repeat(right, 5, axis=0))
+    once = form_spread_by(long(right)).iloc[0]
+
+    row = form_spread_by(frame.assign(topic=frame["fact_id"] // 5), cluster="topic").iloc[0]
+
+    assert row["cochran_q"] == pytest.approx(once["cochran_q"])
+    assert row["spread_null"] == pytest.approx(once["spread_null"])
+
+
+def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
+    rng = np.random.default_rng(4)
+    found = 0
+    for _ in range(300):
+        right = rng.random((60, 5)) < rng.random((60, 1))
+        found += form_spread_by(long(right))["p_value"].iloc[0] < 0.05
+    assert 4 <= found <= 27  # Binomial(300, .05), within three standard errors.
+
+
+def test_items_with_a_gap_are_left_out_and_counted():
+    frame = long(np.random.default_rng(5).random((20, 3)) < 0.5).drop(index=0)
+    row = form_spread_by(frame).iloc[0]
+
+    assert (row["n_facts"], row["n_incomplete"]) == (19, 1)
+
+
+def test_no_item_in_every_form_gives_a_reason():
+    frame = pd.DataFrame({"fact_id": [1, 2], "form": ["a", "b"], "correct": [1, 0]})
+    row = form_spread_by(frame).iloc[0]
+
+    assert np.isnan(row["spread"])
+    assert row["not_inferred"] == "no fact has a verdict in every form"
+
+
+def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
+    right = np.tile([[1, 0], [0, 1]], (10, 1))
+    table = right_counts_by(long(right))
+
+    assert table["n_facts"].tolist() == [0, 20, 0]
+    np.testing.assert_allclose(table["share_independent"], stats.binom.pmf([0, 1, 2], 2, 0.5))
+
+
+def test_a_form_that_stands_twice_is_refused():
+    frame = pd.DataFrame({"fact_id": [1, 1], "form": ["a", "a"], "correct": [1, 0]})
+    with pytest.raises(ValueError, match="a form stands more than once"):
+        form_spread_by(frame)

@@ -1,0 +1,132 @@
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+    UnscoredWarning,
+)
+from surface_consistency.studies.forms import load_forms
+
+
+def row(item, form, answers=("yes",), **others):
+    return {
+        "item": item,
+        "form": form,
+        "question": f"{item} {form}?",
+        "answers": list(answers),
+        **others,
+    }
+
+
+ROWS = [row(item, form) for item in ("a", "b") for form in ("x", "y")]
+
+
+def test_the_sample_is_whole():
+    data = load_forms("sample")
+
+    assert data.rows.groupby("item").size().eq(5).all()
+    assert (data.source.id, data.wordings, data.source.n_questions) == (
+        "forms-sample",
+        "shared",
+        600,
+    )
+    assert data.source.is_sample
+
+
+def test_choices_and_an_index_are_an_answer():
+    rows = [
+        {"item": "a", "form": form, "question": form, "choices": ["no", "yes"], "answer_index": 1}
+        for form in ("x", "y")
+    ]
+    assert load_forms(rows).rows["answers"].tolist() == [("yes",), ("yes",)]
+
+
+def test_an_index_beyond_the_choices_is_refused():
+    rows = [{"item": "a", "form": "x", "question": "x", "choices": ["no"], "answer_index": 1}]
+    with pytest.raises(RecordError, match="answer_index 1 is to be the place of the right one"):
+        load_forms(rows)
+
+
+def test_an_answer_that_is_no_choice_is_refused():
+    with pytest.raises(RecordError, match=r"no accepted answer \(yes\) is among the choices"):
+        load_forms([row("a", "x", choices=["no", "maybe"])])
+
+
+def test_items_with_one_form_are_left_out_and_named():
+    with pytest.warns(SurfaceConsistencyWarning, match=r"1 items of list have a single form \(c\)"):
+        data = load_forms([*ROWS, row("c", "x")])
+
+    assert set(data.rows["item"]) == {"a", "b"}
+
+
+def test_unequal_numbers_of_forms_are_told():
+    with pytest.warns(SurfaceConsistencyWarning, match="have from 2 to 3 forms"):
+        load_forms([*ROWS, row("a", "z")])
+
+
+def test_no_item_with_two_forms_is_an_error():
+    with (
+        pytest.warns(SurfaceConsistencyWarning, match="a single form"),
+        pytest.raises(DataError, match="no item of list has two forms"),
+    ):
+        load_forms([row("a", "x"), row("b", "x")])
+
+
+def test_two_columns_of_answers_are_refused():
+    rows = [one | {"possible_answers": ["no"]} for one in ROWS]
+    with pytest.raises(ColumnNotFoundError, match="'answers' and 'possible_answers' could both be"):
+        load_forms(rows)
+
+
+def test_which_of_two_columns_holds_the_answers_can_be_said():
+    rows = [one | {"possible_answers": ["no"]} for one in ROWS]
+    data = load_forms(rows, columns={"answers": "possible_answers"})
+    assert data.rows["answers"].tolist() == [("no",)] * 4
+
+
+def test_another_question_under_the_same_form_is_refused():
+    with pytest.raises(RecordError, match="another question under form 'x' already"):
+        load_forms([*ROWS, row("a", "x") | {"question": "other?"}])
+
+
+def test_rows_without_answers_are_counted():
+    with (
+        pytest.warns(UnscoredWarning, match="1 rows of list have no accepted answer"),
+        pytest.warns(SurfaceConsistencyWarning, match="a single form"),
+    ):
+        load_forms([*ROWS, row("c", "x"), row("c", "y", answers=())])
+
+
+def test_relations_make_templates_unless_told_otherwise():
+    rows = [one | {"relation": "P1"} for one in ROWS]
+
+    assert load_forms(rows).wordings == "templates"
+    assert load_forms(rows, wordings="shared").wordings == "shared"
+
+
+def test_templates_without_relations_are_refused():
+    with pytest.raises(DataError, match="templates are those of a relation"):
+        load_forms(ROWS, wordings="templates")
+
+
+def test_a_limit_spreads_over_relations():
+    rows = [
+        row(f"{relation}{n}", form, relation=relation)
+        for relation in "pq"
+        for n in range(5)
+        for form in "xy"
+    ]
+    limited = load_forms(rows).limited(2)
+    assert set(limited.rows["item"]) == {"p0", "q0"}
+
+
+def test_no_source_is_refused():
+    with pytest.raises(DataError, match="no source is named; give --source, or --preset"):
+        load_forms()
+
+
+def test_a_preset_with_columns_is_refused():
+    with pytest.raises(DataError, match="a preset names its columns"):
+        load_forms("here", preset="klar", columns={"item": "id"})

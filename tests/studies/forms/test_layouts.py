@@ -1,0 +1,289 @@
+"""Presets on small files made by hand in the layout of each data set."""
+
+import csv
+import gzip
+import json
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    SourceNotFoundError,
+    SurfaceConsistencyWarning,
+    UnscoredWarning,
+)
+from surface_consistency.studies.forms import load_forms, presets
+
+TOLD = "ignore::surface_consistency.errors.SurfaceConsistencyWarning"
+
+
+def write(path, text):
+    """Write a file with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def lines(path, rows):
+    """Write JSON lines."""
+    write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def table(path, rows, delimiter=","):
+    """Write CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def read(folder, preset):
+    """Load without the sentences on licence and traps."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SurfaceConsistencyWarning)
+        data = load_forms(str(folder), preset=preset)
+    return data, data.rows.set_index(["item", "form"])
+
+
+@pytest.fixture
+def popqa(tmp_path):
+    rows = [
+        {"id": 41, "question": "What is X's job?", "variant_id": 0, "variant_type": "original"},
+        {"id": 41, "question": "what is X's job", "variant_id": 1, "variant_type": "simple"},
+        {"id": 41, "question": "X works as a?", "variant_id": 3, "variant_type": "paraphrase"},
+    ]
+    table(
+        tmp_path / "PopQA_robustness.csv",
+        [row | {"possible_answers": '["politician", "pol"]'} for row in rows],
+    )
+    return tmp_path
+
+
+def test_popqa_robustness(popqa):
+    data, rows = read(popqa, "popqa-robustness")
+
+    assert data.wordings == "own"
+    assert rows.loc[("41", "3"), "answers"] == ("politician", "pol")
+    assert rows["kind"].tolist() == ["original", "simple", "paraphrase"]
+    assert data.layout.reference == "0"
+
+
+def test_the_licence_is_told(popqa):
+    with pytest.warns(SurfaceConsistencyWarning, match="licence: MIT"):
+        load_forms(str(popqa), preset="popqa-robustness")
+
+
+@pytest.fixture
+def pararel(tmp_path):
+    home = tmp_path / "data"
+    tuples = [
+        {"sub_label": "Finland", "obj_label": "Finnish", "uuid": "a"},
+        {"sub_label": "Finland", "obj_label": "Swedish", "uuid": "b"},
+        {"sub_label": "France", "obj_label": "French", "uuid": "c"},
+    ]
+    patterns = [
+        {"pattern": "The official language of [X] is [Y] .", "lemma": "be"},
+        {"pattern": "In [X], people speak [Y] .", "lemma": "speak"},
+        {"pattern": "[Y] is spoken in [X] .", "lemma": "speak"},
+    ]
+    lines(home / "trex_lms_vocab" / "P37.jsonl", tuples)
+    lines(home / "pattern_data" / "graphs_json" / "P37.jsonl", patterns)
+    return tmp_path
+
+
+def test_pararel_joins_templates_and_merges_the_answers_of_a_subject(pararel):
+    data, rows = read(pararel, "pararel")
+
+    assert data.wordings == "templates"
+    assert rows.loc[("P37 Finland", "pattern 0"), "answers"] == ("Finnish", "Swedish")
+    assert rows.loc[("P37 France", "pattern 1"), "question"] == "In France, people speak "
+    assert rows.loc[("P37 France", "pattern 1"), "rest"] == " ."
+    assert set(rows["relation"]) == {"P37"}
+
+
+def test_pararel_tells_what_was_merged(pararel):
+    with pytest.warns(SurfaceConsistencyWarning) as told:
+        load_forms(str(pararel), preset="pararel")
+    assert "3 rows of" in str(told[1].message)
+    assert "their answers are accepted too" in str(told[1].message)
+
+
+def test_mparapel_has_a_kind_for_each_language(tmp_path):
+    for language, pattern in (("en", "[X] lies in [Y]."), ("es", "[X] está en [Y].")):
+        home = tmp_path / "data"
+        lines(home / "patterns" / language / "P30.jsonl", [{"pattern": pattern}])
+        subject = {"sub_uri": "Q1", "sub_label": "Vantaa", "obj_label": "Europa", "obj_uri": "Q2"}
+        lines(home / "tuples" / language / "P30.jsonl", [subject | {"lineid": 7}])
+    data, rows = read(tmp_path, "mpararel")
+
+    assert data.wordings == "templates"
+    assert rows.loc[("P30 Q1", "es 0"), ["kind", "question"]].tolist() == ["es", "Vantaa está en "]
+
+
+def test_mpararel_of_the_hub(tmp_path):
+    rows = [
+        {"language": language, "relation": "P30", "template_id": 0, "query": query}
+        | {"sub_uri": "Q1", "obj_label": ["Europe"]}
+        for language, query in (("en", "Vantaa lies in"), ("es", "Vantaa está en"))
+    ]
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame(rows).to_parquet(path)
+    _, rows = read(path, "mpararel-hub")
+
+    assert rows.loc[("P30 Q1", "en 0"), "question"] == "Vantaa lies in"
+
+
+@pytest.fixture
+def bmlama(tmp_path):
+    english = [
+        {"Prompt": "Charles II was born in <mask>.", "Ans": "Madrid", "Subject": "Charles II"},
+        {"Prompt": "Charles II was born in <mask>.", "Ans": "London", "Subject": "Charles II"},
+    ]
+    hebrew = [row | {"Prompt": "צ'ארלס ה-2 (צה\"ל) נולד ב<mask>."} for row in english]
+    for language, rows in (("en", english), ("he", hebrew)):
+        rows = [row | {"Candidate Ans": "Toronto, Madrid, London"} for row in rows]
+        table(tmp_path / f"{language}.tsv", rows, delimiter="\t")
+    return tmp_path
+
+
+def test_bmlama_reads_quotes_and_takes_right_answers_off_the_wrong_candidates(bmlama):
+    _, rows = read(bmlama, "bmlama")
+
+    assert rows.loc[("1", "he"), "question"] == "צ'ארלס ה-2 (צה\"ל) נולד ב"
+    assert rows.loc[("1", "en"), "choices"] == ("Toronto", "Madrid")
+    assert rows.loc[("2", "en"), "choices"] == ("Toronto", "London")
+    assert rows["cluster"].nunique() == 1
+
+
+def test_a_candidate_that_goes_in_one_language_goes_in_all(bmlama):
+    other = (bmlama / "he.tsv").read_text(encoding="utf-8").splitlines()
+    other[2] = other[2].replace("נולד", "יליד")  # No longer the question of the row before.
+    write(bmlama / "he.tsv", "\n".join(other))
+    _, rows = read(bmlama, "bmlama")
+
+    assert rows.loc[("1", "he"), "choices"] == ("Toronto", "Madrid")
+
+
+def test_klar_parts_lines_at_their_last_colon(tmp_path):
+    write(tmp_path / "en.txt", "Which continent is Vantaa in? The answer is: Europe\n")
+    write(tmp_path / "zh.txt", "万塔位于哪个大洲？答案是：欧洲\n")
+    _, rows = read(tmp_path, "klar")
+
+    assert rows.loc[("1", "zh"), ["question", "answers"]].tolist() == [
+        "万塔位于哪个大洲？答案是：",
+        ("欧洲",),
+    ]
+
+
+@pytest.mark.filterwarnings(TOLD)
+def test_mkqa_leaves_out_what_has_no_answer(tmp_path):
+    def row(number, kind, text):
+        answer = {"type": kind, "text": text, "aliases": ["four"] if text else None}
+        return {
+            "example_id": number,
+            "query": "how many",
+            "queries": {"en": f"how many {number}", "fr": f"combien {number}"},
+            "answers": {"en": [answer], "fr": [answer]},
+        }
+
+    text = "".join(
+        json.dumps(one) + "\n" for one in (row(1, "number", "4"), row(2, "unanswerable", None))
+    )
+    (tmp_path / "mkqa.jsonl.gz").write_bytes(gzip.compress(text.encode()))
+    with pytest.warns(UnscoredWarning, match="2 rows of .* have no accepted answer"):
+        rows = load_forms(str(tmp_path), preset="mkqa").rows.set_index(["item", "form"])
+
+    assert rows.loc[("1", "fr"), ["question", "answers"]].tolist() == ["combien 1", ("4", "four")]
+
+
+def test_global_mmlu_asks_with_letters(tmp_path):
+    for language in ("en", "sw"):
+        row = {"sample_id": "anatomy/1", "subject": "anatomy", "question": f"Q {language}"}
+        row |= {f"option_{letter}": letter.upper() * 2 for letter in "abcd"} | {"answer": "C"}
+        (tmp_path / language).mkdir()
+        pd.DataFrame([row]).to_parquet(tmp_path / language / "test-00000-of-00001.parquet")
+    _, rows = read(tmp_path, "global-mmlu")
+
+    question = "Q sw\nA. AA\nB. BB\nC. CC\nD. DD\nAnswer:"
+    assert rows.loc[("anatomy/1", "sw"), "question"] == question
+    assert rows.loc[("anatomy/1", "sw"), "choices"] == ("A", "B", "C", "D")
+    assert rows["answers"].tolist() == [("C",)] * 2
+
+
+def test_counterfact_has_the_rewrite_and_two_paraphrases(tmp_path):
+    row = {
+        "case_id": 0,
+        "requested_rewrite": {
+            "prompt": "The mother tongue of {} is",
+            "relation_id": "P103",
+            "subject": "Danielle Darrieux",
+            "target_true": {"str": "French", "id": "Q150"},
+            "target_new": {"str": "English", "id": "Q1860"},
+        },
+        "paraphrase_prompts": ["Shayna. Danielle Darrieux, a native", "Danielle Darrieux speaks"],
+    }
+    write(tmp_path / "counterfact.json", json.dumps([row]))
+    _, rows = read(tmp_path, "counterfact")
+
+    assert rows.loc[("0", "rewrite"), "question"] == "The mother tongue of Danielle Darrieux is"
+    assert rows["choices"].tolist() == [("French", "English")] * 3
+    assert rows["relation"].tolist() == ["P103"] * 3
+
+
+def test_reversal_curse_asks_both_directions(tmp_path):
+    row = {"child": "Sasha Calle", "parent": "Samira Calle", "parent_type": "mother"}
+    table(
+        tmp_path / "parent_child_pairs.csv",
+        [row | {"child_prediction": "", "can_reverse": "False"}],
+    )
+    _, rows = read(tmp_path, "reversal-curse")
+    item = "Sasha Calle mother Samira Calle"
+
+    assert rows.loc[(item, "forward"), "question"] == "Who is Sasha Calle's mother?"
+    assert rows.loc[(item, "backward"), "answers"] == ("Sasha Calle",)
+    assert rows["cluster"].tolist() == ["Sasha Calle"] * 2
+
+
+@pytest.mark.parametrize("name", sorted(presets()))
+def test_every_preset_tells_its_licence(name):
+    assert presets()[name].licence
+
+
+def test_a_preset_without_a_repository_asks_for_a_folder():
+    with pytest.raises(DataError, match="no repository on the hub: download the data"):
+        load_forms(preset="pararel")
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest():
+    with pytest.raises(DataError, match="did you mean 'pararel'"):
+        load_forms("here", preset="parrarel")
+
+
+def test_a_folder_of_another_layout_is_refused(tmp_path):
+    with pytest.raises(SourceNotFoundError, match="holds no file"):
+        load_forms(str(tmp_path), preset="klar")
+
+
+def test_a_file_of_another_layout_is_refused_by_its_columns(tmp_path):
+    lines(tmp_path / "rows.jsonl", [{"a": 1}])
+    with pytest.raises(ColumnNotFoundError, match="no 'id'; the columns are a"):
+        load_forms(str(tmp_path / "rows.jsonl"), preset="popqa-robustness")
+
+
+def test_a_gated_repository_says_where_to_log_in(monkeypatch):
+    import httpx
+    import huggingface_hub
+    from huggingface_hub.errors import GatedRepoError
+
+    def refuse(*_, **__):
+        raise GatedRepoError(
+            "gated", response=httpx.Response(403, request=httpx.Request("GET", "x://y"))
+        )
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
+    with pytest.raises(SourceNotFoundError, match="is gated: accept its conditions"):
+        load_forms(preset="popqa-robustness")

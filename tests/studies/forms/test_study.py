@@ -1,0 +1,360 @@
+"""The study end to end, on models whose answers are planted."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.score import import_predictions
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.integrations.paired_task import PairedTask
+from surface_consistency.metrics import forms_by
+from surface_consistency.models import FakeRunner
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.studies.forms import FormsStudy, load_forms
+from surface_consistency.studies.forms.settings import FormsSettings
+from surface_consistency.studies.forms.tables import long_frame
+from tests.golden_runs.files import visible_text
+
+FORMS = ("plain", "polite", "terse", "long")
+STUDY = FormsStudy()
+
+
+def rows(n_items=60, forms=FORMS, **others):
+    """Items whose answer is their number in words of their own."""
+    return [
+        {"item": f"i{number}", "form": form, "question": f"{form} {number}?"}
+        | {"answers": [f"answer{number}"], **others}
+        for number in range(n_items)
+        for form in forms
+    ]
+
+
+def world(seed=0, n_items=60, n_samples=1, sds=(1.2, 0.6, 0.8)):
+    """Right or wrong of items by forms by samples, by logistic chances with planted effects."""
+    rng = np.random.default_rng(seed)
+    item, form, both = sds
+    logit = item * rng.normal(size=(n_items, 1)) + form * rng.normal(size=4)
+    chance = 1 / (1 + np.exp(-2 * (logit + both * rng.normal(size=(n_items, 4)))))
+    return rng.random((n_items, 4, n_samples)) < chance[..., None]
+
+
+def model(right, name="planted"):
+    """Answers as the world says."""
+
+    def answer(prompt):
+        form, number = prompt.text.rpartition("Q: ")[2].removesuffix("? A:").split()
+        sample = int(prompt.id.partition("sample ")[2] or 1) - 1
+        is_right = right[int(number), FORMS.index(form), sample]
+        return f"answer{number}" if is_right else f"wrong{number} {form}"
+
+    return FakeRunner(answer, name=name)
+
+
+def run(tmp_path, data, runner, name="run", **settings):
+    """Run and score."""
+    folder = run_study(
+        STUDY,
+        data,
+        runner,
+        tmp_path / name,
+        model=name,
+        settings=FormsSettings(repeat=0, **settings),
+        progress=False,
+    )
+    return folder, score_run(folder, study=STUDY)
+
+
+def test_the_planted_verdicts_come_out(tmp_path):
+    right = world()
+    _, outcomes = run(tmp_path, load_forms(rows()), model(right))
+    frame = long_frame(outcomes)
+
+    table = frame.pivot(index="fact_id", columns="form", values="correct").loc[
+        [f"i{n}" for n in range(60)], list(FORMS)
+    ]
+    np.testing.assert_array_equal(table.to_numpy(dtype=bool), right[..., 0])
+
+
+def test_tables_are_those_of_the_metrics_on_the_planted_world(tmp_path):
+    right = world()
+    folder, _ = run(tmp_path, load_forms(rows()), model(right))
+    items, forms, _ = np.indices(right.shape)
+    frame = pd.DataFrame(
+        {"fact_id": items.ravel(), "form": forms.ravel(), "correct": right.ravel()}
+    )
+    expected = forms_by(frame).iloc[0]
+
+    _, tables, _ = build_page([folder.path], study=STUDY)
+
+    row = tables["forms"].frame.iloc[0]
+    for name in ("accuracy", "consistency", "consistency_low", "all_right", "form_share_high"):
+        assert row[name] == pytest.approx(expected[name])
+
+
+def test_the_variance_shares_of_a_planted_world_with_samples_are_recovered(tmp_path):
+    right = world(3, n_items=150, n_samples=4)
+    folder, _ = run(tmp_path, load_forms(rows(150)), model(right), samples=4, temperature=0.7)
+    _, tables, _ = build_page([folder.path], study=STUDY)
+    shares = tables["variance"].frame.set_index("part")["share"]
+
+    cells, total = right.mean(axis=2), right.var()
+    dice = (cells * (1 - cells)).mean() * 4 / 3 / total
+    assert shares["the dice"] == pytest.approx(dice, abs=0.01)
+    assert shares.sum() == pytest.approx(1.0)
+    assert tables["samples"].frame["consistency"].iloc[0] == pytest.approx(
+        1 - 2 * (cells * (1 - cells)).mean() * 4 / 3
+    )
+
+
+def test_the_page_says_which_question_the_interval_answers(tmp_path):
+    folder, _ = run(tmp_path, load_forms(rows()), model(world()))
+    page, _, _ = build_page([folder.path], study=STUDY)
+
+    summary = sentence_text(page.finding.summary)
+    assert "The interval is of these forms; for forms like these two agree in" in summary
+
+
+def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
+    folder, _ = run(tmp_path, load_forms(rows(), wordings="own"), model(world()))
+    page, tables, _ = build_page([folder.path], study=STUDY)
+
+    assert "Each item has wordings of its own" in sentence_text(page.finding.summary)
+    assert "form_pairs" not in tables
+    assert len(tables["forms"].frame) == 1
+
+
+def test_templates_of_relations_are_taken_whole(tmp_path):
+    data = [row | {"relation": f"P{int(row['item'][1:]) % 12}"} for row in rows()]
+    folder, _ = run(tmp_path, load_forms(data), model(world()))
+    _, tables, _ = build_page([folder.path], study=STUDY)
+
+    assert tables["forms"].frame["n_clusters"].tolist() == [60, 12]
+    assert tables["by_form"].frame["n_clusters"].tolist() == [12, 12, 12]
+
+
+def test_a_form_that_loses_is_named_and_others_are_not(tmp_path):
+    right = np.random.default_rng(1).random((60, 1, 1)) < np.array([0.9, 0.9, 0.3, 0.9])[:, None]
+    folder, _ = run(tmp_path, load_forms(rows()), model(right))
+    page, _, _ = build_page([folder.path], study=STUDY)
+
+    summary = sentence_text(page.finding.summary)
+    assert "terse loses against plain" in summary
+    assert "No difference is shown for 2 forms." in summary
+
+
+def test_models_are_compared_on_the_same_forms(tmp_path):
+    folders = [
+        run(tmp_path, load_forms(rows()), model(world(seed)), name=f"m{seed}")[0].path
+        for seed in (1, 2)
+    ]
+    reported = report_runs(folders, tmp_path / "report", study=STUDY)
+
+    table = reported.tables["models_forms"].frame
+    assert table["rate"].tolist() == ["consistency", "accuracy", "all_right"]
+    assert (tmp_path / "report" / "tables" / "form_pairs.csv").is_file()
+
+
+def test_the_page_stands_without_figures_of_kinds_that_are_not_there(tmp_path):
+    folder, _ = run(tmp_path, load_forms(rows(kind="wording")), model(world()))
+    _, tables, _ = build_page([folder.path], study=STUDY)
+    assert "by_kind" in tables
+
+
+def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
+    plan = STUDY.plan(
+        load_forms(rows(2)),
+        FormsSettings(samples=3, temperature=0.5, seed=7),
+        runner=model(world()),
+    )
+    assert [group.params.seed for group in plan.groups.values()] == [7, 8, 9]
+    texts = [[prompt.text for prompt in group.prompts] for group in plan.groups.values()]
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_samples_at_temperature_zero_are_refused():
+    with pytest.raises(ValueError, match="samples=3 at temperature 0 are one answer"):
+        FormsSettings(samples=3)
+
+
+def test_shots_are_the_same_under_every_form_and_give_nothing_away():
+    data = load_forms([row | {"cluster": row["item"][-1]} for row in rows(30)])
+    plan = STUDY.plan(data, FormsSettings(shots=3), runner=model(world()))
+    shown = {}
+    for prompt in plan.groups[""].prompts:
+        item, _, _ = prompt.id.partition(" | ")
+        before, _, own = prompt.text.rpartition("\n\n")
+        shown.setdefault(item, set()).add(before)
+        assert before.count("Q: plain") == 3
+        assert f"answer{item[1:]}\n" not in f"{before}\n"
+        assert own.startswith("Q: ")
+    assert all(len(texts) == 1 for texts in shown.values())
+
+
+def test_more_shots_than_items_are_refused():
+    with pytest.raises(DataError, match="--shots 5: only 2 items may stand before item 'i0'"):
+        STUDY.plan(load_forms(rows(3)), FormsSettings(shots=5), runner=model(world()))
+
+
+def test_an_unknown_reference_is_refused_with_the_nearest():
+    with pytest.raises(DataError, match=r"no form 'polit' in list \(did you mean 'polite'\?\)"):
+        STUDY.plan(load_forms(rows(3)), FormsSettings(reference="polit"))
+
+
+def test_the_reference_can_be_marked_in_the_rows():
+    data = [row | {"is_reference": row["form"] == "terse"} for row in rows(5)]
+    plan = STUDY.plan(load_forms(data), FormsSettings())
+    assert set(plan.pairs["second_condition"]) == {"plain", "polite", "long"}
+
+
+def test_an_item_without_its_reference_keeps_its_other_forms():
+    data = [row for row in rows(5) if (row["item"], row["form"]) != ("i0", "plain")]
+    with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
+        plan = STUDY.plan(load_forms(data), FormsSettings(reference="plain"))
+    missing = plan.pairs[plan.pairs["fact_id"] == "i0"]
+    assert len(missing) == 3
+    assert missing["first_target"].isna().all()
+
+
+def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
+    data = [row for row in rows(30) if (row["item"], row["form"]) != ("i0", "plain")]
+    with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
+        loaded = load_forms(data)
+    folder, outcomes = run(tmp_path, loaded, model(world()), reference="plain")
+    page, _, _ = build_page([folder.path], study=STUDY)
+
+    assert outcomes["is_same_answer"].all()
+    assert "Unequal numbers of forms" in [check.title for check in page.checks]
+
+
+def test_forms_can_be_chosen():
+    plan = STUDY.plan(load_forms(rows(5)), FormsSettings(forms=("terse",)))
+    assert set(plan.items["form"]) == {"plain", "terse"}
+
+
+def test_very_many_forms_make_a_page_that_shows_some(tmp_path):
+    names = [f"f{number}" for number in range(600)]
+    data = load_forms(rows(5, forms=names))
+    texts = {
+        row["question"]: row["answers"][0] if hash_of(row["question"]) else "no"
+        for row in data.rows.to_dict("records")
+    }
+    runner = FakeRunner(lambda prompt: texts[prompt.text.removeprefix("Q: ").removesuffix(" A:")])
+    folder, outcomes = run(tmp_path, data, runner)
+    reported = report_runs([folder.path], tmp_path / "report", study=STUDY)
+
+    assert len(outcomes) == 5 * 599
+    assert "The 50 rows that flip most, of 599; the CSV file has all." in visible_text(
+        reported.page.read_text(encoding="utf-8")
+    )
+    assert len(reported.tables["by_form"].frame) == 599
+
+
+def hash_of(text):
+    """A coin of the text."""
+    return sum(map(ord, text)) % 2
+
+
+class Scorer(FakeRunner):
+    """Scores options: the right one is the more probable, but under one form."""
+
+    def __init__(self):
+        super().__init__({})
+
+    def score(self, requests):
+        for request in requests:
+            score = -1.0 - len(request.continuation) / 10
+            if "red" in request.continuation:
+                score = -9.0 if "terse" in request.context else -0.5
+            yield ScoredText(request_id=request.id, log_probabilities=(score,))
+
+
+def test_choices_are_read_off_their_probabilities(tmp_path):
+    data = [
+        row | {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]} for row in rows(12)
+    ]
+    _, outcomes = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+
+    assert outcomes["first_correct"].all()
+    is_terse = outcomes["second_condition"] == "terse"
+    assert (outcomes["second_correct"] == ~is_terse).all()
+
+
+def test_rankings_of_choices_are_compared_with_chance(tmp_path):
+    data = [
+        row | {"choices": ["blue", "red", "grey, dark"], "answers": ["red"]} for row in rows(12)
+    ]
+    folder, _ = run(tmp_path, load_forms(data), Scorer(), read="multiple-choice")
+    _, tables, _ = build_page([folder.path], study=STUDY)
+
+    table = tables["rank_agreement"].frame.set_index("form")
+    assert table.loc["polite", "rank_agreement"] == pytest.approx(1.0)
+    assert table.loc["terse", "rank_agreement"] < 1.0
+    assert table["chance"].to_numpy() == pytest.approx(0.4749, abs=1e-4)
+
+
+def test_options_are_not_drawn_for_forms_that_accept_other_answers():
+    data = [row | {"answers": [f"{row['form']} {row['item']}"]} for row in rows(12)]
+    with pytest.raises(DataError, match="the forms of item 'i0' accept other answers"):
+        STUDY.plan(load_forms(data), FormsSettings(read="multiple-choice"))
+
+
+def test_sentences_with_their_gap_inside_are_left_out_when_written(tmp_path):
+    from tests.studies.forms.test_layouts import lines
+
+    lines(tmp_path / "data/trex_lms_vocab/P1.jsonl", [{"sub_label": "A", "obj_label": "B"}])
+    patterns = [{"pattern": one} for one in ("[X] is [Y] .", "[X] has [Y].", "[Y] is near [X].")]
+    lines(tmp_path / "data/pattern_data/graphs_json/P1.jsonl", patterns)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        data = load_forms(str(tmp_path), preset="pararel")
+    with pytest.warns(SurfaceConsistencyWarning, match="1 of 3 forms are sentences whose gap"):
+        plan = STUDY.plan(data, FormsSettings(), runner=model(world()))
+    assert [prompt.text for prompt in plan.groups[""].prompts] == ["A is", "A has"]
+
+
+def test_predictions_made_elsewhere_are_judged(tmp_path):
+    data = load_forms(rows(10))
+    texts = {row["question"]: row["answers"][0] for row in data.rows.to_dict("records")}
+    folder = import_predictions(STUDY, data, texts, tmp_path / "run", model="m", origin="mine")
+    outcomes = score_run(folder, study=STUDY)
+
+    assert outcomes["first_correct"].all()
+    assert outcomes["second_correct"].all()
+
+
+def test_the_study_is_a_task_of_other_harnesses():
+    task = PairedTask.load("forms", {"source": "sample", "limit": 12})
+
+    assert len(task.documents) == 60
+    assert {document.cluster for document in task.documents} <= set(
+        load_forms("sample").rows["cluster"]
+    )
+
+
+def test_single_numbers_for_other_tools_are_those_of_the_page(tmp_path):
+    folder, outcomes = run(tmp_path, load_forms(rows()), model(world()))
+    _, tables, _ = build_page([folder.path], study=STUDY)
+
+    numbers = STUDY.extra_metrics(outcomes)
+
+    assert numbers["two_forms_agree"] == tables["forms"].frame["consistency"].iloc[0]
+    assert numbers["all_forms_right"] == tables["forms"].frame["all_right"].iloc[0]
+
+
+def test_single_numbers_are_nan_where_nothing_is_judged(tmp_path):
+    _, outcomes = run(tmp_path, load_forms(rows(4)), model(world()))
+    numbers = STUDY.extra_metrics(outcomes.assign(first_correct=None, second_correct=None))
+    assert np.isnan([*numbers.values()]).all()
+
+
+def test_a_run_goes_on_where_it_was(tmp_path):
+    data, right = load_forms(rows(10)), world()
+    run(tmp_path, data, model(right))
+    again = model(right)
+    run(tmp_path, data, again)
+    assert again.asked == []
