@@ -40,7 +40,8 @@ from surface_consistency.report import (
     spread,
 )
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
-from surface_consistency.schemas.settings import Items, Settings
+from surface_consistency.schemas import Items
+from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import (
     Crossing,
     Role,
@@ -119,7 +120,7 @@ class UnlearningSettings(Settings):
     default the first is the original, the last the reference, and all between are unlearned; of
     two the first is unlearned."""
 
-    answers: Path | None = None
+    short_answers: Path | None = None
     """File of short answers to the questions of logs, with the columns index and answer; those of
     TOFU's forget10, forget05 and forget01 come along."""
 
@@ -148,7 +149,7 @@ class UnlearningAnalysis(Analysis):
     ) -> Sequence[Path]:
         """Cross the models, and make a folder of verdicts of each unlearned one; see `Analysis`."""
         named = [Path(path) for path in paths]
-        crossing = cross_models(named, settings.roles, answers=settings.answers, rule=settings.rule)
+        crossing = cross_models(named, settings.roles, answers=settings.short_answers, rule=settings.rule)
         self._crossing = crossing
         other = crossing.first("reference") or crossing.first("original")
         questions = crossing.questions
