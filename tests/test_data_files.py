@@ -4,7 +4,16 @@ import re
 
 import pytest
 
-FOLDERS = ("golden", "lmlm", "lmlm_audit", "papers", "redirectqa", "unlearning", "wikidata", "wikimedia")
+FOLDERS = (
+    "golden",
+    "lmlm",
+    "lmlm_audit",
+    "papers",
+    "redirectqa",
+    "unlearning",
+    "wikidata",
+    "wikimedia",
+)
 
 
 @pytest.mark.parametrize("name", FOLDERS)

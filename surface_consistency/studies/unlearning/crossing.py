@@ -15,14 +15,13 @@ from surface_consistency.errors import DataError
 from surface_consistency.matching import match_columns
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.unlearning.logs import (
-    FORGET,
-    PLAIN,
     ModelLog,
     read_answers,
     read_logs,
     tofu_answers,
     with_answers,
 )
+from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
 
 Role = Literal["original", "unlearned", "edited", "reference"]
 """What a model is: before, after, or never taught."""

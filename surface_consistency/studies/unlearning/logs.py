@@ -19,15 +19,12 @@ from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.matching import match_columns
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
 from surface_consistency.runs.readers import read_rows
-
-FORGET: Final = "forget"
-"""The set of facts that should be forgotten, or of the old objects of edits."""
-
-NEW: Final = "new object"
-"""The set of the new objects of edits."""
-
-PLAIN: Final = "plain"
-"""The form that was unlearned, or that the field's tests ask."""
+from surface_consistency.studies.unlearning.questions import (
+    A_PERSON,
+    FORGET,
+    PLAIN,
+    edit_questions,
+)
 
 _SETS: Final = {
     "forget": FORGET,
@@ -41,10 +38,10 @@ _LEGACY: Final = {
     "eval_real_author_wo_options": "ra",
     "eval_real_world_wo_options": "wf",
 }
-_A_PERSON: Final = 20
 _SHORT: Final = 6
 """Words of a reference that is an answer and no sentence."""
 
+_ENDS: Final = {"portability": "acc", "locality": "output"}
 _STANDS_IN: Final = 0.9
 _COLUMNS: Final = (
     *("set", "form", "question_id", "cluster", "question", "reference", "answers", "prediction"),
@@ -178,7 +175,7 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[_Asked]:
         is_tofu = rest == "Q_A"
         form = PLAIN if rest in ("Q_A", "knowmem") else rest
         for index, cells in by_index(metric).items():
-            person = index // _A_PERSON if is_tofu and prefix in ("forget", "retain") else None
+            person = index // A_PERSON if is_tofu and prefix in ("forget", "retain") else None
             reference = str(cells["ground_truth"])
             yield _Asked(
                 set=_SETS.get(prefix, prefix),
@@ -299,47 +296,21 @@ def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog
 
 def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Asked]:
     """Read the texts of one edit, for its old object and its new one, and for its neighbours."""
-    edit, said = record["requested_rewrite"], record.get(when) or {}
-    subject = str(edit.get("subject") or record.get("case_id", number))
+    said = record.get(when) or {}
     name = str(record.get("case_id", number))
-    objects = {FORGET: edit.get("ground_truth"), NEW: edit.get("target_new")}
-
-    def rows(
-        form: str, question: object, text: object, answers: Mapping[str, object]
-    ) -> Iterator[_Asked]:
-        for prompt, written, place in _texts(question, text):
-            for of_set, accepted in answers.items():
-                known = _names(accepted, place)
-                if known:
-                    yield _Asked(
-                        of_set, form, f"{name}.{place}", subject, prompt, known[0], known, written
-                    )
-
-    yield from rows(PLAIN, edit.get("prompt"), said.get("rewrite_gen_content"), objects)
-    text = said.get("rephrase_gen_content")
-    yield from rows("reworded", edit.get("rephrase_prompt"), text, objects)
-    for kind, end, of_set in (("portability", "acc", NEW), ("locality", "output", "neighbour")):
-        for key, asked in (edit.get(kind) or {}).items():
-            text = (said.get(kind) or {}).get(f"{key}_{end}")
-            yield from rows(key, asked["prompt"], text, {of_set: asked["ground_truth"]})
-
-
-def _texts(question: object, text: object) -> Iterator[tuple[str, str, int]]:
-    """Put prompts and generated texts side by side; what is no text, such as tokens, is none."""
-    prompts = question if isinstance(question, list) else [question]
-    written = text if isinstance(text, list) else [text]
-    for place, (prompt, one) in enumerate(zip(prompts, written, strict=False)):
-        if isinstance(prompt, str) and isinstance(one, str):
-            yield prompt, one, place
-
-
-def _names(accepted: object, place: int) -> tuple[str, ...]:
-    """List the accepted names of one prompt: a name, names, or such for each prompt."""
-    if isinstance(accepted, list) and accepted:
-        accepted = accepted[place] if place < len(accepted) else accepted[0]
-    if isinstance(accepted, list):
-        return tuple(str(name) for name in accepted if str(name).strip())
-    return (str(accepted),) if accepted is not None and str(accepted).strip() else ()
+    subject = str(record["requested_rewrite"].get("subject") or name)
+    for one in edit_questions(record):
+        kind, _, key = one.source.partition("/")
+        texts = said.get(f"{kind}_gen_content")
+        if key:
+            texts = (said.get(kind) or {}).get(f"{key}_{_ENDS[kind]}")
+        listed = texts if isinstance(texts, list) else [texts]
+        text = listed[one.place] if one.place < len(listed) else None
+        if isinstance(text, str):  # Tokens and their accuracies are none.
+            place = f"{name}.{one.place}"
+            yield _Asked(
+                one.set, one.form, place, subject, one.question, one.answers[0], one.answers, text
+            )
 
 
 def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
@@ -491,7 +462,7 @@ def with_answers(questions: pd.DataFrame, answers: Mapping[int, str]) -> pd.Data
         return None
     rows = indices.astype(int)
     # Of fewer questions than forget10 has they are its last ones; TOFU's own log has its first 300.
-    for offset in (0, max(answers) // _A_PERSON * _A_PERSON + _A_PERSON - len(rows)):
+    for offset in (0, max(answers) // A_PERSON * A_PERSON + A_PERSON - len(rows)):
         given = (rows + offset).map(answers)
         judged = given.notna().to_numpy()
         if not judged.any():
