@@ -16,16 +16,10 @@ from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.matching import match
 from surface_consistency.metrics import (
     UnlearningVerdictResult,
-    cluster_bootstrap,
-    paired_by,
-    unlearning_by,
     unlearning_verdict,
 )
-from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.uncertainty.cluster_bounds import Part as Mean, of_shares
 from surface_consistency.report import (
     COLUMNS,
     Block,
@@ -46,34 +40,23 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import (
     Crossing,
     Role,
-    any_form,
     column_of,
     cross_models,
 )
-from surface_consistency.studies.unlearning.logs import scores_of
 from surface_consistency.studies.unlearning.published import published_table
-from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
-
-ANY: Final = "any form"
-"""The row of facts that are right under some form."""
+from surface_consistency.studies.unlearning.questions import FORGET, NEW
+from surface_consistency.studies.unlearning.tables import (
+    ANY,
+    RATES,
+    forms_frame,
+    kept_frame,
+    scores_frame,
+    survivors_frame,
+)
 
 _WORDING: Final = Wording("surface_consistency.studies.unlearning")
 _MARGIN: Final = 0.05
 _STORIES: Final = 3
-_FLAG: Final = {"rate": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
-_KNOWN: Final = {
-    "known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
-    "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
-}
-_RATES: Final = {
-    "known": "Known",
-    "survival": "Survival",
-    "survival_given_known": "Survival, of known",
-    "floor": "Floor",
-    "leak": "Leak",
-    "damage": "Damage",
-    "hidden": "Hidden",
-}
 _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="form", title="Form"),
     Column(key="set", title="Set"),
@@ -83,7 +66,7 @@ _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="unclear", title="Unclear under"),
     Column(key="lost", title="Lost in"),
     Column(key="against", title="Against"),
-    *(interval_column(key, title, "rate", "%") for key, title in _RATES.items()),
+    *(interval_column(key, title, "rate", "%") for key, title in RATES.items()),
     interval_column("excess", "Excess", "difference", "points"),
     interval_column("change", "Change", "difference", "points"),
     interval_column("score_difference", "Difference", "number"),
@@ -204,8 +187,8 @@ class UnlearningAnalysis(Analysis):
         self._margin = report.settings.margin or _MARGIN
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
-            forms = _forms(crossing, self._margin)
-            price = _price(crossing, self._margin)
+            forms = forms_frame(crossing, self._margin)
+            price = kept_frame(crossing, self._margin)
         counted = forms[(forms["form"] != ANY) & forms["is_known"]]
         self._results = {
             model: _verdict(counted[counted["model"] == model], crossing)
@@ -233,7 +216,7 @@ class UnlearningAnalysis(Analysis):
             "unlearning_price": _price_table(price, NEW, others=True),
             "unlearning_edits": _price_table(price, NEW, others=False),
             "unlearning_scores": describe(
-                _scores(crossing),
+                scores_frame(crossing),
                 "Scores against the reference",
                 "model set measure n n_clusters value reference_value score_difference",
                 _COLUMNS,
@@ -257,7 +240,7 @@ class UnlearningAnalysis(Analysis):
                 "forgetting, and none can lie below the lowest.",
             ),
             "survivors": describe(
-                _survivors(crossing, settings.rule),
+                survivors_frame(crossing, settings.rule),
                 "Answers that survived, with the first reason that holds",
                 "model form fact question answer reason",
                 _COLUMNS | catalogue(*(Column(key=k, title=k.capitalize()) for k in _TEXTS)),
@@ -330,82 +313,6 @@ class UnlearningAnalysis(Analysis):
         return self._crossing
 
 
-def _forms(crossing: Crossing, margin: float) -> pd.DataFrame:
-    """Compute the rates of each model under each form, and under any."""
-    reference, original = crossing.first("reference"), crossing.first("original")
-    models = [*crossing.targets, *crossing.of("reference")[1:]]
-    rows = []
-    for model in models:
-        for form, frame in _frames(crossing, model).items():
-            counted = frame.assign(form=form)
-            second = "second_correct" if reference is not None else "first_correct"
-            row = unlearning_by(counted, second=second, cluster="cluster", margin=margin)
-            row = row.iloc[0].to_dict()
-            if reference is None:
-                keep = [name for name in row if name.split("_")[0] in ("survival", "n", "few")]
-                row = dict.fromkeys(row, np.nan) | {name: row[name] for name in keep}
-            row |= _original_rates(frame, original, reference)
-            if "hidden" in frame and reference is not None and form not in (PLAIN, ANY):
-                row |= _rate("hidden", frame.dropna(subset=["hidden"]), "hidden")
-            rows.append({"model": model, "form": form} | row)
-    table = pd.DataFrame(rows)
-    wanted = [f"{name}{end}" for name in _RATES for end in ("", "_low", "_high")]
-    return table.reindex(columns=list(dict.fromkeys([*table.columns, *wanted])))
-
-
-def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
-    """Put verdicts of a model, the reference and the original side by side, by form."""
-    reference, original = crossing.first("reference"), crossing.first("original")
-    questions = crossing.questions
-    frame = questions[["set", "form", "fact_id", "cluster"]].assign(
-        first_correct=crossing.verdicts(model),
-        second_correct=crossing.verdicts(reference),
-        original_correct=crossing.verdicts(original),
-    )
-    frame = frame[(frame["set"] == FORGET) & frame["first_correct"].notna()]
-    plain = frame[frame["form"] == PLAIN].drop_duplicates("fact_id").set_index("fact_id")
-    asked_plainly = frame["fact_id"].map(plain["first_correct"])
-    right = frame["first_correct"].astype(bool) & ~frame["second_correct"].fillna(True).astype(bool)
-    hidden = right & ~asked_plainly.fillna(True).astype(bool)
-    frame = frame.assign(hidden=hidden.where(asked_plainly.notna(), None))
-    frames = dict(iter(frame.groupby("form", sort=False)))
-    if len(frames) > 1:
-        named = {"first": model, "second": reference, "original": original}
-        known = {side: name for side, name in named.items() if name is not None}
-        facts = any_form(questions[questions["set"] == FORGET], [*known.values()])
-        joined = facts[["fact_id", "cluster"]].assign(
-            **{
-                f"{side}_correct": None if name is None else facts[column_of("correct", name)]
-                for side, name in named.items()
-            }
-        )
-        frames[ANY] = joined
-    return frames
-
-
-def _original_rates(
-    frame: pd.DataFrame, original: str | None, reference: str | None
-) -> dict[str, Any]:
-    """Compute what the original knew, and whether it is shown to know it."""
-    if original is None:
-        return {"is_known": True}
-    known = paired_by(
-        frame, first="original_correct", second="first_correct", cluster="cluster", rates=_KNOWN
-    ).iloc[0]
-    names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
-    cells = {name: known[name] for name in names}
-    if reference is None:
-        return cells | {"is_known": bool(known["known"] > 0.0)}
-    beside = unlearning_by(frame, first="original_correct", cluster="cluster").iloc[0]
-    return cells | {"is_known": bool(beside["excess_low"] > 0.0)}
-
-
-def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
-    """Compute the share of rows of which something holds."""
-    row = paired_by(frame, first=column, second=column, cluster="cluster", rates=_FLAG).iloc[0]
-    return {f"{name}{end}": row[f"rate{end}"] for end in ("", "_low", "_high")}
-
-
 def _verdict(forms: pd.DataFrame, crossing: Crossing) -> UnlearningVerdictResult:
     """Say what the forms show; nothing without a reference."""
     if crossing.first("reference") is None:
@@ -437,22 +344,6 @@ def _shown(result: UnlearningVerdictResult) -> str:
     return result.verdict
 
 
-def _price(crossing: Crossing, margin: float) -> pd.DataFrame:
-    """Compare each model with the original, else the reference, in all but the facts to forget."""
-    other = crossing.first("original") or crossing.first("reference")
-    rows = []
-    for model in crossing.targets:
-        frame = crossing.questions[["set", "form", "cluster"]].assign(
-            first_correct=crossing.verdicts(model), second_correct=crossing.verdicts(other)
-        )
-        frame = frame[frame["set"] != FORGET].dropna()
-        if len(frame):
-            part = unlearning_by(frame, by=["set", "form"], cluster="cluster", margin=margin)
-            rows.append(part.assign(model=model, against=other))
-    renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
-    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else pd.DataFrame()
-
-
 def _price_table(price: pd.DataFrame, of_set: str, *, others: bool) -> Table:
     """Describe what was lost in the sets that should be kept, or how edits are answered."""
     frame = price[(price["set"] != of_set) == others] if len(price) else price
@@ -466,72 +357,7 @@ def _price_table(price: pd.DataFrame, of_set: str, *, others: bool) -> Table:
     )
 
 
-@of_shares(Mean(1.0, (1.0, 0.0), (0.0, 1.0), -np.inf, np.inf))
-def _mean(sums: Any) -> Any:  # noqa: ANN401 - sums of any number of data sets
-    """Divide sums of differences by their number."""
-    return sums[..., 0] / sums[..., 1]
-
-
-def _scores(crossing: Crossing) -> pd.DataFrame:
-    """Compare the scores of logs with those of the reference, question by question."""
-    reference = crossing.first("reference")
-    by_label = {log.label: scores_of(log) for log in crossing.logs}
-    if reference is None or not by_label:
-        return pd.DataFrame()
-    keys = ["set", "question_id"]
-    persons = crossing.questions.drop_duplicates(keys).set_index(keys)["cluster"]
-    rows = []
-    for model in crossing.targets:
-        both = by_label[model].merge(
-            by_label[reference], on=["set", "measure", "question_id"], suffixes=("", "_reference")
-        )
-        cluster = pd.MultiIndex.from_frame(both[keys]).map(persons.to_dict())
-        both = both.assign(change=both["value"] - both["value_reference"], n=1, cluster=cluster)
-        for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
-            sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
-            result = cluster_bootstrap(sums, _mean)
-            row = {"model": model, "set": of_set, "measure": measure, "n": len(part)}
-            means = {"value": "value", "value_reference": "reference_value"}
-            row |= {title: float(part[name].mean()) for name, title in means.items()}
-            rows.append(
-                row | spread(result, {"estimate": "score_difference"}) | {"n_clusters": len(sums)}
-            )
-    return pd.DataFrame(rows)
-
-
 _TEXTS: Final = ("question", "answer", "original", "reference")
-
-
-def _survivors(crossing: Crossing, rule: str) -> pd.DataFrame:
-    """List the answers that survived, each with the first reason that holds."""
-    reference, original = crossing.first("reference"), crossing.first("original")
-    questions = crossing.questions[crossing.questions["set"] == FORGET]
-    rows = []
-    for model in crossing.targets:
-        right = crossing.verdicts(model)[questions.index].fillna(False).astype(bool)
-        plain = set(questions.loc[right & (questions["form"] == PLAIN), "fact_id"])
-        guessed = crossing.verdicts(reference)[questions.index].fillna(False).astype(bool)
-        for place, row in questions[right].iterrows():
-            text = str(row["question"] or "")
-            if guessed[place]:
-                reason = "guessable"
-            elif text and match(text, tuple(row["answers"]), rule=rule).is_match:
-                reason = "in the question"
-            elif row["form"] == PLAIN:
-                reason = "plain question"
-            else:
-                reason = "plain question too" if row["fact_id"] in plain else f"{row['form']} alone"
-            said = {"answer": model, "original": original, "reference": reference}
-            rows.append(
-                {"model": model, "form": row["form"], "fact": row["fact_id"]}
-                | {"person": row["cluster"], "question": text, "reason": reason}
-                | {"accepted": "; ".join(row["answers"])}
-                | {
-                    name: None if one is None else row[column_of("prediction", one)]
-                    for name, one in said.items()
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def _by_form(forms: pd.DataFrame, model: str) -> dict[str, dict[Any, Any]]:
@@ -542,14 +368,16 @@ def _by_form(forms: pd.DataFrame, model: str) -> dict[str, dict[Any, Any]]:
 
 def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:
     """Draw what an unlearned model and the reference answer under one form."""
-    names = ("both", "first_only", "second_only", "neither")
     facts = [("excess", interval_value(row, "excess", kind="difference"), "")]
     if not np.isnan(row["known"]):
         facts.insert(0, ("known by the original", interval_value(row, "known"), ""))
     return MosaicPlot(
         title=f"{row['model']}, {row['form']}",
         model=report.index.get(str(row["model"])),
-        **{name: int(row[name]) for name in names},
+        both=int(row["both"]),
+        first_only=int(row["first_only"]),
+        second_only=int(row["second_only"]),
+        neither=int(row["neither"]),
         facts=facts,
     )
 

@@ -215,14 +215,13 @@ def _about(two: TwoRuns, folder: Path) -> pd.DataFrame:
     frame = two.frame
     targets, _ = RunFolder.open(folder).read_plan()
     targets = targets.set_index("target_id")
-    if {"set", "form"} <= set(two.by):
-        sets, forms = (_first_label(frame, *one) for one in (("set", FORGET), ("form", PLAIN)))
-    else:
-        sets, forms = FORGET, _first_label(frame, "condition", PLAIN)
+    is_crossed = {"set", "form"} <= set(two.by)
+    forms = _first_label(frame, "form" if is_crossed else "condition", PLAIN)
+    if not is_crossed:
         forms = forms.replace({forms.iloc[0]: PLAIN})
     return pd.DataFrame(
         {
-            "set": sets,
+            "set": _first_label(frame, "set", FORGET) if is_crossed else FORGET,
             "form": forms,
             "question_id": frame["pair_id"],
             "fact_id": targets["fact_id"].reindex(frame["pair_id"]).array,
@@ -264,5 +263,5 @@ def any_form(questions: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
     columns = [column_of("correct", model) for model in models]
     judged = questions[questions[columns].notna().all(axis=1)]
     facts = judged.groupby("fact_id", sort=False)
-    any_right = facts[columns].agg(lambda cells: bool(cells.astype(bool).any()))
+    any_right = judged[columns].astype(bool).groupby(judged["fact_id"], sort=False).any()
     return any_right.assign(cluster=facts["cluster"].first()).reset_index()

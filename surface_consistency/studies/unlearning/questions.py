@@ -93,16 +93,15 @@ def edit_questions(record: Mapping[str, Any]) -> Iterator[EditQuestion]:
     for kind, of_set in (("portability", NEW), ("locality", NEIGHBOUR)):
         for key, tests in (edit.get(kind) or {}).items():
             cells = tests if isinstance(tests, list) else [tests]
-            prompts = [text for one in cells for text in _listed(one["prompt"])]
+            texts = [text for one in cells for text in _listed(one["prompt"])]
             truths = [truth for one in cells for truth in _truths(one)]
-            answers = {of_set: truths} if truths else {}
-            asked.append((f"{kind}/{key}", _FORMS.get(key, key), prompts, answers))
+            asked.append((f"{kind}/{key}", _FORMS.get(key, key), texts, {of_set: truths}))
     for key in (*_FORMS, *_BESIDE):
         of_set = NEIGHBOUR if key in _BESIDE else NEW
         queries = [query for test in edit.get(key) or () for query in test.get("test_queries", ())]
         names = [[n for a in q["answers"] for n in (a["value"], *a["aliases"])] for q in queries]
-        prompts = [query["prompt"] for query in queries]
-        asked.append((f"portability/{key}", _FORMS.get(key, key), prompts, {of_set: names}))
+        texts = [query["prompt"] for query in queries]
+        asked.append((f"portability/{key}", _FORMS.get(key, key), texts, {of_set: names}))
     for source, form, prompts, accepted in asked:
         for place, text in enumerate(_listed(prompts)):
             for of_set, objects_of_set in accepted.items():

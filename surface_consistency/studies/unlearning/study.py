@@ -1,5 +1,6 @@
 """The same fact in several forms, of one model: what `analyse unlearning` crosses with models."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -17,7 +18,7 @@ from surface_consistency.engine import (
     check_rule,
     open_source,
 )
-from surface_consistency.errors import DataError
+from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.models import Runner
 from surface_consistency.schemas import (
     DataSource,
@@ -42,6 +43,10 @@ _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"}
 
 class UnlearningSource(SourceSettings):
     """Where facts and forms come from."""
+
+    source: str
+    """Hub id, folder, Parquet, JSONL, JSON or CSV file: TOFU, edits (CounterFact, zsRE, KnowEdit,
+    RippleEdits), or a table with fact_id, form, question and answers."""
 
     split: str = "train"
     """Split of the data; configurations of TOFU are files or folders of its repository."""
@@ -114,8 +119,16 @@ class UnlearningStudy(Study):
             DataError: If they are no layout that is known, or nothing tells short answers.
         """
         opened = open_source(source.source, revision=source.revision, split=source.split)
-        columns = set(opened.columns)
-        records = [row for _, row in opened.rows]
+        if strange := set(source.column.values()) - set(opened.columns):
+            raise ColumnNotFoundError(
+                f"{source.source} has no column {', '.join(sorted(strange))}; it has "
+                f"{', '.join(opened.columns)}"
+            )
+        columns = {*opened.columns, *source.column}
+        records = [
+            {**row, **{name: row.get(column) for name, column in source.column.items()}}
+            for _, row in opened.rows
+        ]
         if any(names <= columns for names in _EDITS):
             rows = edit_rows(records)
         elif "fact_id" in columns:
@@ -176,7 +189,7 @@ class UnlearningStudy(Study):
 
 
 def _standing(
-    records: list[dict[str, object]], answers: dict[int, str], source: str
+    records: Sequence[Mapping[str, object]], answers: Mapping[int, str], source: str
 ) -> dict[int, str]:
     """Refuse short answers of other questions: they must stand in the answers of these."""
     known = [index for index in answers if 0 <= index < len(records)]
