@@ -44,7 +44,7 @@ from tests.golden_runs.inputs import (
     slaq_model,
 )
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import compare_page, compare_runs, revisions
+from tests.golden_runs.sweeps import compare_page, compare_runs, revisions, unlearning
 from tests.golden_runs.weights import mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
@@ -390,6 +390,7 @@ RUNS = {
     "linking_vs_consistency": linking_vs_consistency,
     "frequency": frequency,
     "mechanism": mechanism,
+    "unlearning": unlearning,
 }
 
 

@@ -199,7 +199,7 @@ def privleak(auc: float, reference_auc: float = 0.5) -> float:
         auc: Area under the curve by which loss (Min-40 %) tells held-out texts from those to
             forget, in [0, 1].
         reference_auc: The same of a model retrained without them. Where no such model was asked,
-            .5 is taken, which is no floor: models that never saw the facts have .31 to .55, since
+            .5 is taken, which is no floor: models that never saw the facts have .35 to .56, since
             the two kinds of texts differ.
 
     Returns:
