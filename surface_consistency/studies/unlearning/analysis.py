@@ -70,14 +70,9 @@ _COLUMNS: Final = COLUMNS | catalogue(
     interval_column("excess", "Excess", "difference", "points"),
     interval_column("change", "Change", "difference", "points"),
     interval_column("score_difference", "Difference", "number"),
-    *(
-        Column(key=key, title=title, kind="p_value", unit=unit, on_phones=False)
-        for key, title, unit in (
-            ("p_equivalent", "p", "of a difference"),
-            ("p_above", "p", "of no excess beyond"),
-            ("p_not_below", "p", "of a loss beyond"),
-        )
-    ),
+    Column(key="p_above", title="p", unit="excess ≤ margin", kind="p_value"),
+    Column(key="p_equivalent", title="p", unit="difference ≥ margin", kind="p_value"),
+    Column(key="p_not_below", title="p", unit="loss ≥ margin", kind="p_value"),
     *(Column(key=key, title=key.capitalize()) for key in ("measure", "metric", "reason", "fact")),
     *(
         Column(key=key, title=title, kind="number", on_phones=False)
@@ -275,7 +270,9 @@ class UnlearningAnalysis(Analysis):
         forms = tables["unlearning"].frame
         if crossing.first("reference") is not None:
             yield MosaicPlots(
-                squares=[_square(row, report) for row in forms.to_dict("records")],
+                squares=[
+                    _square(row, report) for row in forms[forms["form"] != ANY].to_dict("records")
+                ],
                 conditions=("unlearned", "reference"),
                 cells=("both: needs no teaching", "leak", "damage", "neither"),
                 size="small",

@@ -18,7 +18,6 @@ from surface_consistency.studies.unlearning.logs import (
     ModelLog,
     read_answers,
     read_logs,
-    tofu_answers,
     with_answers,
 )
 from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
@@ -117,6 +116,8 @@ def cross_models(
     if n_files:
         logs, questions, notes = _of_logs(read_logs(paths), answers, rule)
         labels = [log.label for log in logs]
+        if not roles and any(log.role for log in logs):
+            roles = [log.role or "reference" for log in logs]
     else:
         logs, (questions, labels, notes) = [], _of_runs(paths)
     known = _roles(labels, roles)
@@ -153,7 +154,7 @@ def _of_logs(
     logs: list[ModelLog], answers: Path | None, rule: str
 ) -> tuple[list[ModelLog], pd.DataFrame, list[tuple[str, str]]]:
     """Judge the answers of logs."""
-    known = tofu_answers() if answers is None else read_answers(answers)
+    known = None if answers is None else read_answers(answers)
     judged: list[pd.DataFrame] = []
     for log in logs:
         asked = with_answers(log.questions, known)
@@ -169,7 +170,8 @@ def _of_logs(
     frame = frame[[*_KEYS, *_ABOUT]]
     labels = [log.label for log in logs]
     notes = []
-    if not logs[0].has_persons:
+    forget = frame[frame["set"] == FORGET]
+    if forget["cluster"].nunique() == forget["question_id"].nunique():
         text = "the log names no person, so every question is a cluster of its own: intervals are "
         notes.append(("Persons not known", text + "too narrow where questions share a person"))
     return logs, _side_by_side(frame, dict(zip(labels, judged, strict=True))), notes

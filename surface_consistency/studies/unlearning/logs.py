@@ -6,13 +6,12 @@ RWKU's results and EasyEdit's records. None of them tells model, split or refere
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RunMismatchError
@@ -70,11 +69,8 @@ class ModelLog:
     metrics: Mapping[str, Mapping[str, Any]]
     """Metrics as the log has them: `agg_value` and `value_by_index`."""
 
-    @property
-    def has_persons(self) -> bool:
-        """Whether the persons of the facts to forget are known."""
-        forget = self.questions[self.questions["set"] == FORGET]
-        return forget["cluster"].nunique() < forget["question_id"].nunique()
+    role: Literal["original", "edited"] | None = None
+    """What the log says of the model, as EasyEdit's does; None where it says nothing."""
 
 
 class _Asked(NamedTuple):
@@ -137,7 +133,7 @@ def _read_log(path: Path) -> list[ModelLog]:
 
 
 def _with_metrics(
-    path: Path, metrics: Mapping[str, Mapping[str, Any]], asked: Sequence[_Asked], label: str = ""
+    path: Path, metrics: Mapping[str, Mapping[str, Any]], asked: Sequence[_Asked]
 ) -> ModelLog:
     """Make a log of its questions."""
     if not any(one.prediction for one in asked):
@@ -145,12 +141,8 @@ def _with_metrics(
             f"{path} holds no generation, so that no answer can be judged; evaluate with the "
             "generated texts kept (the *_ROUGE metrics of open-unlearning)"
         )
-    return ModelLog(
-        label=label,
-        path=path,
-        questions=pd.DataFrame(asked, columns=list(_COLUMNS)),
-        metrics=metrics,
-    )
+    questions = pd.DataFrame(asked, columns=list(_COLUMNS))
+    return ModelLog(label="", path=path, questions=questions, metrics=metrics)
 
 
 def by_index(metric: Mapping[str, Any]) -> dict[int, Any]:
@@ -191,13 +183,11 @@ def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[_Asked]:
 
 def _question(prompt: str) -> str:
     """Take the question out of a prompt that was decoded with its chat template."""
-    marks = ("assistant", "[/INST]", "user", "[INST]")
-    lines = [line.strip() for line in prompt.strip().splitlines() if line.strip()]
-    for mark in marks[:2]:
-        if lines and lines[-1].endswith(mark):
-            lines[-1] = lines[-1].removesuffix(mark).strip()
-    text = next((line for line in reversed(lines) if line), "")
-    return text.removeprefix(marks[3]).strip()
+    text = prompt.strip()
+    for mark in ("assistant", "[/INST]", "Answer:"):
+        text = text.removesuffix(mark).rstrip()
+    line = (text.splitlines() or [""])[-1].removeprefix("[INST]")
+    return line.strip().removeprefix("Question:").strip()
 
 
 def _short(reference: str) -> tuple[str, ...] | None:
@@ -280,11 +270,12 @@ def _is_edit(record: object) -> bool:
 def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog]:
     """Read EasyEdit's records: the model before the edits and after them."""
     logs = []
-    for when, name in (("pre", "before"), ("post", "after")):
+    roles: Mapping[str, Literal["original", "edited"]] = {"pre": "original", "post": "edited"}
+    for when, role in roles.items():
         asked = [row for n, one in enumerate(records) for row in _of_edit(n, one, when)]
         if asked:
-            logs.append(_with_metrics(path, {}, asked, label=name))
-    if not logs or logs[-1].label != "after":
+            logs.append(replace(_with_metrics(path, {}, asked), role=role))
+    if not logs or logs[-1].role != "edited":
         raise DataError(
             f"{path} holds accuracies of tokens, which are read with the target before the model "
             "and so tell its length and first tokens: 96.8 % of edits succeed by them and 38.5 % "
@@ -322,8 +313,7 @@ def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
         while any(other.parts[-depth:-1] == log.path.parts[-depth:-1] for other in others):
             depth += 1
         name = "/".join(log.path.parts[-depth:-1]) or name
-    label = f"{name} {log.label}".strip()
-    return ModelLog(label=label, path=log.path, questions=log.questions, metrics=log.metrics)
+    return replace(log, label=f"{name} {log.role or ''}".strip())
 
 
 _ID: Final = ["set", "form", "question_id"]
@@ -344,7 +334,8 @@ def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
 
 def _refuse_same_model(first: ModelLog, log: ModelLog) -> None:
     """Refuse a model that stands there twice."""
-    if first.questions.equals(log.questions) and scores_of(first).equals(scores_of(log)):
+    scores = scores_of(log)
+    if len(scores) and first.questions.equals(log.questions) and scores_of(first).equals(scores):
         raise DataError(
             f"{first.path} and {log.path} hold the same answers and the same scores to every "
             "question: it is one model, or models of the same weights; give each once"
@@ -444,33 +435,47 @@ def read_answers(path: Path) -> dict[int, str]:
     return answers
 
 
-def with_answers(questions: pd.DataFrame, answers: Mapping[int, str]) -> pd.DataFrame | None:
-    """Give short answers to the facts to forget, where they are of these questions.
+def standing_answers(
+    references: Sequence[str], answers: Mapping[int, str] | None = None
+) -> dict[int, str] | None:
+    """Give short answers to questions, where they are of these questions.
+
+    Args:
+        references: The reference of each question.
+        answers: By number of the question; None for those of TOFU's forget10, whose last rows are
+            forget05 and forget01, and of which TOFU's own log has the first 300.
+
+    Returns:
+        By number of the question; None where less than nine in ten of the answers stand in the
+        reference of their question, since they are of other questions.
+    """
+    offsets = [0] if answers is not None else [0, 20 * A_PERSON - len(references)]
+    known = tofu_answers() if answers is None else answers
+    for offset in offsets:
+        given = {i: known[i + offset] for i in range(len(references)) if i + offset in known}
+        texts, names = [references[i] for i in given], [(name,) for name in given.values()]
+        found = match_columns(texts, names, rule="boundary").is_match
+        if found and sum(map(bool, found)) >= _STANDS_IN * len(found):
+            return given
+    return None
+
+
+def with_answers(
+    questions: pd.DataFrame, answers: Mapping[int, str] | None = None
+) -> pd.DataFrame | None:
+    """Give short answers to the facts to forget.
 
     Args:
         questions: Of a log.
-        answers: By index of the log, or of TOFU's forget10, whose last rows forget05 and forget01
-            are.
+        answers: As for `standing_answers`.
 
     Returns:
-        The questions, with answers; None where less than nine in ten of the answers stand in the
-        reference of their question, since these are of other questions.
+        The questions, with answers; None where the answers are of others.
     """
     is_forget = ((questions["set"] == FORGET) & (questions["form"] == PLAIN)).to_numpy()
-    indices = questions.loc[is_forget, "question_id"]
-    if not indices.str.isdigit().all() or indices.empty or not answers:
+    given = standing_answers(questions.loc[is_forget, "reference"].tolist(), answers)
+    if given is None:
         return None
-    rows = indices.astype(int)
-    # Of fewer questions than forget10 has they are its last ones; TOFU's own log has its first 300.
-    for offset in (0, max(answers) // A_PERSON * A_PERSON + A_PERSON - len(rows)):
-        given = (rows + offset).map(answers)
-        judged = given.notna().to_numpy()
-        if not judged.any():
-            continue
-        texts = questions.loc[is_forget, "reference"][judged].tolist()
-        found = match_columns(texts, [(text,) for text in given[judged]], rule="boundary")
-        if np.mean([bool(one) for one in found.is_match]) >= _STANDS_IN:
-            column = questions["answers"].copy()
-            column[is_forget] = given.map(lambda text: (text,) if isinstance(text, str) else None)
-            return questions.assign(answers=column)
-    return None
+    column = questions["answers"].copy()
+    column[is_forget] = [(given[i],) if i in given else None for i in range(is_forget.sum())]
+    return questions.assign(answers=column)

@@ -1,6 +1,5 @@
 """The same fact in several forms, of one model: what `analyse unlearning` crosses with models."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -28,7 +27,7 @@ from surface_consistency.schemas import (
     PairedOutcome,
     Prompt,
 )
-from surface_consistency.studies.unlearning.logs import read_answers, tofu_answers
+from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
 from surface_consistency.studies.unlearning.questions import (
     FORGET,
     PLAIN,
@@ -134,11 +133,16 @@ class UnlearningStudy(Study):
         elif "fact_id" in columns:
             rows = table_rows(records)
         elif "question" in columns:
-            given = source.short_answers
-            answers = tofu_answers() if given is None else read_answers(given)
-            offset = max(answers, default=-1) + 1 - len(records) if given is None else 0
-            shifted = {index - offset: text for index, text in answers.items()}
-            rows = tofu_rows(records, _standing(records, shifted, source.source), source.set)
+            path = source.short_answers
+            texts = [str(row.get("answer")) for row in records]
+            given = standing_answers(texts, None if path is None else read_answers(path))
+            if given is None:
+                raise DataError(
+                    f"the short answers are of other questions than {source.source}: less than "
+                    "nine in ten stand in its answers; give those of its questions by "
+                    "--short-answers"
+                )
+            rows = tofu_rows(records, given, source.set)
         else:
             raise DataError(
                 f"{source.source} has the columns {', '.join(opened.columns)}; rows are TOFU's "
@@ -186,20 +190,6 @@ class UnlearningStudy(Study):
         params = GenerationParams(max_new_tokens=settings.max_new_tokens)
         group = PromptGroup(prompts=prompts, params=settings.with_reasoning(params))
         return Plan(data=source, groups={"": group}, items=items, pairs=_pairs(items))
-
-
-def _standing(
-    records: Sequence[Mapping[str, object]], answers: Mapping[int, str], source: str
-) -> dict[int, str]:
-    """Refuse short answers of other questions: they must stand in the answers of these."""
-    known = [index for index in answers if 0 <= index < len(records)]
-    found = [str(answers[i]).casefold() in str(records[i].get("answer")).casefold() for i in known]
-    if not known or sum(found) < 0.9 * len(found):
-        raise DataError(
-            f"the short answers are of other questions than {source}: less than nine in ten stand "
-            "in its answers; give those of its questions by --short-answers"
-        )
-    return {index: answers[index] for index in known}
 
 
 def _prompt(name: str, question: str, settings: UnlearningSettings) -> Prompt:

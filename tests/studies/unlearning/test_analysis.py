@@ -93,9 +93,8 @@ def test_survivors_have_the_first_reason_that_holds(planted):
 def test_page_begins_with_what_can_be_said(planted):
     page = planted.page.read_text("utf-8")
 
-    assert "hides what it knows" in page
-    assert "has forgotten" in page
-    assert "has not forgotten" in page
+    for said in ("hides what it knows", "has forgotten", "has not forgotten", "The price: it lost"):
+        assert said in page
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
@@ -195,15 +194,38 @@ def test_edits_are_judged_by_what_is_written(tmp_path):
         records.append({"case_id": number, "requested_rewrite": edit, "pre": old, "post": new})
     (tmp_path / "edits.json").write_text(json.dumps(records), "utf-8")
 
-    reported = analysed(
-        [tmp_path / "edits.json"], tmp_path / "out", roles=("original", "edited"), page=False
-    )
+    reported = analysed([tmp_path / "edits.json"], tmp_path / "out")
 
     edits = frame_of(reported, "unlearning_edits", "form")
     assert edits["survival"].to_dict() == {"plain": 1.0, "reworded": 0.0}
     kept = frame_of(reported, "unlearning", "form")["survival"]
     assert kept.to_dict() == {"plain": 0.0, "reworded": 1.0, "any form": 1.0}
     assert reported.tables["unlearning_price"].frame["change"].tolist() == [0.0]
+    assert "Nothing can be said of whether edits edited forgot" in reported.page.read_text("utf-8")
+
+
+def test_short_references_are_answers_by_themselves(tmp_path):
+    """MUSE's questions, in its layout: made ones, for its texts are news."""
+    logs = []
+    for name, right in (("target", range(60)), ("npo", range(0, 60, 10)), ("retrain", range(6))):
+        cells = {
+            str(n): {
+                "input": f"Question: Who won match {n}?\nAnswer:",
+                "ground_truth": f"Team {n}",
+                "generation": f"Team {n}" if n in right else "Nobody",
+                "rougeL_f1": float(n in right),
+            }
+            for n in range(60)
+        }
+        log = {"forget_knowmem_ROUGE": {"agg_value": len(right) / 60, "value_by_index": cells}}
+        logs.append(write_log(tmp_path / name, log, "MUSE_EVAL.json"))
+
+    reported = analysed(logs, tmp_path / "out", margin=0.2)
+
+    assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
+    assert any("every question is a cluster of its own" in note for note in reported.notes)
+    rows = frame_of(reported, "unlearning_published", "model")
+    assert (rows["published"] == rows["recomputed"]).all()
 
 
 def test_finding_says_what_is_shown(official_logs, tmp_path):
