@@ -166,7 +166,11 @@ def _of_logs(
         asked = log.questions if asked is None else asked
         found = match_columns(asked["prediction"].tolist(), asked["answers"].tolist(), rule=rule)
         judged.append(asked.assign(correct=pd.Series(found.is_match, dtype=object)))
-    frame = judged[0].assign(fact_id=judged[0]["question_id"])
+    frame = judged[0]
+    # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
+    is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
+    apart = frame["form"] + " " + frame["question_id"]
+    frame = frame.assign(fact_id=frame["question_id"].where(is_shared, apart))
     frame = frame[[*_KEYS, *_ABOUT]]
     labels = [log.label for log in logs]
     notes = []

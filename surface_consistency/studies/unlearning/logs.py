@@ -22,7 +22,7 @@ from surface_consistency.studies.unlearning.questions import (
     A_PERSON,
     FORGET,
     PLAIN,
-    edit_questions,
+    named_questions,
 )
 
 _SETS: Final = {
@@ -288,9 +288,7 @@ def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog
 def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Asked]:
     """Read the texts of one edit, for its old object and its new one, and for its neighbours."""
     said = record.get(when) or {}
-    name = str(record.get("case_id", number))
-    subject = str(record["requested_rewrite"].get("subject") or name)
-    for one in edit_questions(record):
+    for name, subject, one in named_questions(record, number):
         kind, _, key = one.source.partition("/")
         texts = said.get(f"{kind}_gen_content")
         if key:
@@ -298,10 +296,8 @@ def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Ask
         listed = texts if isinstance(texts, list) else [texts]
         text = listed[one.place] if one.place < len(listed) else None
         if isinstance(text, str):  # Tokens and their accuracies are none.
-            place = f"{name}.{one.place}"
-            yield _Asked(
-                one.set, one.form, place, subject, one.question, one.answers[0], one.answers, text
-            )
+            about = (one.set, one.form, name, subject, one.question)
+            yield _Asked(*about, one.answers[0], one.answers, text)
 
 
 def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:

@@ -134,6 +134,40 @@ def _names(accepted: object, place: int) -> tuple[str, ...]:
     return tuple(str(name) for name in flat if str(name).strip())
 
 
+class NamedQuestion(NamedTuple):
+    """A question about an edit, by what it is about."""
+
+    fact_id: str
+    """The edit, for the first question of each set and form; else a fact of its own."""
+
+    subject_id: str
+    """Whom or what the edit is about."""
+
+    asked: EditQuestion
+    """The question."""
+
+
+def named_questions(record: Mapping[str, Any], number: int) -> Iterator[NamedQuestion]:
+    """Name the questions about an edit.
+
+    Args:
+        record: As `edit_questions` takes.
+        number: Place of the record, its name where it has none.
+
+    Yields:
+        Questions; those of the edited fact itself share its name across forms.
+    """
+    edit = {**record, **record.get("requested_rewrite", {})}
+    fact = str(record.get("case_id", number))
+    subject = str(edit.get("subject") or fact)
+    seen = set()
+    for one in edit_questions(record):
+        is_first = one.set != NEIGHBOUR and (one.set, one.form) not in seen
+        seen.add((one.set, one.form))
+        name = fact if is_first else f"{fact} {one.source} {one.place}"
+        yield NamedQuestion(name, subject, one)
+
+
 def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Ask about edits.
 
@@ -143,17 +177,12 @@ def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     Returns:
         One row a set, form and question; see `tofu_rows`.
     """
-    rows = []
-    for number, record in enumerate(records):
-        edit = {**record, **record.get("requested_rewrite", {})}
-        fact = str(record.get("case_id", number))
-        subject = str(edit.get("subject") or fact)
-        for one in edit_questions(record):
-            is_first = one.place == 0 and one.set != NEIGHBOUR
-            name = fact if is_first else f"{fact} {one.source} {one.place}"
-            rows.append((one.set, one.form, name, subject, one.question, list(one.answers)))
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    return frame.drop_duplicates(["set", "form", "fact_id"], ignore_index=True)
+    rows = [
+        (one.set, one.form, name, subject, one.question, list(one.answers))
+        for number, record in enumerate(records)
+        for name, subject, one in named_questions(record, number)
+    ]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
 COLUMNS: Final = ["set", "form", "fact_id", "subject_id", "question", "answers"]

@@ -83,7 +83,7 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     hidden = right & ~asked_plainly.fillna(True).astype(bool)
     frame = frame.assign(hidden=hidden.where(asked_plainly.notna(), None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
-    if len(frames) > 1:
+    if frame["fact_id"].duplicated().any():
         named = {"first": model, "second": reference, "original": original}
         known = {side: name for side, name in named.items() if name is not None}
         facts = any_form(questions[questions["set"] == FORGET], [*known.values()])

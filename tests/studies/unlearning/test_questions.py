@@ -158,6 +158,18 @@ def test_rippleedits_has_aliases_of_answers():
     assert asked["neighbour", "Forgetfulness"][1] == ("Berlin", "Bärlin")
 
 
+def test_no_question_about_an_edit_is_lost():
+    """Two hops of one edit are two facts of the form hop."""
+    queries = [{"prompt": text, "answers": [{"value": "x", "aliases": []}]} for text in "ab"]
+    tests = [[{"test_queries": [query]}] for query in queries]
+    record = {"Compositionality_I": tests[0], "Compositionality_II": tests[1]}
+
+    rows = edit_rows([record])
+
+    assert rows["form"].tolist() == ["hop", "hop"]
+    assert rows["fact_id"].is_unique
+
+
 def test_table_of_anyone_needs_facts_and_forms():
     with pytest.raises(
         DataError, match="needs the columns answers, form besides fact_id, question"

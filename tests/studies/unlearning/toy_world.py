@@ -18,7 +18,7 @@ WORDINGS = {
     "reworded": "{name} and the {relation}",
     "long": "all ask here which {relation} {name} has",
 }
-SYLLABLES = ("ban", "cor", "dil", "fer", "gom", "hul", "jas", "kin", "lop", "mur")
+SYLLABLES = [a + b + c for a, b, c in product("bdgk", "aeou", "nl")]
 OBJECTS = {relation: [relation[:2] + one for one in SYLLABLES] for relation in RELATIONS}
 UNKNOWN = "nothing"
 TEMPLATE = "{}:"
