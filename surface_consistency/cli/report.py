@@ -49,8 +49,10 @@ def make_analyse(name: str) -> Callable[..., object]:
     analysis = find_analysis(name)
     reads_files = type(analysis).prepare is not Analysis.prepare
 
+    named = f"{RUNS} Or files that it reads." if reads_files else RUNS
+
     def analyse(
-        *runs: Annotated[Path, Parameter(help=RUNS)],
+        *runs: Annotated[Path, Parameter(help=named)],
         out: _Out = None,
         json: Json = False,
         settings: Settings,

@@ -79,7 +79,8 @@ def unlearning_by(
         ValueError: When the margin is not in (0, 1), and as `paired_by`.
 
     Notes:
-        Questions without a verdict on either model are left out, with an `UnscoredWarning`.
+        Questions without a verdict on either model are left out, with an `UnscoredWarning`. The
+        tests of resampled intervals are NaN: they would be of another inference.
 
     References:
         arXiv 2607.00605, proposition C.1, with the reference in the place of DEL-OFF; D. J.
@@ -110,7 +111,8 @@ def unlearning_by(
         part = frame.iloc[rows]
         scored = part[part[first].notna() & part[second].notna()]
         labels = range(len(scored)) if cluster is None else scored[cluster]
-        tests.append(_tests(cluster_counts(scored[first], scored[second], clusters=labels), margin))
+        counts = cluster_counts(scored[first], scored[second], clusters=labels)
+        tests.append(_tests(counts if intervals.method == "auto" else counts[:0], margin))
     columns = [*tests[0]]
     tested = pd.DataFrame(tests, columns=columns, index=table.index)
     dropped = ["mcnemar_statistic", "mcnemar_method", "design_effect"]

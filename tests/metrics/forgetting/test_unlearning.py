@@ -146,6 +146,15 @@ def test_unscored_questions_are_left_out():
     assert row["p_equivalent"] == pytest.approx(alone["p_equivalent"])
 
 
+def test_resampled_intervals_have_no_test():
+    frame = made_frame(np.random.default_rng(4), survival=0.4, floor=0.2)
+
+    row = unlearning_by(frame, intervals=Intervals(method="percentile", n_resamples=100)).iloc[0]
+
+    assert np.isnan(row[["p_value", "p_above", "p_equivalent"]].astype(float)).all()
+    assert row["excess_low"] < row["excess"] < row["excess_high"]
+
+
 @pytest.mark.parametrize("margin", [0.0, 1.0, -0.1])
 def test_margin_must_be_a_fraction(margin):
     with pytest.raises(ValueError, match="margin must be above 0 and below 1"):

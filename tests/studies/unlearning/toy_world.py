@@ -81,19 +81,20 @@ def tune(source, folder, taught, taken=(), *, steps, seed, rate=1e-3):
         labels = [torch.tensor([-100] * len(read) + learned + ends) for read, learned in texts]
         pad = torch.nn.utils.rnn.pad_sequence
         mask = pad([torch.ones_like(one) for one in ids], batch_first=True)
-        return model(
-            input_ids=pad(ids, batch_first=True),
-            attention_mask=mask,
-            labels=pad(labels, batch_first=True, padding_value=-100),
-        ).loss
+        logits = model(input_ids=pad(ids, batch_first=True), attention_mask=mask).logits
+        target = pad(labels, batch_first=True, padding_value=-100)[:, 1:]
+        losses = torch.nn.functional.cross_entropy(
+            logits[:, :-1].transpose(1, 2), target, ignore_index=-100, reduction="none"
+        )
+        return losses[target != -100]
 
     model.train()
     for _ in range(steps):
-        loss = loss_of(random.sample(taught, min(32, len(taught))))
+        loss = loss_of(random.sample(taught, min(32, len(taught)))).mean()
         if taken:
             # Beyond the loss of a guess there is nothing more to take away.
             climbed = loss_of(random.sample(taken, min(32, len(taken))))
-            loss = loss - torch.clamp(climbed, max=5.0)
+            loss = loss - torch.clamp(climbed, max=6.0).mean()
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
