@@ -29,6 +29,7 @@ RATES: Final[Mapping[str, str]] = {
 }
 """Rates of a form, and their headings."""
 
+_WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
 _FLAG: Final = {"rate": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = {
     "known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
@@ -53,7 +54,7 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         for form, frame in _frames(crossing, model).items():
             # Without a reference only what the model answers is known.
             second = "second_correct" if reference is not None else "first_correct"
-            table = unlearning_by(frame, second=second, cluster="cluster", margin=margin)
+            table = unlearning_by(frame, second=second, **_WHOLE, margin=margin)
             if reference is None:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
@@ -71,7 +72,7 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     """Put verdicts of a model, the reference and the original side by side, by form."""
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions
-    frame = questions[["set", "form", "fact_id", "cluster"]].assign(
+    frame = questions[["set", "form", "question_id", "fact_id", "cluster"]].assign(
         first_correct=crossing.verdicts(model),
         second_correct=crossing.verdicts(reference),
         original_correct=crossing.verdicts(original),
@@ -88,10 +89,11 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
         known = {side: name for side, name in named.items() if name is not None}
         facts = any_form(questions[questions["set"] == FORGET], [*known.values()])
         joined = facts[["fact_id", "cluster"]].assign(
+            question_id=facts["fact_id"],
             **{
                 f"{side}_correct": None if name is None else facts[column_of("correct", name)]
                 for side, name in named.items()
-            }
+            },
         )
         frames[ANY] = joined
     return frames
@@ -104,19 +106,19 @@ def _original_rates(
     if original is None:
         return {"is_known": True}
     known = paired_by(
-        frame, first="original_correct", second="first_correct", cluster="cluster", rates=_KNOWN
+        frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
     ).iloc[0]
     names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
     cells = {name: known[name] for name in names}
     if reference is None:
         return cells | {"is_known": bool(known["known"] > 0.0)}
-    beside = unlearning_by(frame, first="original_correct", cluster="cluster").iloc[0]
+    beside = unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
     return cells | {"is_known": bool(beside["excess_low"] > 0.0)}
 
 
 def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
     """Compute the share of rows of which something holds."""
-    row = paired_by(frame, first=column, second=column, cluster="cluster", rates=_FLAG).iloc[0]
+    row = paired_by(frame, first=column, second=column, **_WHOLE, rates=_FLAG).iloc[0]
     return {f"{name}{end}": row[f"rate{end}"] for end in ("", "_low", "_high")}
 
 
@@ -135,12 +137,12 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
     other = crossing.first("original") or crossing.first("reference")
     rows = []
     for model in crossing.targets:
-        frame = crossing.questions[["set", "form", "cluster"]].assign(
+        frame = crossing.questions[["set", "form", "question_id", "cluster"]].assign(
             first_correct=crossing.verdicts(model), second_correct=crossing.verdicts(other)
         )
         frame = frame[frame["set"] != FORGET].dropna()
         if len(frame):
-            part = unlearning_by(frame, by=["set", "form"], cluster="cluster", margin=margin)
+            part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
             rows.append(part.assign(model=model, against=other))
     renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
     return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else pd.DataFrame()

@@ -2,10 +2,19 @@ import json
 
 import pytest
 
-from surface_consistency.engine import ReportSettings, report_runs
+from surface_consistency.engine import (
+    ReportSettings,
+    RuleScoring,
+    report_runs,
+    run_study,
+    score_run,
+)
 from surface_consistency.errors import DataError
 from surface_consistency.report.numbers import sentence_text
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
+from tests.golden_runs.gather import load_redirectqa
+from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
 
 TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
@@ -285,3 +294,26 @@ def test_sentences_are_text(planted):
 
     assert notes
     assert not any("{" in note or sentence_text([note]) != note for note in notes)
+
+
+def test_runs_of_another_study_are_crossed_too(tmp_path):
+    """Titles are the plain question, redirects the other form."""
+    data, study, folders = load_redirectqa(), RedirectQAStudy(), []
+    for name, knows in (("original", 0.9), ("unlearned", 0.4), ("reference", 0.1)):
+        folder = run_study(
+            study,
+            data,
+            redirect_model(name, data.questions, knows=knows),
+            tmp_path / name,
+            model=name,
+            settings=RedirectQASettings(shots=0, repeat=0, limit=40),
+            progress=False,
+        )
+        score_run(folder, scoring=RuleScoring(rule="popqa", agreement=False))
+        folders.append(folder.path)
+
+    reported = analysed(folders, tmp_path / "page", page=False)
+
+    rows = frame_of(reported, "unlearning", "form")
+    assert rows.index.tolist() == ["plain", "redirect", "any form"]
+    assert rows.loc["plain", "n"] == rows.loc["any form", "n"] == 40
