@@ -11,7 +11,7 @@ from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
-from surface_consistency.engine.study import find_analysis
+from surface_consistency.engine.study import Analysis, find_analysis
 from surface_consistency.schemas.settings import Settings
 
 _Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
@@ -47,15 +47,18 @@ def make_analyse(name: str) -> Callable[..., object]:
         The command: its options are the fields of the analysis's settings.
     """
     analysis = find_analysis(name)
+    reads_files = type(analysis).prepare is not Analysis.prepare
+
+    named = f"{RUNS} Or files that it reads." if reads_files else RUNS
 
     def analyse(
-        *runs: Annotated[Path, Parameter(help=RUNS)],
+        *runs: Annotated[Path, Parameter(help=named)],
         out: _Out = None,
         json: Json = False,
         settings: Settings,
         reporting: ReportSettings,
     ) -> None:
-        folders = run_folders(runs)
+        folders = [one for path in runs for one in _named_runs(path, reads_files)]
         home = _home(out)
         reported = report_runs(folders, home, settings=reporting, analyses={analysis: settings})
         finish(reported, home, as_json=json)
@@ -66,6 +69,11 @@ def make_analyse(name: str) -> Callable[..., object]:
         settings=analysis.settings,
         reporting=ReportSettings,
     )
+
+
+def _named_runs(path: Path, reads_files: bool) -> list[Path]:
+    """Find the runs that a path names; a file is left to the analysis that reads files."""
+    return [path] if reads_files and path.is_file() else run_folders([path])
 
 
 def _home(out: Path | None) -> Path:

@@ -72,7 +72,7 @@ def report_runs(
     """Write tables and page of scored runs, and figures where they are wanted.
 
     Args:
-        folders: The run folders, each once.
+        folders: The run folders, each once; or what the analyses make them of (`prepare`).
         out: Folder for `tables/`, `report.html` and the figures that `settings` wants, which are
             written beside and moved there together; what only an earlier report wrote goes.
             `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
@@ -92,6 +92,8 @@ def report_runs(
     settings = settings or ReportSettings()
     if not settings.page:
         settings = settings.model_copy(update={"answers": 0})
+    for analysis, chosen in (analyses or {}).items():
+        folders = analysis.prepare(folders, Path(out), chosen)
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
     sources = f"tables/{_SOURCES}"
@@ -157,13 +159,20 @@ def build_page(
         page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
         for analysis, chosen in (analyses or {}).items():
             added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
-            page = replace(
-                page,
-                sections=[*page.sections, *analysis.sections(report, added)],
-                checks=[*page.checks, *analysis.checks(report, added)],
-            )
+            page = _joined(page, analysis, report, added)
             tables |= added
     return page, tables, runs
+
+
+def _joined(page: Page, analysis: Analysis, report: Report, added: Mapping[str, Table]) -> Page:
+    """Add what an analysis says to a page, before all else where it has the finding."""
+    sentence, sections = analysis.finding(report, added), analysis.sections(report, added)
+    page = replace(page, checks=[*page.checks, *analysis.checks(report, added)])
+    if not sentence:
+        return replace(page, sections=[*page.sections, *sections])
+    before = page.finding
+    finding = replace(before, sentence=sentence, summary=before.sentence)
+    return replace(page, finding=finding, sections=[*sections, *page.sections])
 
 
 def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts:

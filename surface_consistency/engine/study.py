@@ -39,7 +39,7 @@ from surface_consistency.models.options import OptionScore
 from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
-from surface_consistency.report.page import Block, Check, Prose, Section
+from surface_consistency.report.page import Block, Check, Part, Prose, Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
@@ -453,6 +453,21 @@ class Analysis(ABC, Generic[AnalysisT]):
     figure_only: ClassVar[tuple[str, ...]] = ()
     """Tables that the page shows as figures alone."""
 
+    def prepare(
+        self, paths: Sequence[str | os.PathLike[str]], out: Path, settings: AnalysisT
+    ) -> Sequence[str | os.PathLike[str]]:
+        """Make the runs that are reported of what the user names, where these are none yet.
+
+        Args:
+            paths: Run folders, or files of other tools that the analysis reads.
+            out: Folder of the page, in which folders of verdicts may be made (`import_verdicts`).
+            settings: An instance of `settings`.
+
+        Returns:
+            The run folders that are reported; the same by default.
+        """
+        return paths
+
     @abstractmethod
     def tables(self, report: Report, settings: AnalysisT) -> Mapping[str, Table]:
         """Compute its tables.
@@ -501,6 +516,19 @@ class Analysis(ABC, Generic[AnalysisT]):
 
         Returns:
             Checks for the page; those to look at stand on the terminal too. None by default.
+        """
+        return ()
+
+    def finding(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Part]:
+        """Say what the page begins with, where that is the analysis's own.
+
+        Args:
+            report: The runs.
+            tables: What `tables` returned.
+
+        Returns:
+            The sentence in the place of the study's, whose finding then follows it, and the
+            sections of the analysis come first; nothing by default.
         """
         return ()
 

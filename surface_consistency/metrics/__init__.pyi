@@ -81,6 +81,20 @@ from .forgetting.token_overlap import (
     answer_tokens as answer_tokens,
     mean_overlap as mean_overlap,
 )
+from .forgetting.unlearning import (
+    UNLEARNING_RATES as UNLEARNING_RATES,
+    UnlearningVerdictResult as UnlearningVerdictResult,
+    unlearning_by as unlearning_by,
+    unlearning_verdict as unlearning_verdict,
+)
+from .forgetting.unlearning_scores import (
+    ForgetQualityResult as ForgetQualityResult,
+    forget_quality as forget_quality,
+    model_utility as model_utility,
+    privleak as privleak,
+    truth_ratio as truth_ratio,
+    truth_ratio_score as truth_ratio_score,
+)
 from .forms.form_answers import (
     RankAgreementResult as RankAgreementResult,
     form_answers_by as form_answers_by,

@@ -45,7 +45,13 @@ from tests.golden_runs.inputs import (
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, revisions
+from tests.golden_runs.sweeps import (
+    compare_models,
+    compare_page,
+    compare_runs,
+    revisions,
+    unlearning,
+)
 from tests.golden_runs.weights import interchange, mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
@@ -394,6 +400,7 @@ RUNS = {
     "frequency": frequency,
     "mechanism": mechanism,
     "interchange": interchange,
+    "unlearning": unlearning,
 }
 
 

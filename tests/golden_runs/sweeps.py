@@ -14,7 +14,9 @@ from tests.golden_runs.gather import (
     without_paths,
 )
 from tests.golden_runs.inputs import redirect_model, reduced_model
+from tests.made_logs import MODELS, tofu_log, write_log
 
+DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
 
 
@@ -144,3 +146,25 @@ def compare_models(home: Path) -> GoldenRun:
     page, tables = comparison_page(compared)
     frames = {f"tables/{name}": table for name, table in tables.items()}
     return GoldenRun(tables=frames, page=page_numbers(page), full_page=rendered(page, [home]))
+
+
+def unlearning(home: Path) -> GoldenRun:
+    """Logs of three models on 120 questions about six authors; texts stand in for the models'."""
+    from surface_consistency.runs.folder import RunFolder
+    from surface_consistency.studies.unlearning.analysis import (
+        UnlearningAnalysis,
+        UnlearningSettings,
+    )
+
+    sides = [(MODELS[1], "full"), (MODELS[2], "retain90"), (MODELS[1], "retain90")]
+    paths = []
+    for model, side in sides:
+        log = tofu_log(DATA_FILES, model, side)
+        for metric in log.values():
+            cells = metric["value_by_index"].items()
+            metric["value_by_index"] = {n: cell for n, cell in cells if int(n) < 120}
+        paths.append(write_log(home / f"{model}-{side}", log))
+    analysis, settings = UnlearningAnalysis(), UnlearningSettings()
+    folders = analysis.prepare(paths, home / "out", settings)
+    opened = [RunFolder.open(folder) for folder in folders]
+    return of_study(None, opened, {}, analyses={analysis: settings}, hidden=[home], answers=20)

@@ -1,0 +1,204 @@
+"""Is a fact that was taken out of the weights still answered, under any form?
+
+A model that was unlearned or edited is held against a reference that never saw the facts, question
+by question: what the reference answers as well needed no teaching.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.metrics._groups import column_names, group_positions
+from surface_consistency.metrics.paired.multiplicity import adjust_p_values
+from surface_consistency.metrics.paired.paired_groups import paired_by
+from surface_consistency.metrics.paired.paired_tables import CountRatio, cluster_counts
+from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, cluster_t
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+
+_ALL = (1, 1, 1, 1)
+_LEVEL = 0.05
+
+UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
+    {
+        "survival": CountRatio(numerator=(1, 1, 0, 0), denominator=_ALL),
+        "floor": CountRatio(numerator=(1, 0, 1, 0), denominator=_ALL),
+        "leak": CountRatio(numerator=(0, 1, 0, 0), denominator=_ALL),
+        "damage": CountRatio(numerator=(0, 0, 1, 0), denominator=_ALL),
+        "excess": CountRatio(numerator=(0, 1, -1, 0), denominator=_ALL),
+    }
+)
+"""Rates of the paired table of an unlearned model (first) and its reference (second).
+
+survival = floor + leak - damage, always; excess = leak - damage = survival - floor.
+"""
+
+ForgettingVerdict: TypeAlias = Literal["forgotten", "hidden", "not forgotten", "cannot tell"]
+"""What can be said of all forms together; see `unlearning_verdict`."""
+
+
+def unlearning_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    first: str = "first_correct",
+    second: str = "second_correct",
+    cluster: str | None = "fact_id",
+    pair_id: str | None = None,
+    margin: float = 0.05,
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> pd.DataFrame:
+    """Compare an unlearned or edited model with a reference, in each group of questions.
+
+    Args:
+        frame: One row a question, with the columns named below.
+        by: Columns that make the groups, such as the model and the form of the question.
+        first: Column of verdicts on the unlearned model: True or False, 1 or 0, None or NaN.
+        second: Column of verdicts on the reference: a model that never saw the facts; for what
+            should be kept, the original model.
+        cluster: Column of what intervals and tests take whole, such as the person; None takes each
+            row for a cluster of its own.
+        pair_id: Column of question ids, to make sure that none stands twice in a group.
+        margin: Difference of two rates that counts as none, a fraction in (0, 1).
+        intervals: How intervals are made.
+
+    Returns:
+        One row a group, as of `paired_by`: counts (first is the unlearned model), each rate of
+        `UNLEARNING_RATES` with `_low` and `_high`, `p_value` (two-sided, of no excess: of the t
+        whose interval is that of excess), margin, and the one-sided p-values of the same t:
+        `p_above` (small: the excess is more than the margin), `p_not_above` (small: less than the
+        margin), `p_not_below` (small: no deficit as large as the margin) and `p_equivalent`, the
+        larger of the last two. NaN where nothing can be inferred, with the reason in not_inferred.
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame.
+        ValueError: When the margin is not in (0, 1), and as `paired_by`.
+
+    Notes:
+        Questions without a verdict on either model are left out, with an `UnscoredWarning`. The
+        tests of resampled intervals are NaN: they would be of another inference.
+
+    References:
+        arXiv 2607.00605, proposition C.1, with the reference in the place of DEL-OFF; D. J.
+        Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15, 1987 (two one-sided tests).
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"fact_id": range(40), "first_correct": [1, 0, 0, 0] * 10,
+        ...                       "second_correct": [0, 0, 0, 1] * 10})
+        >>> unlearning_by(frame)[["survival", "floor", "leak", "damage"]].values.tolist()
+        [[0.25, 0.25, 0.25, 0.25]]
+    """
+    if not 0.0 < margin < 1.0:
+        raise ValueError(f"margin must be above 0 and below 1, got {margin!r}")
+    table = paired_by(
+        frame,
+        by=by,
+        first=first,
+        second=second,
+        cluster=cluster,
+        pair_id=pair_id,
+        rates=UNLEARNING_RATES,
+        intervals=intervals,
+    ).rename(columns={"mcnemar_p_value": "p_value"})
+    keys = column_names(by)
+    tests = []
+    for rows in group_positions(frame, keys).values():
+        part = frame.iloc[rows]
+        scored = part[part[first].notna() & part[second].notna()]
+        labels = range(len(scored)) if cluster is None else scored[cluster]
+        counts = cluster_counts(scored[first], scored[second], clusters=labels)
+        tests.append(_tests(counts if intervals.method == "auto" else counts[:0], margin))
+    columns = [*tests[0]]
+    tested = pd.DataFrame(tests, columns=columns, index=table.index)
+    dropped = ["mcnemar_statistic", "mcnemar_method", "design_effect"]
+    return table.drop(columns=dropped).assign(margin=margin).join(tested)
+
+
+def _tests(counts: np.ndarray, margin: float) -> dict[str, float]:
+    """Test the excess against the margin, both ways."""
+    inferred = None
+    if len(counts):
+        inferred = cluster_t(UNLEARNING_RATES["excess"].parts, counts.astype(np.float64))
+    if inferred is None or not inferred.is_inferred:
+        return dict.fromkeys(("p_above", "p_not_above", "p_not_below", "p_equivalent"), math.nan)
+    above, below = _p_more(inferred, margin), 1.0 - _p_more(inferred, -margin)
+    return {
+        "p_above": above,
+        "p_not_above": 1.0 - above,
+        "p_not_below": 1.0 - below,
+        "p_equivalent": max(1.0 - above, 1.0 - below),
+    }
+
+
+def _p_more(inferred: ClusterT, null: float) -> float:
+    """Return the one-sided p-value that is small where the value is more than `null`."""
+    half = float(inferred.p_value(null)) / 2.0
+    return half if float(inferred.value) > null else 1.0 - half
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnlearningVerdictResult:
+    """Result of `unlearning_verdict`."""
+
+    verdict: ForgettingVerdict
+    """What can be said of all forms together."""
+    leaking: tuple[str, ...]
+    """Forms whose excess is shown to be more than the margin, after Holm's correction."""
+    below: tuple[str, ...]
+    """Forms under which less is answered than by the reference: the interval leaves out 0."""
+    unclear: tuple[str, ...]
+    """Forms that show neither an excess beyond the margin nor that there is none."""
+    is_equivalent: bool
+    """Whether every form is equivalent to the reference within the margin, both ways."""
+
+
+def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> UnlearningVerdictResult:
+    """Say what the forms of a question show together, at a level of 5 %.
+
+    Args:
+        table: One row a form, as from `unlearning_by` with `by="form"`.
+        plain: The form that was unlearned, or that the field's tests ask.
+
+    Returns:
+        "not forgotten" where the plain form, or a form while the plain one is unclear, is answered
+        more often than the reference does by more than the margin; "hidden" where the plain form
+        shows no such excess and another form does; "forgotten" where every form shows that its
+        excess is less than the margin; else "cannot tell". `is_equivalent` and `below` tell whether
+        a forgotten fact is answered as by the reference, or less often.
+
+    Raises:
+        ColumnNotFoundError: When a column of `unlearning_by` is missing.
+
+    Notes:
+        Excesses are corrected for the number of forms by Holm's method; that all forms show none is
+        an intersection of tests, which needs no correction. Forms of which nothing can be inferred
+        are unclear. No row gives "cannot tell".
+
+    References:
+        R. L. Berger, Technometrics 24, 1982 (intersection-union tests).
+    """
+    forms = table["form"].astype(str).tolist()
+    p_above = adjust_p_values(table["p_above"].to_numpy(dtype=np.float64))
+    leaking = [form for form, p in zip(forms, p_above, strict=True) if p < _LEVEL]
+    is_shown = (table["p_not_above"] < _LEVEL).tolist()
+    shown = {form for form, is_one in zip(forms, is_shown, strict=True) if is_one}
+    unclear = tuple(form for form in forms if form not in shown and form not in leaking)
+    verdict: ForgettingVerdict = "cannot tell"
+    if leaking:
+        is_hidden = plain in shown and plain not in leaking
+        verdict = "hidden" if is_hidden else "not forgotten"
+    elif forms and not unclear:
+        verdict = "forgotten"
+    is_below = (table["excess_high"] < 0.0).tolist()
+    return UnlearningVerdictResult(
+        verdict=verdict,
+        leaking=tuple(leaking),
+        below=tuple(form for form, is_one in zip(forms, is_below, strict=True) if is_one),
+        unclear=unclear,
+        is_equivalent=bool(forms) and bool((table["p_equivalent"] < _LEVEL).all()),
+    )

@@ -1,0 +1,1 @@
+"""Facts taken out of the weights: is what was unlearned or edited still answered, in any form?"""

@@ -1,0 +1,273 @@
+"""Models as conditions: the same questions, answered by the original, the unlearned, a reference.
+
+From logs of benchmarks or from finished runs of one study; every question has one row a model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import pandas as pd
+
+from surface_consistency.engine.compare.runs import TwoRuns, read_two_runs
+from surface_consistency.errors import DataError
+from surface_consistency.matching import match_columns
+from surface_consistency.runs.folder import RunFolder
+from surface_consistency.studies.unlearning.logs import (
+    ModelLog,
+    read_answers,
+    read_logs,
+    with_answers,
+)
+from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
+
+Role = Literal["original", "unlearned", "edited", "reference"]
+"""What a model is: before, after, or never taught."""
+
+_KEYS: Final = ["set", "form", "question_id"]
+_ABOUT: Final = ("fact_id", "cluster", "question", "answers")
+_TARGET: Final = ("unlearned", "edited")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Crossing:
+    """Models crossed with questions."""
+
+    questions: pd.DataFrame
+    """One row a set, form and question: these, fact_id, cluster (the person), question, answers,
+    and for each model its verdict and its answer (`column_of`)."""
+
+    roles: Mapping[str, Role]
+    """Role of each model, by its label, in the order given."""
+
+    logs: Sequence[ModelLog]
+    """The logs; none for runs."""
+
+    notes: Sequence[tuple[str, str]]
+    """What a reader must know: title and sentence."""
+
+    def of(self, *roles: Role) -> list[str]:
+        """List the models of some roles.
+
+        Args:
+            roles: The roles.
+
+        Returns:
+            Labels, in order.
+        """
+        return [label for label, role in self.roles.items() if role in roles]
+
+    @property
+    def targets(self) -> list[str]:
+        """The unlearned and edited models."""
+        return self.of(*_TARGET)
+
+    def first(self, role: Role) -> str | None:
+        """Name the first model of a role.
+
+        Args:
+            role: The role.
+
+        Returns:
+            Its label; None where there is none.
+        """
+        return next(iter(self.of(role)), None)
+
+    def verdicts(self, model: str | None) -> pd.Series:
+        """Take the verdicts on a model.
+
+        Args:
+            model: Its label; None for no model.
+
+        Returns:
+            One a question; missing where it was not judged, everywhere for None.
+        """
+        if model is None:
+            return pd.Series(None, index=self.questions.index, dtype=object)
+        return self.questions[column_of("correct", model)]
+
+
+def cross_models(
+    paths: Sequence[Path], roles: Sequence[Role], *, answers: Path | None, rule: str
+) -> Crossing:
+    """Put the answers of models side by side.
+
+    Args:
+        paths: Logs of benchmarks, or folders of scored runs of one study, one a model.
+        roles: Role of each; none for the order original, unlearned ..., reference, or unlearned and
+            reference of two.
+        answers: File of short answers; None for those of TOFU's forget10 where they are of these
+            questions.
+        rule: Matching rule that judges the answers of logs; runs are judged already.
+
+    Returns:
+        The models and questions.
+
+    Raises:
+        ValueError: If the roles are not one for each model, or none is unlearned or edited, or one
+            alone; if logs and runs are named together.
+        DataError: As `read_logs` and `read_two_runs`; if no answer on the facts to forget can be
+            judged.
+    """
+    n_files = sum(path.is_file() for path in paths)
+    if n_files not in (0, len(paths)):
+        raise ValueError("give logs or folders of runs, not both: they are not of one judge")
+    if n_files:
+        logs, questions, notes = _of_logs(read_logs(paths), answers, rule)
+        labels = [log.label for log in logs]
+        if not roles and any(log.role for log in logs):
+            roles = [log.role or "reference" for log in logs]
+    else:
+        logs, (questions, labels, notes) = [], _of_runs(paths)
+    known = _roles(labels, roles)
+    judged = questions[[column_of("correct", label) for label in labels]]
+    if not judged[questions["set"] == FORGET].notna().any(axis=None):
+        raise DataError(
+            "no answer on the facts to forget can be judged: their references are sentences; give "
+            "the short answers by --short-answers, a file with the columns index and answer"
+        )
+    return Crossing(questions=questions, roles=known, logs=logs, notes=notes)
+
+
+def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
+    """Give each model its role: as named, or by its place."""
+    if not roles and len(labels) >= 2:
+        first: tuple[Role, ...] = ("original",) if len(labels) > 2 else ()
+        between: list[Role] = ["unlearned"] * (len(labels) - len(first) - 1)
+        roles = [*first, *between, "reference"]
+    if len(roles) != len(labels):
+        raise ValueError(
+            f"roles names {len(roles)} for {len(labels)} models ({', '.join(labels)}); give one "
+            "for each, in order, and at least two models"
+        )
+    known = dict(zip(labels, roles, strict=True))
+    if not set(_TARGET) & set(roles) or len(set(roles)) < 2:
+        raise ValueError(
+            "roles must name an unlearned or edited model, and a reference or the original beside "
+            f"it; got {', '.join(roles)}"
+        )
+    return known
+
+
+def _of_logs(
+    logs: list[ModelLog], answers: Path | None, rule: str
+) -> tuple[list[ModelLog], pd.DataFrame, list[tuple[str, str]]]:
+    """Judge the answers of logs."""
+    known = None if answers is None else read_answers(answers)
+    judged: list[pd.DataFrame] = []
+    for log in logs:
+        asked = with_answers(log.questions, known)
+        if asked is None and answers is not None:
+            raise DataError(
+                f"{answers} holds answers to other questions than {log.path}: less than nine in "
+                "ten stand in the reference of their question; index must be that of the log"
+            )
+        asked = log.questions if asked is None else asked
+        found = match_columns(asked["prediction"].tolist(), asked["answers"].tolist(), rule=rule)
+        judged.append(asked.assign(correct=pd.Series(found.is_match, dtype=object)))
+    frame = judged[0]
+    # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
+    is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
+    apart = frame["form"] + " " + frame["question_id"]
+    frame = frame.assign(fact_id=frame["question_id"].where(is_shared, apart))
+    frame = frame[[*_KEYS, *_ABOUT]]
+    labels = [log.label for log in logs]
+    notes = []
+    forget = frame[frame["set"] == FORGET]
+    if forget["cluster"].nunique() == forget["question_id"].nunique():
+        text = "the log names no person, so every question is a cluster of its own: intervals are "
+        notes.append(("Persons not known", text + "too narrow where questions share a person"))
+    return logs, _side_by_side(frame, dict(zip(labels, judged, strict=True))), notes
+
+
+def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Join the verdicts and answers of models by question."""
+    wide = about.set_index(_KEYS)
+    for label, frame in judged.items():
+        cells = frame.set_index(_KEYS)
+        for column in ("correct", "prediction"):
+            wide[column_of(column, label)] = cells[column].reindex(wide.index)
+    return wide.reset_index()
+
+
+def _of_runs(
+    paths: Sequence[Path],
+) -> tuple[pd.DataFrame, list[str], list[tuple[str, str]]]:
+    """Read the verdicts of runs, which must be of the same questions, prompts and rule."""
+    if len(paths) < 2:
+        raise ValueError("give the runs of at least two models")
+    compared = [read_two_runs(paths[0], other) for other in paths[1:]]
+    first = compared[0]
+    labels = [first.runs[0].label, *(two.runs[1].label for two in compared)]
+    labels = [
+        label if labels.count(label) == 1 else f"{label} ({path.name})"
+        for label, path in zip(labels, paths, strict=True)
+    ]
+    about = _about(first, paths[0])
+    sides = {labels[0]: (first, "first")}
+    sides |= {label: (two, "second") for label, two in zip(labels[1:], compared, strict=True)}
+    for label, (two, side) in sides.items():
+        cells = two.frame.set_index("pair_id")
+        for column in ("correct", "prediction"):
+            values = cells[f"{side}_{column}"].reindex(about["question_id"]).array
+            about[column_of(column, label)] = values
+    notes = [("Runs compared", note) for two in compared for note in two.notes]
+    return about, labels, list(dict.fromkeys(notes))
+
+
+def _about(two: TwoRuns, folder: Path) -> pd.DataFrame:
+    """Describe the questions of runs: their set and form, as their study has them."""
+    frame = two.frame
+    targets, _ = RunFolder.open(folder).read_plan()
+    targets = targets.set_index("target_id")
+    is_crossed = {"set", "form"} <= set(two.by)
+    forms = _first_label(frame, "form" if is_crossed else "condition", PLAIN)
+    if not is_crossed:
+        forms = forms.replace({forms.iloc[0]: PLAIN})
+    return pd.DataFrame(
+        {
+            "set": _first_label(frame, "set", FORGET) if is_crossed else FORGET,
+            "form": forms,
+            "question_id": frame["pair_id"],
+            "fact_id": targets["fact_id"].reindex(frame["pair_id"]).array,
+            "cluster": frame["fact_id"],
+            "question": frame["question"],
+            "answers": targets["answers"].reindex(frame["pair_id"]).array,
+        }
+    )
+
+
+def _first_label(frame: pd.DataFrame, column: str, default: str) -> pd.Series:
+    """Take the first label of each cell."""
+    return frame[column].map(lambda labels: labels[0] if len(labels) else default)
+
+
+def column_of(kind: Literal["correct", "prediction"], model: str) -> str:
+    """Name the column of a model.
+
+    Args:
+        kind: Its verdicts or its answers.
+        model: Its label.
+
+    Returns:
+        The column of `Crossing.questions`.
+    """
+    return f"{kind}: {model}"
+
+
+def any_form(questions: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
+    """Judge facts by all forms together: right where any form is.
+
+    Args:
+        questions: Of a `Crossing`, of one set.
+        models: The models.
+
+    Returns:
+        One row a fact with all verdicts: fact_id, cluster, and for each model its verdict.
+    """
+    columns = [column_of("correct", model) for model in models]
+    judged = questions[questions[columns].notna().all(axis=1)]
+    facts = judged.groupby("fact_id", sort=False)
+    any_right = judged[columns].astype(bool).groupby(judged["fact_id"], sort=False).any()
+    return any_right.assign(cluster=facts["cluster"].first()).reset_index()

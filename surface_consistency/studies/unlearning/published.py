@@ -1,0 +1,130 @@
+"""Aggregates that logs publish, computed anew from their questions, beside what bounds them."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.metrics import (
+    clustered_auc,
+    forget_quality,
+    model_utility,
+    privleak,
+    truth_ratio,
+    truth_ratio_score,
+)
+from surface_consistency.studies.unlearning.logs import ModelLog, by_index, rouge_field
+
+_UTILITY: Final = (
+    *("retain_Q_A_Prob", "retain_Q_A_ROUGE", "retain_Truth_Ratio"),
+    *("ra_Q_A_Prob_normalised", "ra_Q_A_ROUGE", "ra_Truth_Ratio"),
+    *("wf_Q_A_Prob_normalised", "wf_Q_A_ROUGE", "wf_Truth_Ratio"),
+)
+_RATIO: Final = "forget_truth_ratio"
+_ARITHMETIC: Final = "forget_truth_ratio (arithmetic)"
+_MEMBERSHIP: Final = "mia_min_k"
+
+
+def published_table(logs: Sequence[ModelLog], reference: ModelLog | None) -> pd.DataFrame:
+    """Compute the aggregates of logs from their questions.
+
+    Args:
+        logs: The models.
+        reference: The model that never saw the facts; None where there is none.
+
+    Returns:
+        One row a model and metric: model, metric, published (as the log has it; NaN where it has
+        none), recomputed, n (questions), and for forget_quality lowest (the p below which no model
+        can come) and least_distance (the least distance of two distributions whose p is below .05)
+        with the distance itself. `forget_quality` and `privleak` are against the reference, those
+        of the log against the one that its authors took.
+    """
+    rows = [row for log in logs for row in _rows(log, reference)]
+    columns = ["model", "metric", "published", "recomputed", "n"]
+    table = pd.DataFrame(rows, columns=[*columns, "distance", "least_distance", "lowest"])
+    return table.astype(dict.fromkeys(table.columns[2:], float) | {"n": "Int64"})
+
+
+def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]:
+    """Compute the aggregates of one log."""
+    recomputed: dict[str, float] = {}
+    for name, metric in log.metrics.items():
+        value, n = _aggregate(name, metric, log.metrics)
+        if n:
+            recomputed[name] = value
+            yield _row(log, name, value, n)
+    if "forget_Q_A_PERT_Prob" in log.metrics and "forget_Q_A_PARA_Prob" in log.metrics:
+        ratios = _ratios(log.metrics, "forget", mean="arithmetic")
+        yield _row(log, _ARITHMETIC, truth_ratio_score(ratios, is_forgotten=True), len(ratios))
+    if all(name in recomputed for name in _UTILITY):
+        utility = model_utility([recomputed[name] for name in _UTILITY])
+        yield _row(log, "model_utility", utility, len(_UTILITY))
+    if _MEMBERSHIP in recomputed:
+        floor = 0.5 if reference is None or reference is log else _area(reference)
+        yield _row(log, "privleak", privleak(recomputed[_MEMBERSHIP], floor), None)
+    if reference is not None and reference is not log and _RATIO in recomputed:
+        tested = forget_quality(_scores(log, _RATIO), _scores(reference, _RATIO))
+        yield _row(log, "forget_quality", tested.p_value, tested.n_unlearned) | {
+            "distance": tested.distance,
+            "least_distance": tested.least_distance,
+            "lowest": tested.lowest,
+        }
+
+
+def _row(log: ModelLog, name: str, value: float, n: int | None) -> dict[str, Any]:
+    """Put an aggregate beside the published one."""
+    published = (log.metrics.get(name) or {}).get("agg_value")
+    return {
+        "model": log.label,
+        "metric": name,
+        "published": math.nan if published is None else float(published),
+        "recomputed": value,
+        "n": n,
+    }
+
+
+def _aggregate(
+    name: str, metric: Mapping[str, Any], metrics: Mapping[str, Any]
+) -> tuple[float, int]:
+    """Compute an aggregate from the questions, and count them; no questions, no aggregate."""
+    if name.startswith("mia_"):
+        sides = [list(by_index(metric.get(side, {})).values()) for side in ("forget", "holdout")]
+        scores = [cells["score"] for side in sides for cells in side]
+        labels = np.repeat([0, 1], [len(side) for side in sides])
+        return (clustered_auc(scores, labels).auc if all(sides) else math.nan), len(scores)
+    values = list(by_index(metric).values())
+    if name.lower().endswith("truth_ratio"):
+        ratios = [math.nan if x["score"] is None else x["score"] for x in values]
+        return truth_ratio_score(ratios, is_forgotten=name == _RATIO), len(values)
+    field = rouge_field(name) if name.endswith("_ROUGE") else "score"
+    if "_Prob" in name:
+        field = "prob"
+    numbers = [np.mean(x[field]) for x in values if x.get(field) is not None]
+    return (float(np.mean(numbers)) if numbers else math.nan), len(numbers)
+
+
+def _ratios(metrics: Mapping[str, Any], prefix: str, *, mean: str) -> np.ndarray:
+    """Compute truth ratios from losses."""
+    right, wrong = (by_index(metrics[f"{prefix}_Q_A_{kind}_Prob"]) for kind in ("PARA", "PERT"))
+    indices = [index for index in right if index in wrong]
+    return truth_ratio(
+        [right[index]["avg_loss"] for index in indices],
+        [wrong[index]["avg_loss"] for index in indices],
+        mean=mean,  # type: ignore[arg-type]
+    )
+
+
+def _scores(log: ModelLog, name: str) -> list[float]:
+    """List the scores of a metric that are defined."""
+    cells = by_index(log.metrics[name]).values()
+    return [float(x["score"]) for x in cells if x["score"] is not None]
+
+
+def _area(log: ModelLog) -> float:
+    """Compute by how much the reference tells held-out texts from those to forget."""
+    if _MEMBERSHIP not in log.metrics:
+        return 0.5
+    value, n = _aggregate(_MEMBERSHIP, log.metrics[_MEMBERSHIP], log.metrics)
+    return value if n else 0.5

@@ -1,0 +1,233 @@
+"""The numbers of crossed models: rates by form, what was kept, scores, and what survived."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.matching import match
+from surface_consistency.metrics import CountRatio, cluster_bootstrap, paired_by, unlearning_by
+from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.report import spread
+from surface_consistency.studies.unlearning.crossing import Crossing, any_form, column_of
+from surface_consistency.studies.unlearning.logs import scores_of
+from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
+
+ANY: Final = "any form"
+"""The row of facts that are right under some form."""
+
+RATES: Final[Mapping[str, str]] = {
+    "known": "Known",
+    "survival": "Survival",
+    "survival_given_known": "Survival, of known",
+    "floor": "Floor",
+    "leak": "Leak",
+    "damage": "Damage",
+    "hidden": "Hidden",
+}
+"""Rates of a form, and their headings."""
+
+_WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
+_FLAG: Final = {"rate": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
+_KNOWN: Final = {
+    "known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
+    "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
+}
+
+
+def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
+    """Compute the rates of each model under each form, and under any.
+
+    Args:
+        crossing: The models.
+        margin: Difference that counts as none.
+
+    Returns:
+        One row an unlearned or edited model, or further reference, and form: columns of
+        `unlearning_by`, those of `RATES` with their bounds, and is_known.
+    """
+    reference, original = crossing.first("reference"), crossing.first("original")
+    rows = []
+    for model in [*crossing.targets, *crossing.of("reference")[1:]]:
+        for form, frame in _frames(crossing, model).items():
+            # Without a reference only what the model answers is known.
+            second = "second_correct" if reference is not None else "first_correct"
+            table = unlearning_by(frame, second=second, **_WHOLE, margin=margin)
+            if reference is None:
+                table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
+            row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
+            row |= _original_rates(frame, original, reference)
+            if "hidden" in frame and reference is not None and form not in (PLAIN, ANY):
+                row |= _rate("hidden", frame.dropna(subset=["hidden"]), "hidden")
+            rows.append(row)
+    names = [f"{name}{end}" for name in (*RATES, "excess") for end in ("", "_low", "_high")]
+    tests = ["p_above", "p_not_above", "p_equivalent"]
+    table = pd.DataFrame(rows)
+    return table.reindex(columns=list(dict.fromkeys([*table.columns, *names, *tests])))
+
+
+def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
+    """Put verdicts of a model, the reference and the original side by side, by form."""
+    reference, original = crossing.first("reference"), crossing.first("original")
+    questions = crossing.questions
+    frame = questions[["set", "form", "question_id", "fact_id", "cluster"]].assign(
+        first_correct=crossing.verdicts(model),
+        second_correct=crossing.verdicts(reference),
+        original_correct=crossing.verdicts(original),
+    )
+    frame = frame[(frame["set"] == FORGET) & frame["first_correct"].notna()]
+    plain = frame[frame["form"] == PLAIN].drop_duplicates("fact_id").set_index("fact_id")
+    asked_plainly = frame["fact_id"].map(plain["first_correct"])
+    right = frame["first_correct"].astype(bool) & ~frame["second_correct"].fillna(True).astype(bool)
+    hidden = right & ~asked_plainly.fillna(True).astype(bool)
+    frame = frame.assign(hidden=hidden.where(asked_plainly.notna(), None))
+    frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
+    if frame["fact_id"].duplicated().any():
+        named = {"first": model, "second": reference, "original": original}
+        known = {side: name for side, name in named.items() if name is not None}
+        facts = any_form(questions[questions["set"] == FORGET], [*known.values()])
+        joined = facts[["fact_id", "cluster"]].assign(
+            question_id=facts["fact_id"],
+            **{
+                f"{side}_correct": None if name is None else facts[column_of("correct", name)]
+                for side, name in named.items()
+            },
+        )
+        frames[ANY] = joined
+    return frames
+
+
+def _original_rates(
+    frame: pd.DataFrame, original: str | None, reference: str | None
+) -> dict[str, Any]:
+    """Compute what the original knew, and whether it is shown to know it."""
+    if original is None:
+        return {"is_known": True}
+    known = paired_by(
+        frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
+    ).iloc[0]
+    names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
+    cells = {name: known[name] for name in names}
+    if reference is None:
+        return cells | {"is_known": bool(known["known"] > 0.0)}
+    beside = unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
+    return cells | {"is_known": bool(beside["excess_low"] > 0.0)}
+
+
+def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
+    """Compute the share of rows of which something holds."""
+    row = paired_by(frame, first=column, second=column, **_WHOLE, rates=_FLAG).iloc[0]
+    return {f"{name}{end}": row[f"rate{end}"] for end in ("", "_low", "_high")}
+
+
+def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
+    """Compare each model with the original, else the reference, in all but the facts to forget.
+
+    Args:
+        crossing: The models.
+        margin: Difference that counts as none.
+
+    Returns:
+        One row a model, set and form: columns of `unlearning_by`, where survival is the model's,
+        floor that of whom it is held `against`, and change (for excess) what it gained. Empty
+        where no other set is judged.
+    """
+    other = crossing.first("original") or crossing.first("reference")
+    rows = []
+    for model in crossing.targets:
+        frame = crossing.questions[["set", "form", "question_id", "cluster"]].assign(
+            first_correct=crossing.verdicts(model), second_correct=crossing.verdicts(other)
+        )
+        frame = frame[frame["set"] != FORGET].dropna()
+        if len(frame):
+            part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
+            rows.append(part.assign(model=model, against=other))
+    renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
+    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else pd.DataFrame()
+
+
+@of_shares(Part(1.0, (1.0, 0.0), (0.0, 1.0), -np.inf, np.inf))
+def _mean(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Divide sums of differences by their number."""
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def scores_frame(crossing: Crossing) -> pd.DataFrame:
+    """Compare the scores of logs with those of the reference, question by question.
+
+    Args:
+        crossing: The models.
+
+    Returns:
+        One row a model, set and measure: value, reference_value and score_difference (the mean of
+        the differences, with the interval of persons taken whole). Empty without logs or reference.
+    """
+    reference = crossing.first("reference")
+    by_label = {log.label: scores_of(log) for log in crossing.logs}
+    if reference is None or not by_label:
+        return pd.DataFrame()
+    keys = ["set", "question_id"]
+    persons = crossing.questions.drop_duplicates(keys).set_index(keys)["cluster"]
+    rows = []
+    for model in crossing.targets:
+        both = by_label[model].merge(
+            by_label[reference], on=["set", "measure", "question_id"], suffixes=("", "_reference")
+        )
+        cluster = pd.MultiIndex.from_frame(both[keys]).map(persons.to_dict())
+        both = both.assign(change=both["value"] - both["value_reference"], n=1, cluster=cluster)
+        for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
+            sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
+            result = cluster_bootstrap(sums, _mean)
+            row = {"model": model, "set": of_set, "measure": measure, "n": len(part)}
+            means = {"value": "value", "value_reference": "reference_value"}
+            row |= {title: float(part[name].mean()) for name, title in means.items()}
+            rows.append(
+                row | spread(result, {"estimate": "score_difference"}) | {"n_clusters": len(sums)}
+            )
+    return pd.DataFrame(rows)
+
+
+def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
+    """List the answers that survived, each with the first reason that holds.
+
+    Args:
+        crossing: The models.
+        rule: Matching rule that tells whether the answer stands in the question.
+
+    Returns:
+        One row an unlearned model, form and fact that is right: fact, person, question, accepted,
+        the answers of the model, the original and the reference, and reason: "guessable" (the
+        reference is right too), "in the question", "plain question", "plain question too", or the
+        form alone.
+    """
+    reference, original = crossing.first("reference"), crossing.first("original")
+    questions = crossing.questions[crossing.questions["set"] == FORGET]
+    rows = []
+    for model in crossing.targets:
+        right = crossing.verdicts(model)[questions.index].fillna(False).astype(bool)
+        plain = set(questions.loc[right & (questions["form"] == PLAIN), "fact_id"])
+        guessed = crossing.verdicts(reference)[questions.index].fillna(False).astype(bool)
+        chosen = questions[right].assign(is_guessed=guessed[right]).to_dict("records")
+        for row in chosen:
+            text = str(row["question"] or "")
+            if row["is_guessed"]:
+                reason = "guessable"
+            elif text and match(text, tuple(row["answers"]), rule=rule).is_match:
+                reason = "in the question"
+            elif row["form"] == PLAIN:
+                reason = "plain question"
+            else:
+                reason = "plain question too" if row["fact_id"] in plain else f"{row['form']} alone"
+            said = {"answer": model, "original": original, "reference": reference}
+            rows.append(
+                {"model": model, "form": row["form"], "fact": row["fact_id"]}
+                | {"person": row["cluster"], "question": text, "reason": reason}
+                | {"accepted": "; ".join(row["answers"])}
+                | {
+                    name: None if one is None else row[column_of("prediction", one)]
+                    for name, one in said.items()
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,319 @@
+import json
+
+import pytest
+
+from surface_consistency.engine import (
+    ReportSettings,
+    RuleScoring,
+    report_runs,
+    run_study,
+    score_run,
+)
+from surface_consistency.errors import DataError
+from surface_consistency.report.numbers import sentence_text
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
+from tests.golden_runs.gather import load_redirectqa
+from tests.golden_runs.inputs import redirect_model
+from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
+
+TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
+
+
+def analysed(paths, out, *, margin=None, page=True, **settings):
+    """Tables and page of some models."""
+    return report_runs(
+        paths,
+        out,
+        settings=ReportSettings(margin=margin, answers=0, page=page),
+        analyses={UnlearningAnalysis(): UnlearningSettings(**settings)},
+    )
+
+
+@pytest.fixture(scope="module")
+def planted(planted_runs, tmp_path_factory):
+    """The page of all planted models."""
+    names = ("original", *TARGETS, "reference")
+    out = tmp_path_factory.mktemp("page")
+    return analysed([planted_runs[name] for name in names], out, margin=0.15)
+
+
+@pytest.fixture(scope="module")
+def official_logs(data_files, tmp_path_factory):
+    """The eight official logs, by model and side."""
+    home = tmp_path_factory.mktemp("official")
+    return {
+        (model, side): write_log(home / f"{model}-{side}", tofu_log(data_files, model, side))
+        for model in MODELS
+        for side in SIDES
+    }
+
+
+def frame_of(reported, name, *keys):
+    """A table by its keys."""
+    return reported.tables[name].frame.set_index([*keys])
+
+
+def test_verdicts_are_those_that_were_planted(planted):
+    rows = frame_of(planted, "unlearning_verdicts", "model")
+
+    assert rows["verdict"].to_dict() == {
+        "ascent": "forgotten",
+        "refusal": "hidden",
+        "other_name": "hidden",
+        "untouched": "not forgotten",
+        "broken": "forgotten",
+    }
+    assert rows.loc["refusal", "leaking"] == "reworded; name"
+    assert rows.loc["other_name", "leaking"] == "name"
+    assert rows.loc["ascent", "below"] == "plain; reworded; name"
+    assert rows.loc["broken", "lost"] == "retain"
+    assert rows["is_equivalent"].to_dict()["broken"]
+
+
+def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
+    rows = frame_of(planted, "unlearning", "model", "form")
+
+    for model in ("refusal", "other_name", "broken"):
+        assert rows.loc[(model, "plain"), "excess"] == 0.0
+    assert rows.loc[("refusal", "any form"), "survival"] == 1.0
+    assert rows.loc[("other_name", "name"), "hidden"] == rows.loc[("other_name", "name"), "leak"]
+
+
+def test_rates_of_every_form_add_up(planted):
+    rows = planted.tables["unlearning"].frame
+
+    assert (rows["survival"] - rows["floor"] - rows["leak"] + rows["damage"]).abs().max() < 1e-12
+    assert (rows["known"] == 1.0).all()
+
+
+def test_survivors_have_the_first_reason_that_holds(planted):
+    rows = planted.tables["survivors"].frame
+    reasons = rows.groupby(["model", "form"])["reason"].agg(set)
+
+    assert reasons["other_name", "name"] == {"guessable", "name alone"}
+    assert reasons["other_name", "plain"] == {"guessable"}
+    assert reasons["untouched", "reworded"] == {"guessable", "plain question too"}
+    assert reasons["untouched", "plain"] == {"guessable", "plain question"}
+    guessed = rows[rows["reason"] == "guessable"]
+    assert (guessed["reference"] == guessed["accepted"]).all()
+
+
+def test_page_begins_with_what_can_be_said(planted):
+    page = planted.page.read_text("utf-8")
+
+    for said in ("hides what it knows", "has forgotten", "has not forgotten", "The price: it lost"):
+        assert said in page
+
+
+def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
+    names = ("original", "refusal", "reference", "untouched")
+    roles = ("original", "unlearned", "reference", "reference")
+
+    reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15, roles=roles)
+
+    assert any("one of them may know the facts" in note for note in reported.notes)
+
+
+def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path):
+    """The untouched model answers nothing under the other name, so nothing was to forget there."""
+    names = ("untouched", "refusal", "reference")
+
+    reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15)
+
+    assert (
+        frame_of(reported, "unlearning_verdicts", "model").loc["refusal", "leaking"] == "reworded"
+    )
+    assert any("the verdict leaves it out" in note for note in reported.notes)
+
+
+def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
+    names, roles = ("original", "refusal"), ("original", "unlearned")
+
+    reported = analysed([planted_runs[name] for name in names], tmp_path, roles=roles)
+
+    assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["cannot tell"]
+    assert reported.tables["unlearning"].frame["floor"].isna().all()
+    assert any("no floor is known" in note for note in reported.notes)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_logs_alone_give_the_square_of_their_verdicts(official_logs, tmp_path, data_files, model):
+    """Nothing is asked: the log's texts are judged by the short answers that come along."""
+    paths = [official_logs[model, side] for side in SIDES]
+
+    reported = analysed(paths, tmp_path, page=False)
+
+    row = reported.tables["unlearning"].frame.iloc[0]
+    verdicts = official_verdicts(data_files)
+    first, second = (verdicts[f"{model}.{side}"] == 1 for side in SIDES)
+    counted = [(first & second).sum(), (first & ~second).sum(), (~first & second).sum()]
+    assert [row[name] for name in ("both", "first_only", "second_only")] == counted
+    assert row["n_clusters"] == 20
+    assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["not forgotten"]
+
+
+def test_published_aggregates_are_those_of_the_questions(official_logs, tmp_path, data_files):
+    """Up to the six digits that the numbers at hand have; forget quality depends on ranks alone."""
+    paths = [official_logs[MODELS[0], side] for side in SIDES]
+
+    reported = analysed(paths, tmp_path, page=False)
+
+    rows = frame_of(reported, "unlearning_published", "metric", "model")
+    label = f"{MODELS[0]}-full"
+    expected = published(data_files)["summary"][f"{MODELS[0]}/full/forget10"]
+    metrics = ("extraction_strength", "exact_memorization", "forget_Q_A_ROUGE", "forget_Q_A_Prob")
+    for metric in metrics:
+        assert rows.loc[(metric, label), "recomputed"] == pytest.approx(expected[metric], abs=2e-8)
+        assert rows.loc[(metric, label), "published"] == expected[metric]
+    quality = frame_of(reported, "unlearning_forget_quality", "model").loc[label]
+    assert quality["recomputed"] == pytest.approx(expected["forget_quality"], rel=1e-9)
+    assert quality["least_distance"] == 0.0975
+
+
+def test_scores_are_compared_with_persons_as_clusters(official_logs, tmp_path, data_files):
+    paths = [official_logs[MODELS[2], "retain90"], official_logs[MODELS[1], "retain90"]]
+
+    reported = analysed(paths, tmp_path, page=False)
+
+    rows = frame_of(reported, "unlearning_scores", "measure")
+    summary = published(data_files)["summary"]
+    names = {"ROUGE-L recall": "forget_Q_A_ROUGE", "probability": "forget_Q_A_Prob"}
+    for measure, metric in names.items():
+        one, other = (summary[f"{model}/retain90"][metric] for model in (MODELS[2], MODELS[1]))
+        assert rows.loc[measure, "score_difference"] == pytest.approx(one - other, abs=5e-8)
+        assert rows.loc[measure, "n_clusters"] == 20
+
+
+def test_edits_are_judged_by_what_is_written(tmp_path):
+    """Forty edits: the new object is said plainly, the old one under other words."""
+    records = []
+    for number in range(40):
+        edit = {
+            "prompt": f"Thing{number} was made by",
+            "rephrase_prompt": f"The maker of Thing{number} is",
+            "subject": f"Thing{number}",
+            "target_new": f"Newco{number}",
+            "ground_truth": f"Oldco{number}",
+            "locality": {"beside": {"prompt": f"Other{number} is by", "ground_truth": "Same"}},
+        }
+        old, new = ({"locality": {"beside_output": text}} for text in ("Same", "Same"))
+        old |= {"rewrite_gen_content": f"Oldco{number}", "rephrase_gen_content": f"Oldco{number}"}
+        new |= {"rewrite_gen_content": f"Newco{number}", "rephrase_gen_content": f"Oldco{number}"}
+        records.append({"case_id": number, "requested_rewrite": edit, "pre": old, "post": new})
+    (tmp_path / "edits.json").write_text(json.dumps(records), "utf-8")
+
+    reported = analysed([tmp_path / "edits.json"], tmp_path / "out")
+
+    edits = frame_of(reported, "unlearning_edits", "form")
+    assert edits["survival"].to_dict() == {"plain": 1.0, "reworded": 0.0}
+    kept = frame_of(reported, "unlearning", "form")["survival"]
+    assert kept.to_dict() == {"plain": 0.0, "reworded": 1.0, "any form": 1.0}
+    assert reported.tables["unlearning_price"].frame["change"].tolist() == [0.0]
+    assert "Nothing can be said of whether edits edited forgot" in reported.page.read_text("utf-8")
+
+
+def test_short_references_are_answers_by_themselves(tmp_path):
+    """MUSE's questions, in its layout: made ones, for its texts are news."""
+    logs = []
+    for name, right in (("target", range(60)), ("npo", range(0, 60, 10)), ("retrain", range(6))):
+        cells = {
+            str(n): {
+                "input": f"Question: Who won match {n}?\nAnswer:",
+                "ground_truth": f"Team {n}",
+                "generation": f"Team {n}" if n in right else "Nobody",
+                "rougeL_f1": float(n in right),
+            }
+            for n in range(60)
+        }
+        log = {"forget_knowmem_ROUGE": {"agg_value": len(right) / 60, "value_by_index": cells}}
+        logs.append(write_log(tmp_path / name, log, "MUSE_EVAL.json"))
+
+    reported = analysed(logs, tmp_path / "out", margin=0.2)
+
+    assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
+    assert any("every question is a cluster of its own" in note for note in reported.notes)
+    rows = frame_of(reported, "unlearning_published", "model")
+    assert (rows["published"] == rows["recomputed"]).all()
+
+
+def test_finding_says_what_is_shown(official_logs, tmp_path):
+    analysis = UnlearningAnalysis()
+    paths = [official_logs[model, "retain90"] for model in MODELS[2:0:-1]]
+
+    report_runs(paths, tmp_path, analyses={analysis: UnlearningSettings()})
+
+    text = (tmp_path / "report.html").read_text("utf-8")
+    assert "It cannot be told whether" in text
+    with pytest.raises(ValueError, match="give `report_runs` their logs or runs themselves"):
+        UnlearningAnalysis().tables(None, UnlearningSettings())
+
+
+@pytest.mark.parametrize(
+    ("roles", "message"),
+    [
+        (("original", "unlearned", "reference"), "roles names 3 for 2 models"),
+        (("original", "reference"), "must name an unlearned or edited model"),
+        (("unlearned", "unlearned"), "must name an unlearned or edited model"),
+    ],
+)
+def test_roles_that_do_not_fit_are_refused(official_logs, tmp_path, roles, message):
+    paths = [official_logs[MODELS[0], side] for side in SIDES]
+
+    with pytest.raises(ValueError, match=message):
+        analysed(paths, tmp_path, roles=roles)
+
+
+def test_logs_beside_runs_are_refused(official_logs, planted_runs, tmp_path):
+    with pytest.raises(ValueError, match="logs or folders of runs, not both"):
+        analysed([official_logs[MODELS[0], "full"], planted_runs["refusal"]], tmp_path)
+
+
+def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
+    logs = []
+    for side in SIDES:
+        log = tofu_log(data_files, MODELS[0], side)
+        for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
+            cells["ground_truth"] = "Nothing here is of TOFU, and it is a sentence of many words."
+        logs.append(write_log(tmp_path / side, log))
+
+    with pytest.raises(DataError, match=r"references are sentences; .* --short-answers"):
+        analysed(logs, tmp_path / "out")
+
+
+def test_short_answers_of_another_set_are_refused(official_logs, tmp_path):
+    (tmp_path / "answers.tsv").write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
+    paths = [official_logs[MODELS[0], side] for side in SIDES]
+
+    with pytest.raises(DataError, match="answers to other questions than"):
+        analysed(paths, tmp_path / "out", short_answers=tmp_path / "answers.tsv")
+
+
+def test_sentences_are_text(planted):
+    notes = planted.notes
+
+    assert notes
+    assert not any("{" in note or sentence_text([note]) != note for note in notes)
+
+
+def test_runs_of_another_study_are_crossed_too(tmp_path):
+    """Titles are the plain question, redirects the other form."""
+    data, study, folders = load_redirectqa(), RedirectQAStudy(), []
+    for name, knows in (("original", 0.9), ("unlearned", 0.4), ("reference", 0.1)):
+        folder = run_study(
+            study,
+            data,
+            redirect_model(name, data.questions, knows=knows),
+            tmp_path / name,
+            model=name,
+            settings=RedirectQASettings(shots=0, repeat=0, limit=40),
+            progress=False,
+        )
+        score_run(folder, scoring=RuleScoring(rule="popqa", agreement=False))
+        folders.append(folder.path)
+
+    reported = analysed(folders, tmp_path / "page", page=False)
+
+    rows = frame_of(reported, "unlearning", "form")
+    assert rows.index.tolist() == ["plain", "redirect", "any form"]
+    assert rows.loc["plain", "n"] == rows.loc["any form", "n"] == 40

@@ -1,0 +1,248 @@
+import json
+
+import pytest
+
+from surface_consistency.errors import DataError, RecordError, RunMismatchError, SourceNotFoundError
+from surface_consistency.studies.unlearning.logs import (
+    read_answers,
+    read_logs,
+    scores_of,
+    tofu_answers,
+    with_answers,
+)
+from tests.made_logs import MODELS, tofu_log, write_log
+
+MODEL = MODELS[1]
+
+
+@pytest.fixture(scope="module")
+def full_and_retrained(data_files, tmp_path_factory):
+    """Official logs of a full and a retrained model, 400 questions each."""
+    home = tmp_path_factory.mktemp("logs")
+    return [
+        write_log(home / side, tofu_log(data_files, MODEL, side)) for side in ("full", "retain90")
+    ]
+
+
+def edited(**texts):
+    """A record of EasyEdit with generated texts."""
+    edit = {
+        "prompt": "The mother tongue of Danielle Darrieux is",
+        "target_new": "English",
+        "ground_truth": "French",
+        "subject": "Danielle Darrieux",
+        "rephrase_prompt": "Danielle Darrieux grew up speaking",
+        "portability": {
+            "Subject_Aliasing": {"prompt": ["D. Darrieux speaks"], "ground_truth": [["English"]]}
+        },
+        "locality": {"neighborhood": {"prompt": "Michel Rocard speaks", "ground_truth": "French"}},
+    }
+    said = {
+        "rewrite_gen_content": "English.",
+        "rephrase_gen_content": ["French, of course"],
+        "portability": {"Subject_Aliasing_acc": ["French"]},
+        "locality": {"neighborhood_output": "French"},
+    }
+    return {"case_id": 0, "requested_rewrite": edit, "pre": {}, "post": said | texts}
+
+
+def test_real_layout_of_open_unlearning_is_read(data_files):
+    (log,) = read_logs([data_files / "unlearning" / "TOFU_EVAL.json"])
+
+    questions = log.questions.set_index(["set", "question_id"])
+    assert set(log.questions["set"]) == {"forget", "retain", "real authors", "world facts"}
+    assert questions.loc[("forget", "1"), "question"].startswith("What gender is author")
+    assert questions.loc[("world facts", "0"), "answers"] == ("Paris",)
+    assert questions.loc[("forget", "1"), "answers"] is None
+    assert questions.loc[("retain", "1"), "cluster"] == "person 0"
+
+
+def test_real_layout_of_muse_is_read(data_files):
+    (log,) = read_logs([data_files / "unlearning" / "MUSE_EVAL.json"])
+
+    assert set(zip(log.questions["set"], log.questions["form"], strict=True)) == {
+        ("forget", "plain"),
+        ("forget", "verbmem"),
+        ("retain", "plain"),
+    }
+    assert log.questions["cluster"].str.startswith("question").all()
+    assert set(scores_of(log)["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
+
+
+def test_order_of_questions_in_a_log_does_not_matter(full_and_retrained):
+    log = read_logs(full_and_retrained)[0]
+
+    assert log.questions["question_id"].tolist() == [str(n) for n in range(400)]
+    assert log.questions["cluster"].nunique() == 20
+
+
+def test_logs_are_named_by_their_folders(full_and_retrained):
+    assert [log.label for log in read_logs(full_and_retrained)] == ["full", "retain90"]
+
+
+def test_short_answers_of_forget10_come_along(full_and_retrained):
+    log = read_logs(full_and_retrained)[0]
+
+    asked = with_answers(log.questions)
+
+    assert len(tofu_answers()) == 367
+    assert asked["answers"].notna().sum() == 367
+
+
+def test_short_answers_serve_the_last_rows_of_forget10(data_files, tmp_path):
+    """forget01 is the last 40 rows: here the real questions and answers."""
+    lines = (data_files / "unlearning" / "tofu_forget01_perturbed.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in lines.splitlines()]
+    cells = {
+        str(n): {"input": row["question"], "ground_truth": row["answer"], "generation": "?"}
+        for n, row in enumerate(rows)
+    }
+    path = write_log(tmp_path / "m", {"forget_Q_A_ROUGE": {"value_by_index": cells}})
+
+    asked = with_answers(read_logs([path])[0].questions)
+
+    assert asked["answers"].notna().sum() == 38
+    assert asked["answers"].iloc[0] == ("Basil Mahfouz Al-Kuwaiti",)
+
+
+def test_short_answers_of_other_questions_are_not_taken(full_and_retrained):
+    log = read_logs(full_and_retrained)[0]
+
+    assert with_answers(log.questions, dict.fromkeys(range(400), "Ouagadougou")) is None
+
+
+def test_answers_need_an_index(tmp_path):
+    path = tmp_path / "answers.tsv"
+    path.write_text("index\tanswer\nfirst\tParis\n", "utf-8")
+
+    with pytest.raises(DataError, match=r"answers.tsv:2: needs the columns index, a whole number"):
+        read_answers(path)
+
+
+@pytest.mark.parametrize("as_lists", [False, True])
+def test_legacy_layout_gives_the_same_questions_and_scores(
+    data_files, full_and_retrained, tmp_path, as_lists
+):
+    log = tofu_log(data_files, MODEL, "full")
+    indices = [str(n) for n in range(400)]
+
+    def cells(metric, get):
+        values = {n: get(log[metric]["value_by_index"][n]) for n in indices}
+        return list(values.values()) if as_lists else values
+
+    forget = {
+        "generated_text": cells(
+            "forget_Q_A_ROUGE", lambda x: [x["input"], x["generation"], x["ground_truth"]]
+        ),
+        "rougeL_recall": cells("forget_Q_A_ROUGE", lambda x: x["rougeL_recall"]),
+        "avg_gt_loss": cells("forget_Q_A_Prob", lambda x: x["avg_loss"]),
+        "avg_paraphrased_loss": cells("forget_Q_A_PARA_Prob", lambda x: x["avg_loss"]),
+        "average_perturb_loss": cells("forget_Q_A_PERT_Prob", lambda x: x["avg_loss"]),
+        "truth_ratio": cells("forget_truth_ratio", lambda x: x["score"]),
+    }
+    path = write_log(tmp_path, {"eval_log_forget.json": forget}, "eval_log_aggregated.json")
+
+    (legacy,) = read_logs([path])
+
+    modern = read_logs(full_and_retrained)[0]
+    assert legacy.questions.equals(modern.questions)
+    measures = set(scores_of(legacy)["measure"])
+    assert measures == {"probability", "ROUGE-L recall", "log truth ratio"}
+    both = scores_of(modern).merge(scores_of(legacy), on=["set", "measure", "question_id"])
+    assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy())
+
+
+def test_results_of_rwku_have_persons_and_types(tmp_path):
+    """Made texts in the layout of its `eval_forget.py`."""
+    sample = {"query": "Who wrote Carrie?", "answer": "Stephen King", "subject": "Stephen King"}
+    results = [
+        sample | {"level": "2", "type": "simple question", "prediction": "Stephen King"},
+        sample | {"level": "3", "type": "reverse query", "prediction": "NOANSWER"},
+    ]
+    path = write_log(tmp_path, {"level_2_rouge_l_r": 1.0, "results": results}, "forget.json")
+
+    (log,) = read_logs([path])
+
+    assert log.questions["form"].tolist() == ["plain", "adversarial: reverse query"]
+    assert log.questions["cluster"].tolist() == ["Stephen King"] * 2
+
+
+def test_edited_models_are_read_by_their_texts(tmp_path):
+    (tmp_path / "edits.json").write_text(json.dumps([edited()]), "utf-8")
+
+    (log,) = read_logs([tmp_path / "edits.json"])
+
+    rows = log.questions.set_index(["set", "form"])["prediction"].to_dict()
+    assert rows == {
+        ("forget", "plain"): "English.",
+        ("new object", "plain"): "English.",
+        ("forget", "reworded"): "French, of course",
+        ("new object", "reworded"): "French, of course",
+        ("new object", "name"): "French",
+        ("neighbour", "neighborhood"): "French",
+    }
+
+
+def test_token_accuracies_of_edits_are_refused(tmp_path):
+    said = {"rewrite_acc": [1.0], "rephrase_acc": [0.5], "locality": {}, "portability": {}}
+    record = edited() | {"post": said}
+    (tmp_path / "edits.json").write_text(json.dumps([record]), "utf-8")
+
+    with pytest.raises(DataError, match=r"accuracies of tokens.*96.8 %.*generate-text"):
+        read_logs([tmp_path / "edits.json"])
+
+
+def test_a_log_without_generations_is_refused(data_files, tmp_path):
+    log = tofu_log(data_files, MODEL, "full")
+    for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
+        cells["generation"] = None
+
+    with pytest.raises(DataError, match="holds no generation"):
+        read_logs([write_log(tmp_path, log)])
+
+
+def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):
+    log = tofu_log(data_files, MODEL, "retain90")
+    for metric in log.values():
+        metric["value_by_index"] = {
+            n: x for n, x in metric["value_by_index"].items() if int(n) < 200
+        }
+
+    with pytest.raises(
+        RunMismatchError, match=r"asks 400 questions .* 200.*forget05 with retain95"
+    ):
+        read_logs([full_and_retrained[0], write_log(tmp_path, log)])
+
+
+def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
+    again = write_log(tmp_path / "npo", tofu_log(data_files, MODEL, "full"))
+
+    with pytest.raises(DataError, match="models of the same weights; give each once"):
+        read_logs([*full_and_retrained, again])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"model_utility": 0.6, "forget_quality": 0.01}', "aggregates alone.*EVAL.json"),
+        ('{"anything": {"else": 1}}', "is no log that is known, which are open-unlearning's"),
+        ("[]", "is no log that is known"),
+    ],
+)
+def test_what_is_no_log_is_refused(tmp_path, content, message):
+    (tmp_path / "log.json").write_text(content, "utf-8")
+
+    with pytest.raises(DataError, match=message):
+        read_logs([tmp_path / "log.json"])
+
+
+def test_a_broken_log_is_refused(tmp_path):
+    (tmp_path / "log.json").write_text('{"forget_Q_A_ROUGE": ', "utf-8")
+
+    with pytest.raises(RecordError, match=r"log\.json"):
+        read_logs([tmp_path / "log.json"])
+
+
+def test_a_log_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(SourceNotFoundError, match=r"none\.json"):
+        read_logs([tmp_path / "none.json"])
