@@ -280,7 +280,9 @@ def hub(monkeypatch):
         return None if "down" in answers else (404, {"X-Error-Code": "EntryNotFound"}, b"")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    with (_over_httpx if hasattr(huggingface_hub, "set_client_factory") else _over_requests)(answer):
+    with (_over_httpx if hasattr(huggingface_hub, "set_client_factory") else _over_requests)(
+        answer
+    ):
         yield answers
 
 
