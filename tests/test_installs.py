@@ -41,9 +41,14 @@ def missing_parts():
         for path in sorted((home / package).rglob("*.py")):
             tree = ast.parse(path.read_text("utf-8"))
             constants = {
-                node.targets[0].id: node.value.value
+                getattr(node, "target", None) or node.targets[0]: node.value
                 for node in tree.body
-                if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+            }
+            constants = {
+                key.id: said(value, {})
+                for key, value in constants.items()
+                if isinstance(key, ast.Name)
             }
             for node in ast.walk(tree):
                 name = getattr(getattr(node, "func", None), "id", None)

@@ -51,7 +51,7 @@ def test_workflows_call_what_is_there(path):
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
 
     assert set(re.findall(r"\bmake (\w+)", "\n".join(runs))) <= set(targets)
-    for script in re.findall(r"(?<!\S)scripts/\w+", "\n".join(runs)):
+    for script in re.findall(r"(?<!\S)scripts/[\w.]+", "\n".join(runs)):
         assert (ROOT / script).is_file()
 
 

@@ -51,6 +51,7 @@ class NamedModel:
     gguf_file: str
     """File of the package that holds weights and tokenizer."""
 
+
 NAMED_MODELS: Final[Mapping[str, NamedModel]] = MappingProxyType(
     {
         "smollm2-135m": NamedModel(

@@ -92,7 +92,7 @@ class MatcherJudge:
         best = _best_parts(owners, judged.score, np.array([m is True for m in judged.is_match]))
         is_correct = pd.array([judged.is_match[place] for place in best], dtype="boolean")
         is_free = (targets["form"] == "free").to_numpy()
-        is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
+        is_told = is_free & np.asarray(is_correct.eq(True).fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
         reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype="str")
         return pd.DataFrame(
