@@ -115,13 +115,14 @@ def test_every_requirement_has_a_lowest_version(name):
 
 
 @pytest.mark.parametrize("name", HOMES)
-def test_links_of_the_page_on_the_index_lead_out_of_it(name):
+def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
     """Every address of the rendered description is absolute, or an anchor of the page."""
     metadata = pytest.importorskip("hatchling.metadata.core")
     pytest.importorskip("hatch_fancy_pypi_readme")
     from hatchling.plugin.manager import PluginManager
 
     markdown = pytest.importorskip("readme_renderer.markdown")
+    monkeypatch.chdir(HOMES[name])  # As a build does.
     text = metadata.ProjectMetadata(str(HOMES[name]), PluginManager()).core.readme
     page = markdown.render(text)
 
