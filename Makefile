@@ -24,8 +24,8 @@ check: $(VENV)/.installed
 
 # Not a part of .ci/run: making the environment takes minutes, and so do the tests.
 # `make lowest TESTS="tests/metrics tests/runs"` runs a part of them.
-lowest:
-	PYTHON="$(PYTHON)" scripts/lowest $(TESTS)
+lowest: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" PYTHON="$(PYTHON)" scripts/lowest $(TESTS)
 
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/bench

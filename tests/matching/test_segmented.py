@@ -127,7 +127,7 @@ def test_segmented_names_the_extra_of_icu(monkeypatch):
     segmented._segmenter.cache_clear()
     monkeypatch.setitem(sys.modules, "icu4py.breakers", None)
 
-    with pytest.raises(MissingDependencyError, match=r"icu4py.*surface-consistency\[segment\]"):
+    with pytest.raises(MissingDependencyError, match=r"icu4py.*surface-consistency\[lexical\]"):
         match_segmented("東京都", ["京都"])
 
 

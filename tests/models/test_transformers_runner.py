@@ -572,7 +572,7 @@ def test_eight_bits_need_a_gpu(tiny_models, monkeypatch):
         (
             "bitsandbytes",
             {"quantization": "int8"},
-            r"8-bit loading needs bitsandbytes, .*'surface-consistency\[quant\]'",
+            r"8-bit loading needs bitsandbytes, .*'surface-consistency\[inference\]'",
         ),
     ],
 )

@@ -213,7 +213,8 @@ def write_verdicts(
         raise DataError(
             f"{folder.path} holds a run, which the verdicts would replace; choose another --out"
         )
-    digest = int(pd.util.hash_pandas_object(outcomes.astype(str), index=False).sum())
+    texts = outcomes.astype(str).where(outcomes.notna(), np.nan)
+    digest = int(pd.util.hash_pandas_object(texts, index=False).sum())
     data = DataSource(id=origin, revision=None, digest=f"{digest:016x}", n_questions=len(outcomes))
     manifest = make_manifest(
         name,

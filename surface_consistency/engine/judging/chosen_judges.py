@@ -24,6 +24,7 @@ from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.models.registry import RunnerName, load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import Verdict
 from surface_consistency.schemas.settings import Settings, values_of_items
 
@@ -214,11 +215,11 @@ class HumanJudge:
         given = known.reindex(keys).reset_index(drop=True)
         is_answered = pd.Series(targets["text"].notna().to_numpy())
         is_labelled = is_answered & given["is_correct"].notna()
-        reason = pd.Series(NO_ANSWER, index=given.index, dtype="str")
+        reason = pd.Series(NO_ANSWER, index=given.index, dtype=TEXT)
         reason = reason.mask(is_answered, f"no label in {self._file}")
         return pd.DataFrame(
             {
-                "prediction": pd.Series(targets["text"].to_numpy(), dtype="str"),
+                "prediction": pd.Series(targets["text"].to_numpy(), dtype=TEXT),
                 "is_correct": given["is_correct"].where(is_labelled),
                 "is_recalled": given["is_recalled"].where(is_labelled),
                 "reason": reason.mask(is_labelled),

@@ -32,6 +32,7 @@ from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import AnswerSpan, answer_span
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.runner import Runner
+from surface_consistency.runs.frames import TEXT
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import (
@@ -125,11 +126,11 @@ class RuleJudge:
         matched = match_columns(predictions, targets["answers"].tolist(), rule=self._rule)
         return pd.DataFrame(
             {
-                "prediction": pd.Series(predictions, dtype="str"),
+                "prediction": pd.Series(predictions, dtype=TEXT),
                 "is_correct": pd.array(matched.is_match, dtype="boolean"),
-                "matched_answer": pd.Series(matched.answer, dtype="str"),
+                "matched_answer": pd.Series(matched.answer, dtype=TEXT),
                 "score": matched.score,
-                "reason": pd.Series(matched.reason, dtype="str"),
+                "reason": pd.Series(matched.reason, dtype=TEXT),
             }
         )
 
@@ -339,11 +340,11 @@ class LLMJudge:
         is_right = np.array([item == "right" for item in state], dtype=bool)
         return pd.DataFrame(
             {
-                "prediction": pd.Series(texts, dtype="str"),
+                "prediction": pd.Series(texts, dtype=TEXT),
                 "is_correct": pd.arrays.BooleanArray(is_right, ~is_judged),
-                "reason": pd.Series(reason, dtype="str"),
-                "raw": pd.Series(raw, dtype="str"),
-                "state": pd.Series(state, dtype="str"),
+                "reason": pd.Series(reason, dtype=TEXT),
+                "raw": pd.Series(raw, dtype=TEXT),
+                "state": pd.Series(state, dtype=TEXT),
                 "attempts": attempts,
             }
         )

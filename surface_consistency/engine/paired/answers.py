@@ -135,7 +135,7 @@ def answer_agreement(
     pairs = _answered(*(frame[name].to_numpy(dtype=object).tolist() for name in TEXTS))
     verdicts = frame[["first_correct", "second_correct"]].astype("boolean")
     is_scored = verdicts.notna().all(axis=1).to_numpy()
-    is_wrong = is_scored & ~verdicts.fillna(True).any(axis=1).to_numpy(dtype=bool)
+    is_wrong = is_scored & ~verdicts.ne(False).fillna(True).any(axis=1).to_numpy(dtype=bool)
     is_answered = is_scored & np.array([pair is not None for pair in pairs], dtype=bool)
     if not is_answered.any():
         return pd.DataFrame()

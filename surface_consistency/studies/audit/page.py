@@ -626,13 +626,13 @@ class AuditReport(PairedReport):
 
 def _origins(run: Run) -> dict[str, Any]:
     """Count the answers that are right after deletion, their facts and where they came from."""
-    right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
+    right = run.outcomes[run.outcomes["first_correct"].eq(True).fillna(False).astype(bool)]
     kinds = right["attribution"].value_counts()
     named = [(KIND_TITLES[kind], int(kinds[kind])) for kind in KINDS if kind in kinds]
     n_unnamed = len(right) - int(kinds.sum())
     return {
         "n": len(right),
-        "n_off": int(run.outcomes["second_correct"].fillna(False).sum()),
+        "n_off": int(run.outcomes["second_correct"].eq(True).fillna(False).sum()),
         "n_facts": right["fact_id"].nunique(),
         "n_all": run.outcomes["fact_id"].nunique(),
         "kinds": [*named, *([("of unknown origin", n_unnamed)] if named and n_unnamed else [])],

@@ -252,7 +252,9 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         names = ["n_lookups", "n_abstained", "has_gold", "attribution", "attributed_to"]
         judged = verdicts.set_index("target_id")
         after, off = (judged.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
-        on, known = (one["is_correct"].fillna(False).to_numpy(bool) for one in (after, off))
+        on, known = (
+            one["is_correct"].eq(True).fillna(False).to_numpy(bool) for one in (after, off)
+        )
         after["attribution"] = after["attribution"].mask(on & known, "parameters")
         after["attributed_to"] = after["attributed_to"].mask(on & known, None)
         own = {name: after[name].array for name in names}

@@ -257,7 +257,7 @@ def _check_rows(run: Run, name: str) -> list[dict[Any, Any]]:
 
 def _survivors(frame: pd.DataFrame) -> pd.DataFrame:
     """List the answers that are right under DEL-ON, and whether DEL-OFF was right as well."""
-    survived = frame[frame["first_correct"].fillna(False).astype(bool)]
+    survived = frame[frame["first_correct"].eq(True).fillna(False).astype(bool)]
     return survived[list(_SURVIVORS)].rename(columns=_SURVIVORS).reset_index(drop=True)
 
 
@@ -324,7 +324,7 @@ def _known(rows: pd.DataFrame) -> dict[str, Any]:
     """Count the facts that the rates given FULL are over."""
     if rows["full_correct"].isna().all():
         return {}
-    right = rows["full_correct"].fillna(False).astype(bool)
+    right = rows["full_correct"].eq(True).fillna(False).astype(bool)
     paired = rows["first_correct"].notna() & rows["second_correct"].notna()
     return {f"n_clusters{_GIVEN_FULL}": rows.loc[right & paired, "fact_id"].nunique()}
 

@@ -241,7 +241,7 @@ def surviving_facts(run: Run, limit: int) -> list[str]:
     Returns:
         Their pair ids: the first of each attribution, then the second of each, and so on.
     """
-    right = run.outcomes[run.outcomes["first_correct"].fillna(False).astype(bool)]
+    right = run.outcomes[run.outcomes["first_correct"].eq(True).fillna(False).astype(bool)]
     kinds = right["attribution"].fillna("")
     place = right.groupby(kinds, sort=False).cumcount()
     order = {kind: number for number, kind in enumerate([*KINDS, ""])}

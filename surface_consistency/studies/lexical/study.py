@@ -29,6 +29,7 @@ from surface_consistency.models.options import (
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import (
     DataSource,
     GenerationParams,
@@ -103,9 +104,9 @@ class LexicalJudge:
         columns = ["prediction", "is_correct", "reason", "log_probability"]
         return pd.DataFrame(rows, columns=columns, index=targets.index).astype(
             {
-                "prediction": "str",
+                "prediction": TEXT,
                 "is_correct": "boolean",
-                "reason": "str",
+                "reason": TEXT,
                 "log_probability": "Float64",
             }
         )

@@ -25,6 +25,7 @@ from surface_consistency.models.options import check_scores_of_options
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.data import (
@@ -160,9 +161,7 @@ class LinkingJudge:
         columns = ["prediction", "is_correct", "reason", "log_odds", "calibrated_log_odds"]
         frame = pd.DataFrame(rows, columns=columns, index=targets.index)
         floats = dict.fromkeys(("log_odds", "calibrated_log_odds"), "Float64")
-        return frame.astype(
-            {"prediction": "str", "reason": "str", "is_correct": "boolean", **floats}
-        )
+        return frame.astype({"prediction": TEXT, "reason": TEXT, "is_correct": "boolean", **floats})
 
     def _judge(
         self,

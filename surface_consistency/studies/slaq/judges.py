@@ -19,6 +19,7 @@ from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
 from surface_consistency.models.runner import Runner
+from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import DataSource, Prompt
 from surface_consistency.studies.slaq.labels import load_labelled_answers
 
@@ -94,13 +95,13 @@ class MatcherJudge:
         is_free = (targets["form"] == "free").to_numpy()
         is_told = is_free & np.asarray(is_correct.fillna(False), dtype=bool)
         reasons = [NO_ANSWER, "the reference is no named entity"]
-        reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype="str")
+        reason = pd.Series(np.select([is_missing, is_skipped], reasons, default=""), dtype=TEXT)
         return pd.DataFrame(
             {
-                "prediction": pd.Series(texts.to_numpy(), dtype="str"),
+                "prediction": pd.Series(texts.to_numpy(), dtype=TEXT),
                 "is_correct": is_correct,
                 "is_recalled": pd.arrays.BooleanArray(is_told, ~is_told),
-                "matched_answer": pd.Series([judged.answer[place] for place in best], dtype="str"),
+                "matched_answer": pd.Series([judged.answer[place] for place in best], dtype=TEXT),
                 "score": judged.score[best],
                 "reason": reason.mask(reason == ""),
             }

@@ -460,7 +460,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
 def _recall(frame: pd.DataFrame) -> dict[str, float]:
     """Count which facts a model's free texts speak of, and which of these they state rightly."""
     judged = frame[frame["second_correct"].notna()]
-    recalled = int(judged["is_recalled"].fillna(False).astype(bool).sum())
+    recalled = int(judged["is_recalled"].eq(True).fillna(False).astype(bool).sum())
     # A string matcher sees what is right, not whether the text is silent on the rest.
     n_unknown = int(judged["is_recalled"].isna().sum())
     n_right = int(judged["second_correct"].astype(bool).sum())

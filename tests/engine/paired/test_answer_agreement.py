@@ -249,11 +249,11 @@ def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypa
     """The error names the extra, not the first Japanese answer after hours."""
 
     def absent(self, texts):
-        raise MissingDependencyError("the rule `segmented`", "icu4py", "segment")
+        raise MissingDependencyError("the rule `segmented`", "icu4py", "lexical")
 
     monkeypatch.setattr("surface_consistency.matching.segmented.SegmentedRule.keys", absent)
 
-    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[segment\]"):
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[lexical\]"):
         RuleScoring(rule="segmented")
     assert callable(match_segmented)
 

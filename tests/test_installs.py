@@ -1,0 +1,235 @@
+"""What an index shows and an installer reads: names, versions, addresses, extras, bounds."""
+
+import ast
+import importlib.util
+import re
+import sys
+import tomllib
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+ROOT = Path(__file__).resolve().parents[1]
+HOMES = {"surface_consistency": ROOT, "surface_consistency_build": ROOT / "dataset_builders"}
+PROJECTS = {
+    name: tomllib.loads((home / "pyproject.toml").read_text("utf-8"))["project"]
+    for name, home in HOMES.items()
+}
+LIBRARY, MAKERS = PROJECTS.values()
+EXTRAS = LIBRARY["optional-dependencies"]
+FOR_USERS = set(EXTRAS) - {"dev", "docs", "test"}
+
+
+def distributions(extra):
+    """Name what an extra installs, with the extras and the makers of data that it names."""
+    for line in map(Requirement, EXTRAS[extra]):
+        if line.name == LIBRARY["name"]:
+            for other in line.extras:
+                yield from distributions(other)
+        else:
+            yield line.name
+    if extra == "build":
+        yield from (Requirement(line).name for line in MAKERS["dependencies"])
+
+
+def missing_parts():
+    """Yield file, library and extra of each such error; None for what a variable holds."""
+    for package, home in HOMES.items():
+        for path in sorted((home / package).rglob("*.py")):
+            tree = ast.parse(path.read_text("utf-8"))
+            constants = {
+                getattr(node, "target", None) or node.targets[0]: node.value
+                for node in tree.body
+                if isinstance(node, ast.Assign | ast.AnnAssign)
+            }
+            constants = {
+                key.id: said(value, {})
+                for key, value in constants.items()
+                if isinstance(key, ast.Name)
+            }
+            for node in ast.walk(tree):
+                name = getattr(getattr(node, "func", None), "id", None)
+                if name in ("MissingDependencyError", "check_tool"):
+                    yield path.name, *(said(one, constants) for one in node.args[1:3])
+
+
+def said(node, constants):
+    """Return the value of a literal, or of a name that a module gives one."""
+    if isinstance(node, ast.Name):
+        return constants.get(node.id)
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def test_extras_are_named_for_tasks_and_all_is_all_of_them():
+    [everything] = map(Requirement, EXTRAS["all"])
+
+    assert everything.extras == FOR_USERS - {"all"}
+    assert len(FOR_USERS) <= 10
+
+
+def test_each_error_of_a_missing_part_names_an_extra_that_installs_it():
+    found = [one for one in missing_parts() if one[0] != "extras.py"]  # It hands its own on.
+
+    assert len(found) > 15
+    for file, library, extra in found:
+        assert extra in FOR_USERS, file
+        core = {Requirement(line).name for line in LIBRARY["dependencies"]}
+        assert library in (None, "tokenizers", *core, *distributions(extra)), file
+
+
+def test_both_distributions_are_of_one_project():
+    for field in ("authors", "requires-python", "classifiers", "license", "urls"):
+        assert LIBRARY[field] == MAKERS[field], field
+    assert set(LIBRARY["urls"]) == {
+        "Homepage",
+        "Documentation",
+        "Source",
+        "Issues",
+        "Changelog",
+        "Citation",
+    }
+
+
+def test_classifiers_name_pythons_that_are_allowed():
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(LIBRARY["classifiers"]))
+    allowed = SpecifierSet(LIBRARY["requires-python"])
+
+    assert allowed == SpecifierSet(f">={named[0]}")
+    assert all(allowed.contains(f"{one}.0") for one in named)
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_every_requirement_has_a_lowest_version(name):
+    """`scripts/lowest` takes it."""
+    lines = [*PROJECTS[name]["dependencies"]]
+    lines += [
+        line for extra in PROJECTS[name].get("optional-dependencies", {}).values() for line in extra
+    ]
+
+    for line in map(Requirement, lines):
+        is_own = line.name in (LIBRARY["name"], MAKERS["name"])
+        assert is_own or any(one.operator == ">=" for one in line.specifier), line
+
+
+@pytest.mark.parametrize("name", HOMES)
+def test_links_of_the_page_on_the_index_lead_out_of_it(name, monkeypatch):
+    """Every address of the rendered description is absolute, or an anchor of the page."""
+    metadata = pytest.importorskip("hatchling.metadata.core")
+    pytest.importorskip("hatch_fancy_pypi_readme")
+    from hatchling.plugin.manager import PluginManager
+
+    markdown = pytest.importorskip("readme_renderer.markdown")
+    monkeypatch.chdir(HOMES[name])  # As a build does.
+    text = metadata.ProjectMetadata(str(HOMES[name]), PluginManager()).core.readme
+    page = markdown.render(text)
+
+    addresses = re.findall(r'(?:href|src)="([^"]*)"', page)
+    assert addresses
+    assert [one for one in addresses if not one.startswith(("https://", "#"))] == []
+    assert page.count("<h1") == 1
+
+
+@pytest.fixture(scope="module")
+def release():
+    loader = SourceFileLoader("release", str(ROOT / "scripts" / "release"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("release", loader))
+    sys.modules["release"] = module
+    loader.exec_module(module)
+    yield module
+    del sys.modules["release"]
+
+
+@pytest.fixture
+def copy(release, tmp_path, monkeypatch):
+    """The files that a release reads, in a folder of their own."""
+    for name in (
+        "pyproject.toml",
+        "dataset_builders/pyproject.toml",
+        "CITATION.cff",
+        "CHANGELOG.md",
+        "surface_consistency/__init__.py",
+        "dataset_builders/surface_consistency_build/__init__.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    monkeypatch.setattr(release, "git", lambda *words: "")
+    return tmp_path
+
+
+def replace(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+
+
+def test_version_authors_and_address_are_the_same_everywhere(release):
+    assert list(release.disagreements()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("CITATION.cff", "version: 0.1.0", "version: 0.0.9", "CITATION.cff is of version 0.0.9"),
+        ("pyproject.toml", "-build==0.1", "-build==0.2", "asks for 0.2.0.dev0 of the other"),
+        ("pyproject.toml", "OWNER", "someone", "pyproject.toml has other authors or addresses"),
+        ("CITATION.cff", "name: The", "name: A", "pyproject.toml has other authors or addresses"),
+    ],
+)
+def test_a_place_that_disagrees_is_named(release, copy, name, old, new, told):
+    replace(copy / name, old, new)
+
+    assert any(told in line for line in release.disagreements())
+
+
+def test_authors_and_address_are_filled_in_one_place(release, copy):
+    replace(copy / "CITATION.cff", "OWNER", "lab")
+    replace(
+        copy / "CITATION.cff",
+        "  - name: The surface-consistency authors",
+        "  - given-names: Ada\n    family-names: Lovelace\n"
+        "  - { family-names: Noether, given-names: Emmy }",
+    )
+
+    release.fill()
+
+    assert list(release.disagreements()) == []
+    for name in release.PROJECTS:
+        text = (copy / name).read_text("utf-8")
+        assert 'authors = [{ name = "Ada Lovelace" }, { name = "Emmy Noether" }]' in text
+        assert "OWNER" not in text
+        assert "https://github.com/lab/surface-consistency/blob/main/CHANGELOG.md" in text
+
+
+def test_a_release_that_is_ready_shows_its_steps_and_takes_none(release, copy, monkeypatch, capsys):
+    for package in release.PACKAGES:
+        replace(copy / package / "__init__.py", "0.1.0.dev0", "0.1.0")
+    for name in release.PROJECTS:
+        replace(copy / name, "0.1.0.dev0", "0.1.0")
+    replace(copy / "CITATION.cff", "OWNER", "lab")
+    replace(copy / "CITATION.cff", "The surface-consistency authors", "The lab")
+    replace(copy / "CITATION.cff", "version: 0.1.0", "version: 0.1.0\ndate-released: 2026-12-01")
+    (copy / "CHANGELOG.md").write_text("## [0.1.0] - 2026-12-01\n", "utf-8")
+    release.fill()
+    monkeypatch.setattr(sys, "argv", ["release", "--dry-run"])
+
+    assert release.main() == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "would run: git tag --annotate v0.1.0 --message v0.1.0",
+        "would run: git push origin v0.1.0",
+    ]
+
+
+def test_a_development_version_is_not_released(release, copy, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["release"])
+
+    assert release.main() == 1
+
+    told = capsys.readouterr().err
+    assert "the version 0.1.0.dev0 is none to release" in told
+    assert "CITATION.cff says 'OWNER'; fill it in" in told
+    assert "CHANGELOG.md has no section `## [0.1.0.dev0]" in told
