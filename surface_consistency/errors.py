@@ -137,7 +137,7 @@ class UnsupportedVersionError(MissingDependencyError):
         )
         self._versions = (feature, library, installed, allowed)
 
-    def __reduce__(self) -> tuple[type["UnsupportedVersionError"], tuple[str, str, str, str]]:  # type: ignore[override]
+    def __reduce__(self) -> tuple[type["UnsupportedVersionError"], tuple[str, str, str, str]]:
         """Say how it is made again where a process hands it to another."""
         return type(self), self._versions
 
