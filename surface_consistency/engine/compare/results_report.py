@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.compare.results import SAID_MISSING, ComparedResults
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
-from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
 from surface_consistency.report.numbers import (
     format_interval,
     format_number,

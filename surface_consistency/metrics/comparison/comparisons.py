@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.metrics._groups import column_names, group_positions
 from surface_consistency.metrics._inputs import Floats, warn_undefined
 from surface_consistency.metrics.comparison._scores import (
@@ -30,7 +31,6 @@ from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_valu
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    FEW_CLUSTERS,
     Intervals,
     too_few_clusters,
 )

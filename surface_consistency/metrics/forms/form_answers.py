@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
@@ -19,7 +20,6 @@ from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, grou
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, jackknife, of_shares
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Intervals,
 )
 

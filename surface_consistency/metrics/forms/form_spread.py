@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     check_frame,
     group_name,
@@ -15,7 +16,7 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import MISSING, Floats, verdict_codes, warn_unscored
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
-from surface_consistency.metrics.uncertainty.intervals import LEAST_CLUSTERS, too_few_clusters
+from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
 
 _SPREAD = (
     *("n_facts", "n_forms", "n_incomplete", "n_clusters", "not_inferred"),

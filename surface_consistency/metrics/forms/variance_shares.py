@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
@@ -28,7 +29,6 @@ from surface_consistency.metrics.forms.form_groups import FormChoice, widened
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Intervals,
     too_few_clusters,
 )

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     GroupKey,
     check_frame,
@@ -48,8 +49,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
     parts_of,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
-    FEW_CLUSTERS,
-    LEAST_CLUSTERS,
     Interval,
     too_few_clusters,
     undefined_interval,

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
@@ -24,7 +25,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Interval,
     Intervals,
     percentile_interval,

@@ -27,9 +27,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import Flags, Floats
 from surface_consistency.metrics.uncertainty.intervals import (
-    LEAST_CLUSTERS,
     are_enough,
     t_p_value,
     t_quantile,
