@@ -159,13 +159,27 @@ class ScoreTotals(NamedTuple):
             sums[self.clusters, place, self.tasks] = part
         return sums.reshape(self.n_clusters, -1)
 
-    def of_clusters(self) -> Floats:
-        """Return the sums of each cluster, shape `(n_clusters, n_models)`."""
-        if len(self.values) == self.n_clusters:
-            return self.values
-        sums = np.zeros((self.n_clusters, self.values.shape[1]))
-        np.add.at(sums, self.clusters, self.values)
-        return sums
+    def of_clusters(self) -> "ScoreTotals":
+        """Take all tasks for one, a row a cluster."""
+        if self.n_tasks == 1:
+            return self
+        values = np.zeros((self.n_clusters, self.values.shape[1]))
+        np.add.at(values, self.clusters, self.values)
+        return self._replace(
+            values=values,
+            sizes=np.bincount(self.clusters, weights=self.sizes).astype(np.float64),
+            tasks=np.zeros(self.n_clusters, dtype=np.int64),
+            clusters=np.arange(self.n_clusters),
+            n_tasks=1,
+        )
+
+    def weighed(self) -> "ScoreTotals":
+        """Return what clusters hold where each task weighs as much as any other."""
+        if self.n_tasks == 1:
+            return self
+        of_task = np.bincount(self.tasks, weights=self.sizes)[self.tasks]
+        shares = self._replace(values=self.values / of_task[:, None], sizes=self.sizes / of_task)
+        return shares.of_clusters()
 
 
 def score_totals(scores: ModelScores) -> ScoreTotals:
@@ -189,17 +203,4 @@ def score_totals(scores: ModelScores) -> ScoreTotals:
         clusters=clusters[1],
         n_tasks=len(tasks[0]),
         n_clusters=len(clusters[0]),
-    )
-
-
-def pooled_totals(totals: ScoreTotals) -> ScoreTotals:
-    """Take all tasks for one."""
-    if totals.n_tasks == 1:
-        return totals
-    return totals._replace(
-        values=totals.of_clusters(),
-        sizes=np.bincount(totals.clusters, weights=totals.sizes).astype(np.float64),
-        tasks=np.zeros(totals.n_clusters, dtype=np.int64),
-        clusters=np.arange(totals.n_clusters),
-        n_tasks=1,
     )

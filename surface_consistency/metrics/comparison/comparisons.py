@@ -17,7 +17,6 @@ from surface_consistency.metrics.comparison._scores import (
     ModelScores,
     ScoreTotals,
     model_scores,
-    pooled_totals,
     score_totals,
 )
 from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
@@ -162,7 +161,7 @@ def compare_models(
         raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
     rules = _Rules(known, margin, higher_is_better, test, intervals, is_verdicts)
     totals = score_totals(scores)
-    weighed = _Weighed(totals, pooled_totals(totals), totals.means())
+    weighed = _Weighed(totals, totals.of_clusters(), totals.means())
     pairs = _pairs(scores.models, baseline)
     differences = pd.DataFrame(
         [_difference(scores, weighed, rules, one, other) for one, other in pairs]
@@ -176,12 +175,18 @@ def compare_models(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
         groups=_groups(scores, rules, pairs, differences),
-        equality=equality_test(totals.of_clusters()) if len(scores.models) > 2 else None,
+        equality=_equality(totals) if len(scores.models) > 2 else None,
         n_items=len(scores.values),
         n_items_of_any=n_of_any,
         scale=known,
         is_verdicts=is_verdicts,
     )
+
+
+def _equality(totals: ScoreTotals) -> EqualityResult:
+    """Test whether all models are alike, over tasks that weigh alike."""
+    weighed = totals.weighed()
+    return equality_test(weighed.values, sizes=weighed.sizes)
 
 
 def _check_options(margin: float | None, test: PairedTest, intervals: Intervals) -> None:

@@ -280,11 +280,46 @@ def test_equality_of_copies_costs_no_degree_of_freedom():
 
 @pytest.mark.parametrize(
     ("totals", "message"),
-    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]], "by the same on all")],
+    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, "by the same on all")],
 )
 def test_equality_without_spread_is_undefined(totals, message):
     with pytest.warns(UndefinedMetricWarning, match=message):
         assert np.isnan(equality_test(totals).p_value)
+
+
+def test_equality_infers_nothing_from_one_cluster_that_holds_most_items():
+    totals = np.random.default_rng(16).normal(0, 1, (30, 3))
+    with pytest.warns(UndefinedMetricWarning, match="worth 1.* under 4"):
+        assert np.isnan(equality_test(totals, sizes=[900] + [1] * 29).p_value)
+
+
+def test_equality_of_exchangeable_models_is_cochran_s_q():
+    contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+    right = np.random.default_rng(17).random((60, 4)) < 0.5
+    expected = contingency_tables.cochrans_q(right)
+
+    result = equality_test(right, is_exchangeable=True)
+
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.p_value == pytest.approx(expected.pvalue)
+
+
+def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
+    """Models trade 0.4 on a task of 40 items for 0.4 on one of 400: alike by task, not by item."""
+    rng = np.random.default_rng(18)
+    rows = [
+        (name, task, item, float(rng.random() < 0.5 + sign * shift))
+        for task, n, sign in (("small", 40, 1), ("large", 400, -1))
+        for item in range(n)
+        for name, shift in (("a", 0.2), ("b", -0.2), ("c", 0.0))
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "task", "item", "score"])
+
+    by_task = compare_models(frame, task="task").equality
+    pooled = compare_models(frame.assign(item=frame["task"] + frame["item"].astype(str))).equality
+
+    assert pooled.p_value < 1e-6
+    assert by_task.p_value > 0.05
 
 
 def test_equal_models_are_equal():
