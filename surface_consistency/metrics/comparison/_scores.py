@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, column_names
-from surface_consistency.metrics._inputs import Floats, Integers
+from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
 
 
 class ModelScores(NamedTuple):
@@ -72,6 +72,10 @@ def model_scores(
     tasks = column_names(task or ())
     needed = [model, *items, score, *tasks, *clusters, *slices]
     check_frame(frame, needed, options="model, item, score, task, cluster or by", row="score")
+    for column in (model, *tasks):
+        if frame[column].isna().any():
+            place = int(np.argmax(frame[column].isna()))
+            raise ValueError(f"column {column!r} is empty in row {place}: fill it in")
     columns, labels = pd.factorize(frame[model].astype(str))
     models = [str(label) for label in labels]
     if len(models) < 2:
@@ -82,7 +86,7 @@ def model_scores(
     cells = rows * len(models) + columns
     _refuse_repeats(frame, cells, [model, *tasks, *items])
     values = np.full(len(keys) * len(models), np.nan)
-    values[cells] = pd.to_numeric(frame[score]).to_numpy(dtype=np.float64, na_value=np.nan)
+    values[cells] = numeric_vector(frame[score].array, score)
     of_rows = _codes(frame, clusters) if clusters else rows
     for column in clusters:
         if frame[column].isna().any():

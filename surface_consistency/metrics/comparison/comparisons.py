@@ -31,7 +31,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Par
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    too_few_clusters,
 )
 
 Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
@@ -122,10 +121,11 @@ def compare_models(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When a model has two scores of one item, there are fewer than two models, the
-            baseline is none of them, no item has a score of every model, a score is not finite or
-            outside the scale, an item lies in two clusters, or an option is out of range.
+        TypeError: When `frame` is no DataFrame, or a score no number.
+        ValueError: When a row names no model or task, a model has two scores of one item, there are
+            fewer than two models, the baseline is none of them, no item has a score of every model,
+            a score is infinite or outside the scale, an item lies in two clusters, or an option is
+            out of range.
 
     Notes:
         "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
@@ -135,7 +135,8 @@ def compare_models(
         model and column.
         Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
         An item that one model has no score for is left out for all, and counted. NaN wherever
-        clusters are fewer than four or one holds most items; an `UndefinedMetricWarning` says so.
+        clusters are fewer than four, one holds most items, or scores without limits differ by the
+        same in all of them; an `UndefinedMetricWarning` says so where that is all.
 
     References:
         E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clusters whole); D. J.
@@ -313,11 +314,10 @@ def _difference(
 
 def _of_clusters(inferred: ClusterT, n_clusters: int) -> dict[str, object]:
     """Return how many clusters there are, and whether they tell anything."""
-    is_inferred = bool(inferred.is_inferred)
     return {
         "n_clusters": n_clusters,
         "few_clusters": n_clusters < FEW_CLUSTERS,
-        "not_inferred": "" if is_inferred else too_few_clusters(float(inferred.n_effective)),
+        "not_inferred": inferred.not_inferred,
     }
 
 

@@ -23,7 +23,8 @@ def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> Fa
         if frame[column].isna().any():
             row = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {column!r} names no fact in row {row}: fill it in")
-    numbers = frame.groupby(facts, sort=False, observed=True).ngroup().to_numpy(dtype=np.int64)
+    codes = frame.groupby(facts, sort=False, observed=True).ngroup()
+    numbers: Integers = np.asarray(codes, dtype=np.int64)
     clusters = numbers if cluster is None else cluster_codes(frame, cluster)
     of_fact = np.empty(int(numbers.max()) + 1, dtype=np.int64)
     of_fact[numbers] = clusters

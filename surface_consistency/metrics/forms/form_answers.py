@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
@@ -143,8 +142,10 @@ def _group(
     bounds = jackknife([chance[0], kappa[0]], np.stack([chance[1:], kappa[1:]])).bounds(
         intervals.level
     )
-    known = len(sums) >= LEAST_CLUSTERS
+    known = not agreement.not_inferred
     ends = np.where(known, np.stack(bounds), math.nan)
+    if known and np.isnan(ends[0, 1]):
+        row["not_inferred"] = "kappa: all answers are one, or all clusters alike"
     row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
     row |= {"same_answer_low": agreement.interval.low, "same_answer_high": agreement.interval.high}
     row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}

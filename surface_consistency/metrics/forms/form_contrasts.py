@@ -119,8 +119,8 @@ def _compared(
     """Compare two groups by each rate of the facts that both were asked in two forms or more."""
     both = pd.concat({"a": one, "b": other}, axis=1, join="inner")
     sums = both.groupby(["fact", "cluster"], sort=False).agg({"a": "sum", "b": "sum"})
-    sizes = both.groupby(["fact", "cluster"], sort=False).size()
-    sums, sizes = sums[sizes > 1], sizes[sizes > 1].to_numpy()
+    n_forms = both.groupby(["fact", "cluster"], sort=False).size()
+    sums, sizes = sums[n_forms > 1], np.asarray(n_forms[n_forms > 1], dtype=np.int64)
     if not sizes.size:
         return
     rates = {name: fact_sums(sizes, sums[name].to_numpy()) for name in ("b", "a")}

@@ -215,8 +215,10 @@ def widened(
     Returns:
         Both limits: each arm is the root of its square and that of a t interval over forms, with
         one degree of freedom less than there are forms. NaN where leaving out a form leaves the
-        statistic undefined.
+        statistic undefined, and of fewer than two forms.
     """
+    if by_form.size < 2:
+        return np.array([math.nan, math.nan])
     variance = _jackknife_variance(by_form)
     if by_verdict is not None:
         variance = max(variance - _jackknife_variance(by_verdict), 0.0)
@@ -248,4 +250,6 @@ def _group(
         "n_missing": int((~scored).sum()),
         "n_clusters": len(sums),
     }
+    if not usable.any():
+        counts["not_inferred"] = "no fact has two forms with a verdict"
     return counts, sums

@@ -236,8 +236,7 @@ def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) ->
     inferred: ClusterT | StudentBounds | None = cluster_t(parts, sums) if parts else None
     not_inferred = ""
     if isinstance(inferred, ClusterT):
-        if not inferred.is_inferred:
-            not_inferred = too_few_clusters(float(inferred.n_effective))
+        not_inferred = inferred.not_inferred
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]

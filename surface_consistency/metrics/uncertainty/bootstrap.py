@@ -392,7 +392,7 @@ def _interval(
             "tells nothing of its spread"
         )
         if inferred is not None:
-            reason = too_few_clusters(float(inferred.n_effective), least)
+            reason = inferred.not_inferred
     elif method == "percentile":
         bounds = percentile_interval(drawn, confidence_level=level)
         low, high = np.asarray(bounds.low), np.asarray(bounds.high)

@@ -217,7 +217,7 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
         (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
         (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
         (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
-        (lambda f: f.assign(score=np.inf), {}, "must be finite or missing"),
+        (lambda f: f.assign(score=np.inf), {}, "values must be finite"),
         (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
         (lambda f: f, {"intervals": Intervals(method="bca")}, "method='auto' alone"),
         (
@@ -324,3 +324,30 @@ def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
 
 def test_equal_models_are_equal():
     assert equality_test(np.ones((9, 3))).p_value == 1.0
+
+
+def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_without_limits():
+    scores = pd.DataFrame({"item": range(9), "score": np.arange(9.0)})
+    frame = pd.concat([scores.assign(model="a"), scores.assign(model="b", score=scores.score + 5)])
+
+    with pytest.warns(UndefinedMetricWarning, match="the same in all clusters"):
+        row = compare_models(frame).differences.iloc[0]
+
+    assert row["difference"] == 5.0
+    assert np.isnan([row["p_value"], row["difference_low"]]).all()
+    assert row["conclusion"] == "not inferred"
+
+
+@pytest.mark.parametrize("column", ["model", "task"])
+def test_a_row_names_its_model_and_task(column):
+    frame = pd.DataFrame({"model": ["a", "b"] * 5, "task": "t", "item": [*"aabbccddee"]})
+    frame = frame.assign(score=1).astype(object)
+    frame.loc[3, column] = None
+    with pytest.raises(ValueError, match=f"column '{column}' is empty in row 3"):
+        compare_models(frame, task="task")
+
+
+def test_a_score_that_is_a_word_is_named():
+    frame = pd.DataFrame({"model": ["a", "b"], "item": 1, "score": ["good", "bad"]})
+    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
+        compare_models(frame)
