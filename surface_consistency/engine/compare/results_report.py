@@ -313,15 +313,11 @@ class ComparisonReport:
             note=note,
         )
 
-    def _value(self, row: Mapping[Any, Any]) -> Value:
-        """Take a difference with its interval."""
-        return interval_value(row, "difference", kind=self.kind)
-
     def _dot(self, row: Mapping[Any, Any], alpha: float) -> Dot:
         """Draw a difference."""
         return Dot(
             model=self.compared.models.index(str(row["model"])),
-            value=self._value(row),
+            value=interval_value(row, "difference", kind=self.kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
             is_certain=bool(row["p_value_holm"] < alpha),

@@ -1,7 +1,6 @@
 """A comparison of models as text for the terminal, JSON for programs and Markdown."""
 
 import json
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,7 +13,12 @@ from surface_consistency.engine.compare.results_report import (
     first_rows,
     listed_changes,
 )
-from surface_consistency.report.numbers import format_cell, sentence_text, table_text
+from surface_consistency.report.numbers import (
+    format_cell,
+    json_value,
+    sentence_text,
+    table_text,
+)
 from surface_consistency.report.table import Table
 from surface_consistency.text import one_line
 
@@ -63,10 +67,10 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                 "finding": sentence_text(report.finding()).replace("\u00a0", " "),
                 "n_items": result.n_items,
                 "n_items_of_any": result.n_items_of_any,
-                "scale": [_as_json(end) for end in result.scale],
+                "scale": [json_value(end) for end in result.scale],
                 "clusters": compared.cluster_note,
-                "equality": equality and {"statistic": _as_json(equality.statistic),
-                                          "p_value": _as_json(equality.p_value),
+                "equality": equality and {"statistic": json_value(equality.statistic),
+                                          "p_value": json_value(equality.p_value),
                                           "df": list(equality.df)},
                 "models": _records(result.models),
                 "differences": _records(report.differences),
@@ -81,7 +85,7 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Write the rows of a frame as JSON has them."""
     return [
-        {str(key): _as_json(value) for key, value in row.items()}
+        {str(key): json_value(value) for key, value in row.items()}
         for row in frame.to_dict("records")
     ]
 
@@ -129,12 +133,3 @@ def _markdown_cell(text: str) -> str:
     """Set a cell so that nothing of it is markup."""
     plain = one_line(text)[:200].replace("\\", "\\\\").replace("|", "\\|")
     return plain.replace("<", "&lt;").replace("`", "\\`")
-
-
-def _as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
-    """Turn a cell into what JSON knows: undefined numbers are None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, tuple):
-        return list(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
