@@ -1,6 +1,7 @@
 """A comparison of models as text for the terminal, JSON for programs and Markdown."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from surface_consistency.report.table import Table
 from surface_consistency.text import one_line
 
 _MOST_PRINTED: Final = 45
+_TAG: Final = re.compile(r"<(?!\s)")
 
 
 def comparison_text(compared: ComparedResults) -> str:
@@ -42,7 +44,7 @@ def comparison_text(compared: ComparedResults) -> str:
             f"{result.n_items:,} of {result.n_items_of_any:,} items have a score of every model."
         )
         sentences = map(sentence_text, (report.finding(), report.summary()))
-        parts.append(" ".join(filter(None, sentences)))
+        parts.append(one_line(" ".join(filter(None, sentences))))
         parts += [table_text(first_rows(one, _MOST_PRINTED)) for one in report.tables().values()]
     noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
@@ -103,7 +105,8 @@ def comparison_markdown(compared: ComparedResults) -> str:
     parts = []
     for metric in compared.metrics:
         report = ComparisonReport(compared, metric)
-        sentences = (f"**{sentence_text(report.finding())}**", sentence_text(report.summary()))
+        finding, summary = map(sentence_text, (report.finding(), report.summary()))
+        sentences = (f"**{_markdown_text(finding)}**", _markdown_text(summary))
         parts += [
             *filter(None, sentences),
             _markdown(first_rows(report.tables()["differences"], _MOST_PRINTED)),
@@ -114,7 +117,7 @@ def comparison_markdown(compared: ComparedResults) -> str:
             listed = listed_changes(lost.head(MOST_LISTED), f"{len(lost):,} items lost")
             parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
                          "</details>")  # fmt: skip
-    parts += [f"- {note}" for note in (*compared.missing, *compared.notes)]
+    parts += [f"- {_markdown_text(note)}" for note in (*compared.missing, *compared.notes)]
     return "\n\n".join(parts).replace("\u00a0", " ")
 
 
@@ -131,5 +134,10 @@ def _markdown(table: Table) -> str:
 
 def _markdown_cell(text: str) -> str:
     """Set a cell so that nothing of it is markup."""
-    plain = one_line(text)[:200].replace("\\", "\\\\").replace("|", "\\|")
-    return plain.replace("<", "&lt;").replace("`", "\\`")
+    return _markdown_text(one_line(text)[:200])
+
+
+def _markdown_text(text: str) -> str:
+    """Set text, which may hold a label of anyone's, so that nothing of it is markup."""
+    plain = one_line(text).replace("\\", "\\\\").replace("|", "\\|")
+    return _TAG.sub("&lt;", plain).replace("`", "\\`")

@@ -118,7 +118,7 @@ class ClusterT(NamedTuple):
         if self.is_inferred:
             return ""
         if are_enough(self.n_effective):
-            return "the same in all clusters, which tells nothing of its spread"
+            return "alike in all clusters, which tells nothing of the spread"
         return too_few_clusters(float(self.n_effective))
 
     def variance_at(self, null: float) -> Floats:

@@ -330,7 +330,7 @@ def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_witho
     scores = pd.DataFrame({"item": range(9), "score": np.arange(9.0)})
     frame = pd.concat([scores.assign(model="a"), scores.assign(model="b", score=scores.score + 5)])
 
-    with pytest.warns(UndefinedMetricWarning, match="the same in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
         row = compare_models(frame).differences.iloc[0]
 
     assert row["difference"] == 5.0

@@ -201,7 +201,7 @@ def test_equal_values_differ_by_nothing():
 
 @pytest.mark.parametrize("other", [0.5, 0.7])
 def test_values_that_differ_by_group_alone_tell_nothing_of_their_spread(other):
-    with pytest.warns(UndefinedMetricWarning, match="interval and p, the same in all clusters"):
+    with pytest.warns(UndefinedMetricWarning, match="interval and p, alike in all clusters"):
         result = group_difference([0.5, other] * 8, [1, 0] * 8)
 
     assert result.difference == pytest.approx(0.5 - other)
