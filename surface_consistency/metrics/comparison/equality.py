@@ -73,7 +73,7 @@ def equality_test(
         >>> round(result.statistic, 2), result.df
         (33.0, (2, 22))
         >>> round(equality_test(totals, is_exchangeable=True).statistic, 2)
-        18.67
+        20.8
     """
     scores = np.asarray(totals, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
