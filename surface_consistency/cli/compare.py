@@ -193,12 +193,9 @@ def _read_pairs(
     _refuse(columns, _OF_PAIRS, what)
     _refuse(models, ("missing",), what)
     named = VerdictColumns(
-        first=pairs.first,
-        second=pairs.second,
-        condition=pairs.condition,
+        **pairs.model_dump(),
         correct=columns.score,
         fact=columns.item or ("fact_id",),
-        pair_id=pairs.pair_id,
         cluster=_one_cluster(columns),
         blank=models.missing,
     )

@@ -1,12 +1,11 @@
 """What commands print."""
 
 import json
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from surface_consistency.report.numbers import table_text
+from surface_consistency.report.numbers import json_value, table_text
 
 if TYPE_CHECKING:
     from surface_consistency.engine.report import Reported
@@ -38,7 +37,7 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     if as_json:
         tables = {
             name: [
-                {key: _plain(value) for key, value in row.items()}
+                {key: json_value(value) for key, value in row.items()}
                 for row in table.frame.to_dict(orient="records")
             ]
             for name, table in reported.tables.items()
@@ -56,14 +55,3 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     print(f"\nreport: {page}" if page else "")
     print(f"tables: {out / 'tables'}")
     return code
-
-
-def _plain(value: object) -> object:
-    """Turn a cell into what JSON knows."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if value is None or value != value:
-        return None
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if isinstance(value, str | int | bool | list) else str(value)

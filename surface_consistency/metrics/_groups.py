@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.errors import ColumnNotFoundError, RepeatedRowsWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -27,7 +28,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import (
     cluster_sums,
     group_values,
 )
-from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS, Intervals, check_seed
+from surface_consistency.metrics.uncertainty.intervals import Intervals, check_seed
 
 
 def column_names(columns: str | Sequence[str]) -> list[str]:

@@ -5,12 +5,11 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.report.curves import is_faint, lines_scene
 from surface_consistency.report.layout import (
     CELLS,
-    FEW_CLUSTERS,
     FEW_POINTS,
-    LEAST_CLUSTERS,
     Interval,
     dot_rows,
     dots_scale,

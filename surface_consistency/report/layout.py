@@ -5,18 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.report.page import Dot, ForestPlot, Lines, MosaicPlot, Value
 
 CellName = Literal["both", "first_only", "second_only", "neither"]
 
 CELLS: Final[tuple[CellName, ...]] = ("both", "first_only", "second_only", "neither")
 """The cells of the contingency table."""
-
-FEW_CLUSTERS: Final = 20
-"""Groups below so many clusters are faded and do not stretch the scale."""
-
-LEAST_CLUSTERS: Final = 4
-"""Groups below so many clusters stand in tables alone."""
 
 FEW_POINTS: Final = 5
 """Points of a curve on fewer observations are faded."""

@@ -1,4 +1,4 @@
-"""Numbers as people read them, the same on pages, in terminals and in figures.
+"""Numbers as people read them, the same on pages, in terminals and figures, and as JSON has them.
 
 Fractions become percentages here and nowhere else.
 """
@@ -40,6 +40,25 @@ def is_missing(value: object) -> bool:
     """
     # The stubs of pandas know no function for any scalar.
     return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))  # type: ignore[call-overload]
+
+
+def json_value(value: object) -> object:
+    """Write a cell as JSON has it.
+
+    Args:
+        value: Any cell: a label, a number, one of numpy, a list.
+
+    Returns:
+        None for what is missing, undefined or infinite; a list for arrays and tuples; text for what
+        JSON does not know.
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if is_missing(value) or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    if isinstance(value, list | tuple):
+        return [json_value(one) for one in value]
+    return value if isinstance(value, str | int | float) else str(value)
 
 
 def is_numeric(column: Column) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -18,6 +19,7 @@ from surface_consistency.report.numbers import (
     format_interval,
     format_number,
     format_value,
+    json_value,
     table_text,
 )
 from surface_consistency.report.page import Value
@@ -216,3 +218,16 @@ def test_sixteen_models_differ_in_hue_or_shape():
 )
 def test_what_rounding_left_of_nothing_reads_nothing(value, text):
     assert format_number(value, "number") == text
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        (np.int64(3), 3), (np.float64(0.5), 0.5), (np.True_, True), ("a\n\u202e", "a\n\u202e"),
+        (math.nan, None), (-math.inf, None), (pd.NA, None), (("a", "b"), ["a", "b"]),
+        (np.array([1.0, math.nan]), [1.0, None]),
+        (pd.Timestamp("2026-01-02"), "2026-01-02 00:00:00"),
+    ],
+)  # fmt: skip
+def test_json_has_a_cell_as_it_is_or_as_null(cell, written):
+    assert json_value(cell) == written

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import surface_consistency
-from surface_consistency.engine.compare.results import ComparedResults
+from surface_consistency.engine.compare.results import ITEM, ComparedResults
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
     WORDING,
@@ -219,7 +219,6 @@ def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | N
     )
 
 
-_PLACES: Final = ("task", "item", "form")
 _CELL_OF: Final[Mapping[tuple[float, float], str]] = {
     (1, 1): "both", (1, 0): "first_only", (0, 1): "second_only", (0, 0): "neither",
 }  # fmt: skip
@@ -229,7 +228,7 @@ def _answers_of(
     compared: ComparedResults, of_models: Mapping[str, pd.DataFrame], name: str, reference: str
 ) -> Iterator[Answer]:
     """Yield items of one model, flips first, the rest drawn."""
-    keys = list(_PLACES)
+    keys = list(ITEM)
     both = of_models[reference].merge(
         of_models[name][[*keys, "score", "prediction"]], on=keys, suffixes=("", "_model")
     )

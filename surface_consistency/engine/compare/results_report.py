@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.compare.results import SAID_MISSING, ComparedResults
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
-from surface_consistency.metrics.uncertainty.intervals import FEW_CLUSTERS
 from surface_consistency.report.numbers import (
     format_interval,
     format_number,
@@ -313,15 +313,11 @@ class ComparisonReport:
             note=note,
         )
 
-    def _value(self, row: Mapping[Any, Any]) -> Value:
-        """Take a difference with its interval."""
-        return interval_value(row, "difference", kind=self.kind)
-
     def _dot(self, row: Mapping[Any, Any], alpha: float) -> Dot:
         """Draw a difference."""
         return Dot(
             model=self.compared.models.index(str(row["model"])),
-            value=self._value(row),
+            value=interval_value(row, "difference", kind=self.kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
             is_certain=bool(row["p_value_holm"] < alpha),

@@ -1,7 +1,7 @@
 """A comparison of models as text for the terminal, JSON for programs and Markdown."""
 
 import json
-import math
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -14,11 +14,17 @@ from surface_consistency.engine.compare.results_report import (
     first_rows,
     listed_changes,
 )
-from surface_consistency.report.numbers import format_cell, sentence_text, table_text
+from surface_consistency.report.numbers import (
+    format_cell,
+    json_value,
+    sentence_text,
+    table_text,
+)
 from surface_consistency.report.table import Table
 from surface_consistency.text import one_line
 
 _MOST_PRINTED: Final = 45
+_TAG: Final = re.compile(r"<(?!\s)")
 
 
 def comparison_text(compared: ComparedResults) -> str:
@@ -38,7 +44,7 @@ def comparison_text(compared: ComparedResults) -> str:
             f"{result.n_items:,} of {result.n_items_of_any:,} items have a score of every model."
         )
         sentences = map(sentence_text, (report.finding(), report.summary()))
-        parts.append(" ".join(filter(None, sentences)))
+        parts.append(one_line(" ".join(filter(None, sentences))))
         parts += [table_text(first_rows(one, _MOST_PRINTED)) for one in report.tables().values()]
     noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
@@ -63,10 +69,10 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                 "finding": sentence_text(report.finding()).replace("\u00a0", " "),
                 "n_items": result.n_items,
                 "n_items_of_any": result.n_items_of_any,
-                "scale": [_as_json(end) for end in result.scale],
+                "scale": [json_value(end) for end in result.scale],
                 "clusters": compared.cluster_note,
-                "equality": equality and {"statistic": _as_json(equality.statistic),
-                                          "p_value": _as_json(equality.p_value),
+                "equality": equality and {"statistic": json_value(equality.statistic),
+                                          "p_value": json_value(equality.p_value),
                                           "df": list(equality.df)},
                 "models": _records(result.models),
                 "differences": _records(report.differences),
@@ -81,7 +87,7 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
 def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """Write the rows of a frame as JSON has them."""
     return [
-        {str(key): _as_json(value) for key, value in row.items()}
+        {str(key): json_value(value) for key, value in row.items()}
         for row in frame.to_dict("records")
     ]
 
@@ -99,7 +105,8 @@ def comparison_markdown(compared: ComparedResults) -> str:
     parts = []
     for metric in compared.metrics:
         report = ComparisonReport(compared, metric)
-        sentences = (f"**{sentence_text(report.finding())}**", sentence_text(report.summary()))
+        finding, summary = map(sentence_text, (report.finding(), report.summary()))
+        sentences = (f"**{_markdown_text(finding)}**", _markdown_text(summary))
         parts += [
             *filter(None, sentences),
             _markdown(first_rows(report.tables()["differences"], _MOST_PRINTED)),
@@ -110,7 +117,7 @@ def comparison_markdown(compared: ComparedResults) -> str:
             listed = listed_changes(lost.head(MOST_LISTED), f"{len(lost):,} items lost")
             parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
                          "</details>")  # fmt: skip
-    parts += [f"- {note}" for note in (*compared.missing, *compared.notes)]
+    parts += [f"- {_markdown_text(note)}" for note in (*compared.missing, *compared.notes)]
     return "\n\n".join(parts).replace("\u00a0", " ")
 
 
@@ -127,14 +134,10 @@ def _markdown(table: Table) -> str:
 
 def _markdown_cell(text: str) -> str:
     """Set a cell so that nothing of it is markup."""
-    plain = one_line(text)[:200].replace("\\", "\\\\").replace("|", "\\|")
-    return plain.replace("<", "&lt;").replace("`", "\\`")
+    return _markdown_text(one_line(text)[:200])
 
 
-def _as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
-    """Turn a cell into what JSON knows: undefined numbers are None."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    if isinstance(value, tuple):
-        return list(value)
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _markdown_text(text: str) -> str:
+    """Set text, which may hold a label of anyone's, so that nothing of it is markup."""
+    plain = one_line(text).replace("\\", "\\\\").replace("|", "\\|")
+    return _TAG.sub("&lt;", plain).replace("`", "\\`")

@@ -1,7 +1,10 @@
 """Two runs side by side: the same questions, answered by two models.
 
 What a study compares within a model, this compares between models: the same weights in 8 and in 16
-bits, before and after fine-tuning, unlearning or editing, at two checkpoints.
+bits, before and after fine-tuning, unlearning or editing, at two checkpoints. `results` compares
+the scores of any runs; this stands beside it since it refuses other prompts, decoding and rules,
+keeps the groups, clusters and noise floor of the study, and tells what was lost from what was
+gained.
 """
 
 import os

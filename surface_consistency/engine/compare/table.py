@@ -1,6 +1,9 @@
-"""The paired table of anyone's verdicts, by group: what `surface-consistency compare` prints."""
+"""The paired table of anyone's verdicts, by group: what `surface-consistency compare` prints.
 
-import math
+Two conditions are told by what flips between them, kappa, tests by name and resampled intervals,
+which several models have no words for; differences, intervals and p are those of `compare_models`.
+"""
+
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.compare.settings import PairSettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.intervals import IntervalMethod, Intervals
-from surface_consistency.report.numbers import aligned
+from surface_consistency.report.numbers import aligned, json_value
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import one_line
@@ -36,26 +40,14 @@ _CLUSTERED: Final = ("obuchowski", "durkalski")
 _OWN: Final = (*_COUNTS, *PAIRED_RATES, "mcnemar", "interval", "n_missing", "n_clusters")
 
 
-class VerdictColumns(Settings):
-    """Which verdicts are compared."""
-
-    first: str | None = None
-    """Column or condition of the first verdict; in Python also what to call the first run."""
-
-    second: str | None = None
-    """Column or condition of the second one; what to call the second run."""
-
-    condition: str | None = None
-    """Column of the condition, with one row a verdict."""
+class VerdictColumns(PairSettings):
+    """Which verdicts are compared; of two runs `first` and `second` are what to call them."""
 
     correct: str | None = None
     """Column of the verdict, with one row a verdict."""
 
     fact: Items[str] = ("fact_id",)
     """Column that tells which verdicts belong together."""
-
-    pair_id: str | None = None
-    """Column in which no value may stand twice in a group."""
 
     cluster: str | None = None
     """Column of what intervals take as a whole; fact_id if there by default, of runs what their
@@ -307,22 +299,16 @@ def _as_object(row: Mapping[Any, Any], keys: list[str], rates: Sequence[str]) ->
     """Return one group as JSON has it."""
     test = ("statistic", "p_value", "method", "p_value_holm")
     return {
-        **{key: _plain(row[key]) for key in keys},
+        **{key: json_value(row[key]) for key in keys},
         **{name: int(row[name]) for name in _COUNTS},
-        **{name: _plain(row[name]) for name in rates},
-        "mcnemar": {name: _plain(row[f"mcnemar_{name}"]) for name in test},
+        **{name: json_value(row[name]) for name in rates},
+        "mcnemar": {name: json_value(row[f"mcnemar_{name}"]) for name in test},
         "interval": {
-            name: [_plain(row[f"{name}_low"]), _plain(row[f"{name}_high"])] for name in rates
+            name: [json_value(row[f"{name}_low"]), json_value(row[f"{name}_high"])]
+            for name in rates
         },
         **{name: int(row[name]) for name in ("n_missing", "n_clusters")},
     }
-
-
-def _plain(value: object) -> object:
-    """Return a value as JSON knows it."""
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    return value if isinstance(value, str | int | bool) or value is None else str(value)
 
 
 def _cells(row: Mapping[str, Any], first: str, second: str) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""Anyone's verdicts: they enter the engine at the outcomes frame, and get a page."""
+"""Anyone's verdicts: they enter the engine at the outcomes frame, and get a page.
+
+It is the page of a paired study, with squares, conditional rates and cards of both answers, which
+the page of several models (`results_page`) has no words for.
+"""
 
 import os
 from collections.abc import Mapping, Sequence

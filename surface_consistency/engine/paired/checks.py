@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Final
 
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.contrasts import scored_pairs
 from surface_consistency.engine.paired.tables import PairedTables, is_hardly_right
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import RecordError
-from surface_consistency.metrics import FEW_CLUSTERS
 from surface_consistency.reading import json_objects
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Provenance

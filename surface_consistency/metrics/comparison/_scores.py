@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.metrics._groups import check_frame, column_names
-from surface_consistency.metrics._inputs import Floats, Integers
+from surface_consistency.metrics._inputs import Floats, Integers, numeric_vector
 
 
 class ModelScores(NamedTuple):
@@ -72,6 +72,10 @@ def model_scores(
     tasks = column_names(task or ())
     needed = [model, *items, score, *tasks, *clusters, *slices]
     check_frame(frame, needed, options="model, item, score, task, cluster or by", row="score")
+    for column in (model, *tasks):
+        if frame[column].isna().any():
+            place = int(np.argmax(frame[column].isna()))
+            raise ValueError(f"column {column!r} is empty in row {place}: fill it in")
     columns, labels = pd.factorize(frame[model].astype(str))
     models = [str(label) for label in labels]
     if len(models) < 2:
@@ -82,7 +86,7 @@ def model_scores(
     cells = rows * len(models) + columns
     _refuse_repeats(frame, cells, [model, *tasks, *items])
     values = np.full(len(keys) * len(models), np.nan)
-    values[cells] = pd.to_numeric(frame[score]).to_numpy(dtype=np.float64, na_value=np.nan)
+    values[cells] = numeric_vector(frame[score].array, score)
     of_rows = _codes(frame, clusters) if clusters else rows
     for column in clusters:
         if frame[column].isna().any():
@@ -159,13 +163,27 @@ class ScoreTotals(NamedTuple):
             sums[self.clusters, place, self.tasks] = part
         return sums.reshape(self.n_clusters, -1)
 
-    def of_clusters(self) -> Floats:
-        """Return the sums of each cluster, shape `(n_clusters, n_models)`."""
-        if len(self.values) == self.n_clusters:
-            return self.values
-        sums = np.zeros((self.n_clusters, self.values.shape[1]))
-        np.add.at(sums, self.clusters, self.values)
-        return sums
+    def of_clusters(self) -> "ScoreTotals":
+        """Take all tasks for one, a row a cluster."""
+        if self.n_tasks == 1:
+            return self
+        values = np.zeros((self.n_clusters, self.values.shape[1]))
+        np.add.at(values, self.clusters, self.values)
+        return self._replace(
+            values=values,
+            sizes=np.bincount(self.clusters, weights=self.sizes).astype(np.float64),
+            tasks=np.zeros(self.n_clusters, dtype=np.int64),
+            clusters=np.arange(self.n_clusters),
+            n_tasks=1,
+        )
+
+    def weighed(self) -> "ScoreTotals":
+        """Return what clusters hold where each task weighs as much as any other."""
+        if self.n_tasks == 1:
+            return self
+        of_task = np.bincount(self.tasks, weights=self.sizes)[self.tasks]
+        shares = self._replace(values=self.values / of_task[:, None], sizes=self.sizes / of_task)
+        return shares.of_clusters()
 
 
 def score_totals(scores: ModelScores) -> ScoreTotals:
@@ -189,17 +207,4 @@ def score_totals(scores: ModelScores) -> ScoreTotals:
         clusters=clusters[1],
         n_tasks=len(tasks[0]),
         n_clusters=len(clusters[0]),
-    )
-
-
-def pooled_totals(totals: ScoreTotals) -> ScoreTotals:
-    """Take all tasks for one."""
-    if totals.n_tasks == 1:
-        return totals
-    return totals._replace(
-        values=totals.of_clusters(),
-        sizes=np.bincount(totals.clusters, weights=totals.sizes).astype(np.float64),
-        tasks=np.zeros(totals.n_clusters, dtype=np.int64),
-        clusters=np.arange(totals.n_clusters),
-        n_tasks=1,
     )

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.metrics._groups import column_names, group_positions
 from surface_consistency.metrics._inputs import Floats, warn_undefined
 from surface_consistency.metrics.comparison._scores import (
     ModelScores,
     ScoreTotals,
     model_scores,
-    pooled_totals,
     score_totals,
 )
 from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
@@ -30,9 +30,7 @@ from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_valu
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    FEW_CLUSTERS,
     Intervals,
-    too_few_clusters,
 )
 
 Conclusion: TypeAlias = Literal["better", "worse", "equivalent", "not told apart", "not inferred"]
@@ -123,10 +121,11 @@ def compare_models(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        TypeError: When `frame` is no DataFrame.
-        ValueError: When a model has two scores of one item, there are fewer than two models, the
-            baseline is none of them, no item has a score of every model, a score is not finite or
-            outside the scale, an item lies in two clusters, or an option is out of range.
+        TypeError: When `frame` is no DataFrame, or a score no number.
+        ValueError: When a row names no model or task, a model has two scores of one item, there are
+            fewer than two models, the baseline is none of them, no item has a score of every model,
+            a score is infinite or outside the scale, an item lies in two clusters, or an option is
+            out of range.
 
     Notes:
         "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
@@ -136,7 +135,8 @@ def compare_models(
         model and column.
         Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
         An item that one model has no score for is left out for all, and counted. NaN wherever
-        clusters are fewer than four or one holds most items; an `UndefinedMetricWarning` says so.
+        clusters are fewer than four, one holds most items, or scores without limits differ by the
+        same in all of them; an `UndefinedMetricWarning` says so where that is all.
 
     References:
         E. Miller, arXiv 2411.00640, 2024, section 4 (paired differences, clusters whole); D. J.
@@ -162,7 +162,7 @@ def compare_models(
         raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
     rules = _Rules(known, margin, higher_is_better, test, intervals, is_verdicts)
     totals = score_totals(scores)
-    weighed = _Weighed(totals, pooled_totals(totals), totals.means())
+    weighed = _Weighed(totals, totals.of_clusters(), totals.means())
     pairs = _pairs(scores.models, baseline)
     differences = pd.DataFrame(
         [_difference(scores, weighed, rules, one, other) for one, other in pairs]
@@ -176,12 +176,18 @@ def compare_models(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
         groups=_groups(scores, rules, pairs, differences),
-        equality=equality_test(totals.of_clusters()) if len(scores.models) > 2 else None,
+        equality=_equality(totals) if len(scores.models) > 2 else None,
         n_items=len(scores.values),
         n_items_of_any=n_of_any,
         scale=known,
         is_verdicts=is_verdicts,
     )
+
+
+def _equality(totals: ScoreTotals) -> EqualityResult:
+    """Test whether all models are alike, over tasks that weigh alike."""
+    weighed = totals.weighed()
+    return equality_test(weighed.values, sizes=weighed.sizes)
 
 
 def _check_options(margin: float | None, test: PairedTest, intervals: Intervals) -> None:
@@ -308,11 +314,10 @@ def _difference(
 
 def _of_clusters(inferred: ClusterT, n_clusters: int) -> dict[str, object]:
     """Return how many clusters there are, and whether they tell anything."""
-    is_inferred = bool(inferred.is_inferred)
     return {
         "n_clusters": n_clusters,
         "few_clusters": n_clusters < FEW_CLUSTERS,
-        "not_inferred": "" if is_inferred else too_few_clusters(float(inferred.n_effective)),
+        "not_inferred": inferred.not_inferred,
     }
 
 

@@ -2,11 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.metrics._inputs import warn_undefined
+from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics.uncertainty.intervals import (
+    are_enough,
+    too_few_clusters,
+    worth_of_clusters,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,26 +20,33 @@ class EqualityResult:
     """Result of `equality_test`."""
 
     statistic: float
-    """Hotelling's F; NaN where undefined."""
+    """Hotelling's F, or Cochran's Q; NaN where undefined."""
     p_value: float
     """In [0, 1]; 1.0 where all models have equal scores on every cluster."""
-    df: tuple[int, int]
-    """Degrees of freedom: contrasts of models that vary on their own, and clusters less these."""
+    df: tuple[int, float]
+    """Degrees of freedom: contrasts of models that vary on their own, and clusters less these;
+    infinitely many for Q, which is held against chi-square."""
     n_clusters: int
     """Clusters that hold a score."""
 
 
-def equality_test(totals: npt.ArrayLike) -> EqualityResult:
+def equality_test(
+    totals: npt.ArrayLike, *, sizes: npt.ArrayLike | None = None, is_exchangeable: bool = False
+) -> EqualityResult:
     """Test whether several models score alike on the same items, taking clusters whole.
 
     Cochran's Q for clusters and for scores: with u_k the totals of cluster k, each less their mean
     over the models, and S the covariance of u over the K clusters, T^2 = K mean(u)' S^- mean(u) of
     the m - 1 contrasts, and F = (K - m + 1) / ((K - 1)(m - 1)) T^2 against F of m - 1 and K - m + 1
-    degrees of freedom.
+    degrees of freedom. Where models are exchangeable, Q = (m - 1) |sum u|^2 / sum |u_k|^2 itself,
+    against chi-square of m - 1.
 
     Args:
         totals: Sum of the scores of each cluster and model, shape `(n_clusters, n_models)`, all
             models having answered the same items.
+        sizes: Items of each cluster, shape `(n_clusters,)`; None for as many in each.
+        is_exchangeable: Whether any two models, or forms, vary alike and go together alike where
+            all score alike, as forms without an effect do. It needs no more clusters than models.
 
     Returns:
         Statistic, p-value, degrees of freedom and the number of clusters.
@@ -43,10 +56,11 @@ def equality_test(totals: npt.ArrayLike) -> EqualityResult:
 
     Notes:
         Models that never differ give 0 and 1. A model whose scores are those of another adds no
-        degree of freedom. NaN, with an `UndefinedMetricWarning`, where clusters are no more than
-        these, or models differ by the same on all of them, which tells nothing of the spread. With
-        one item a cluster and verdicts it asks what Cochran's Q asks, without Q's assumption that
-        all models go together alike. It sees means alone: verdicts that flip both ways cancel.
+        degree of freedom to F. NaN, with an `UndefinedMetricWarning`, where clusters are worth
+        fewer than four, or for F no more than these, or models differ by the same on all of them,
+        which tells nothing of the spread. With one item a cluster and verdicts F asks what Q asks,
+        without the assumption that all models go together alike. Both see means alone: verdicts
+        that flip both ways cancel.
 
     References:
         W. G. Cochran, Biometrika 37, 1950 (Q); H. Hotelling, Annals of Mathematical Statistics 2,
@@ -58,37 +72,63 @@ def equality_test(totals: npt.ArrayLike) -> EqualityResult:
         >>> result = equality_test(totals)
         >>> round(result.statistic, 2), result.df
         (33.0, (2, 22))
+        >>> round(equality_test(totals, is_exchangeable=True).statistic, 2)
+        20.8
     """
-    from scipy.stats import f as f_distribution
-
     scores = np.asarray(totals, dtype=np.float64)
     if scores.ndim != 2 or scores.shape[1] < 2 or not np.isfinite(scores).all():
         raise ValueError(
             "totals must be finite, a row a cluster and a column a model, of two models or more; "
             f"got shape {scores.shape}"
         )
-    n_clusters, contrasts = len(scores), (scores - scores.mean(axis=1, keepdims=True))[:, 1:]
-    if not contrasts.any():
-        df = (0, n_clusters)
-        return EqualityResult(statistic=0.0, p_value=1.0, df=df, n_clusters=n_clusters)
-    mean = contrasts.mean(axis=0)
-    spread = np.atleast_2d(np.cov(contrasts, rowvar=False)) if n_clusters > 1 else np.zeros((1, 1))
+    n_clusters = len(scores)
+    held = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
+    around = scores - scores.mean(axis=1, keepdims=True)
+    worth = float(worth_of_clusters(held))
+    tested = _Tested(0.0, 1.0, (0, n_clusters))
+    if around.any():
+        tested = _Tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(worth))
+        if are_enough(worth):
+            tested = _cochran(around) if is_exchangeable else _hotelling(around)
+    if tested.reason:
+        warn_undefined(f"the test of equal means is undefined (NaN): {tested.reason}")
+    return EqualityResult(
+        statistic=tested.statistic, p_value=tested.p_value, df=tested.df, n_clusters=n_clusters
+    )
+
+
+class _Tested(NamedTuple):
+    """A statistic, its p-value and degrees of freedom, and why they are undefined."""
+
+    statistic: float
+    p_value: float
+    df: tuple[int, float]
+    reason: str = ""
+
+
+def _cochran(around: Floats) -> _Tested:
+    """Compute Cochran's Q of totals around their mean over the models."""
+    from scipy.special import chdtrc
+
+    df = around.shape[1] - 1
+    q = df * float((around.sum(axis=0) ** 2).sum() / (around**2).sum())
+    return _Tested(q, float(chdtrc(df, q)), (df, math.inf))
+
+
+def _hotelling(around: Floats) -> _Tested:
+    """Compute Hotelling's F of totals around their mean over the models."""
+    from scipy.stats import f as f_distribution
+
+    n_clusters, contrasts = len(around), around[:, 1:]
+    mean, spread = contrasts.mean(axis=0), np.atleast_2d(np.cov(contrasts, rowvar=False))
     rank = int(np.linalg.matrix_rank(spread, hermitian=True))
     df = (rank, n_clusters - rank)
-    statistic = p_value = math.nan
     if df[1] < 1 or rank == 0:
-        warn_undefined(
-            f"the test of equal means is undefined (NaN): {n_clusters} clusters tell too little of "
-            f"the spread of {scores.shape[1]} models"
-        )
-        return EqualityResult(statistic=statistic, p_value=p_value, df=df, n_clusters=n_clusters)
+        few = f"{n_clusters} clusters tell too little of the spread of {around.shape[1]} models"
+        return _Tested(math.nan, math.nan, df, few)
     inverse = np.linalg.pinv(spread, hermitian=True)
     if not np.allclose(spread @ inverse @ mean, mean, atol=1e-9 * np.abs(contrasts).max()):
-        warn_undefined(
-            "the test of equal means is undefined (NaN): models differ by the same on all clusters"
-        )
-        return EqualityResult(statistic=statistic, p_value=p_value, df=df, n_clusters=n_clusters)
+        return _Tested(math.nan, math.nan, df, "models differ by the same on all clusters")
     square = n_clusters * float(mean @ inverse @ mean)
     statistic = df[1] / ((n_clusters - 1) * rank) * square
-    p_value = float(f_distribution.sf(statistic, *df))
-    return EqualityResult(statistic=statistic, p_value=p_value, df=df, n_clusters=n_clusters)
+    return _Tested(statistic, float(f_distribution.sf(statistic, *df)), df)

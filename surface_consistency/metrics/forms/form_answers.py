@@ -10,16 +10,17 @@ import pandas as pd
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
+    group_name,
     group_positions,
     grouping_columns,
 )
 from surface_consistency.metrics._inputs import Floats, Integers
+from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.variance_shares import squared_totals
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, jackknife, of_shares
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Intervals,
 )
 
@@ -64,7 +65,8 @@ def form_answers_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty.
+        ValueError: When the frame is empty, a form stands twice for a fact, a fact belongs to two
+            clusters, or an id is missing.
 
     Notes:
         Two different wrong answers agree in their verdicts and not here, so that with one accepted
@@ -86,16 +88,16 @@ def form_answers_by(
         [0.667]
     """
     columns = [*_COUNTS, *bound_columns(_RATES)]
-    keys, whole = grouping_columns(by, columns), cluster or fact
-    needed = [*dict.fromkeys([*keys, fact, form, answer, whole])]
+    keys = grouping_columns(by, columns)
+    needed = [*dict.fromkeys([*keys, fact, form, answer, cluster or fact])]
     check_frame(frame, needed, options="by, fact, form, answer or cluster", row="form")
     answers, _ = pd.factorize(frame[answer])
-    facts, clusters = (pd.factorize(frame[one], use_na_sentinel=False)[0] for one in (fact, whole))
-    rows = [
-        dict(zip(keys, key, strict=True))
-        | _group(facts[where], answers[where], clusters[where], intervals)
-        for key, where in group_positions(frame, keys).items()
-    ]
+    facts, clusters = fact_codes(frame, [fact], cluster)
+    rows = []
+    for key, where in group_positions(frame, keys).items():
+        refuse_repeats(frame, where, facts, [fact, form], group_name(keys, key))
+        row = _group(facts[where], answers[where], clusters[where], intervals)
+        rows.append(dict(zip(keys, key, strict=True)) | row)
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
@@ -140,8 +142,10 @@ def _group(
     bounds = jackknife([chance[0], kappa[0]], np.stack([chance[1:], kappa[1:]])).bounds(
         intervals.level
     )
-    known = len(sums) >= LEAST_CLUSTERS
+    known = not agreement.not_inferred
     ends = np.where(known, np.stack(bounds), math.nan)
+    if known and np.isnan(ends[0, 1]):
+        row["not_inferred"] = "kappa: all answers are one, or all clusters alike"
     row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
     row |= {"same_answer_low": agreement.interval.low, "same_answer_high": agreement.interval.high}
     row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}

@@ -1,26 +1,36 @@
 """Two models, or any two groups, on the same facts in the same forms."""
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from surface_consistency.metrics._groups import check_frame
+from surface_consistency.errors import UndefinedMetricWarning
+from surface_consistency.metrics._groups import (
+    check_frame,
+    column_names,
+    group_name,
+    group_positions,
+)
 from surface_consistency.metrics._inputs import MISSING, verdict_codes
+from surface_consistency.metrics.comparison.comparisons import compare_models
+from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.forms import fact_sums
-from surface_consistency.metrics.paired.multiplicity import adjust_p_values
-from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
-from surface_consistency.metrics.uncertainty.cluster_bounds import Part, cluster_t
+from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _RATES: Final = {"consistency": 7, "accuracy": 3, "all_right": 8}
 """Rates by their place among the sums of facts."""
 _COLUMNS: Final = (
-    *("a", "b", "rate", "n_facts", "n_forms", "n_clusters", "value_a", "value_b"),
-    *("difference", "difference_low", "difference_high", "p_value", "p_value_holm"),
+    *("a", "b", "rate", "n_facts", "n_forms", "n_clusters", "not_inferred"),
+    *("value_a", "value_b", "difference", "difference_low", "difference_high", "p_value"),
 )
+_COMPARED: Final = ("n_clusters", "not_inferred", *_COLUMNS[-4:])
+"""Columns as `compare_models` names them."""
+_CELL: Final = ["fact", "cluster", "form"]
 
 
 def form_contrasts(
@@ -49,14 +59,15 @@ def form_contrasts(
     Returns:
         Three rows for every two groups: a, b, rate ("consistency", "accuracy" or "all_right");
         n_facts with two forms or more that both groups have verdicts in, n_forms of these,
-        n_clusters; value_a, value_b; difference, a less b, with difference_low and difference_high;
-        p_value, of the same t, and p_value_holm, Holm's over all rows. NaN where nothing can be
-        inferred.
+        n_clusters, not_inferred (why there is neither interval nor p-value; empty where there is);
+        value_a, value_b; difference, a less b, with difference_low and difference_high; p_value, of
+        the same t, and p_value_holm, Holm's over all rows.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty, a form stands twice for a fact of a group, or
-            `reference` is no group.
+        ValueError: When the frame is empty, a form stands twice for a fact of a group, a fact
+            belongs to two clusters, an id is missing, a verdict is not binary, or `reference` is no
+            group.
 
     Notes:
         Rates are means over facts, so a difference is a mean of differences within facts; cells
@@ -64,7 +75,7 @@ def form_contrasts(
         not decide it.
 
     References:
-        See `forms_by` for the rates, `contrast` for the inference.
+        See `forms_by` for the rates, `compare_models` for the inference.
 
     Examples:
         >>> import pandas as pd
@@ -74,69 +85,57 @@ def form_contrasts(
         >>> form_contrasts(frame)[["rate", "difference"]].values.tolist()
         [['consistency', 1.0], ['accuracy', 0.5], ['all_right', 1.0]]
     """
-    facts = [fact] if isinstance(fact, str) else list(fact)
+    facts = column_names(fact)
     needed = [between, *facts, form, correct, *filter(None, (cluster,))]
     check_frame(frame, needed, options="between, fact, form, correct or cluster", row="form")
+    if frame[between].isna().any():
+        row = int(np.argmax(frame[between].isna()))
+        raise ValueError(f"column {between!r} names no group in row {row}: fill it in")
     groups = list(dict.fromkeys(frame[between]))
     if reference is not None and reference not in groups:
         raise ValueError(f"reference must be one of {groups}; got {reference!r}")
-    cells = [*facts, form]
-    scored = frame.assign(_code=verdict_codes(frame[correct].array, correct))
-    if scored.duplicated([between, *cells]).any():
-        raise ValueError(
-            f"a form stands more than once for a fact of one {between}: drop the duplicates, or "
-            "add to fact what tells them apart"
-        )
-    scored = scored[scored["_code"] != MISSING]
-    parts = {name: scored[scored[between] == name].set_index(cells) for name in groups}
+    codes = fact_codes(frame, facts, cluster)
+    for key, where in group_positions(frame, [between]).items():
+        refuse_repeats(frame, where, codes.facts, [*facts, form], group_name([between], key))
+    verdicts = verdict_codes(frame[correct].array, correct)
+    cells = pd.DataFrame(
+        {"fact": codes.facts, "cluster": codes.clusters, "form": frame[form].array, "_": verdicts}
+    )
+    of_groups = frame[between].array
+    scored = verdicts != MISSING
+    parts = {name: cells[scored & (of_groups == name)].set_index(_CELL)["_"] for name in groups}
     pairs = list(combinations(groups, 2))
     if reference is not None:
         pairs = [(reference, other) for other in groups if other != reference]
     rows = [
-        {"a": a, "b": b} | row
-        for a, b in pairs
-        for row in _compared(parts[a], parts[b], facts, cluster, intervals)
+        {"a": a, "b": b} | row for a, b in pairs for row in _compared(parts[a], parts[b], intervals)
     ]
-    table = pd.DataFrame(rows, columns=[*_COLUMNS])
-    adjusted = adjust_p_values(table["p_value"].to_numpy(dtype=np.float64)) if len(table) else None
-    return table.assign(p_value_holm=adjusted)
+    return with_adjusted_p_values(pd.DataFrame(rows, columns=[*_COLUMNS]), column="p_value")
 
 
 def _compared(
-    one: pd.DataFrame,
-    other: pd.DataFrame,
-    facts: list[str],
-    cluster: str | None,
-    intervals: Intervals,
-) -> list[dict[str, object]]:
-    """Compare two groups."""
-    shared = one.index.intersection(other.index)
-    one, other = one.loc[shared].reset_index(), other.loc[shared].reset_index()
-    numbers = one.groupby(facts, sort=False).ngroup().to_numpy()
-    n_forms = np.bincount(numbers)
-    usable = n_forms > 1
-    if not usable.any():
-        return []
-    a, b = (
-        fact_sums(n_forms[usable], np.bincount(numbers, weights=part["_code"])[usable])
-        for part in (one, other)
-    )
-    first = np.unique(numbers, return_index=True)[1][usable]
-    clusters = np.arange(len(first))
-    if cluster is not None:
-        clusters = pd.factorize(one[cluster].iloc[first])[0]
-    rows: list[dict[str, object]] = []
+    one: "pd.Series[Any]", other: "pd.Series[Any]", intervals: Intervals
+) -> Iterator[dict[str, object]]:
+    """Compare two groups by each rate of the facts that both were asked in two forms or more."""
+    both = pd.concat({"a": one, "b": other}, axis=1, join="inner")
+    sums = both.groupby(["fact", "cluster"], sort=False).agg({"a": "sum", "b": "sum"})
+    n_forms = both.groupby(["fact", "cluster"], sort=False).size()
+    sums, sizes = sums[n_forms > 1], np.asarray(n_forms[n_forms > 1], dtype=np.int64)
+    if not sizes.size:
+        return
+    rates = {name: fact_sums(sizes, sums[name].to_numpy()) for name in ("b", "a")}
     for rate, column in _RATES.items():
-        sums = cluster_sums(np.stack([np.ones(len(a)), a[:, column], b[:, column]], 1), clusters)
-        value_a, value_b = sums[:, 1:].sum(axis=0) / sums[:, 0].sum()
-        parts = (Part(1.0, (0, 1, 0), (1, 0, 0)), Part(-1.0, (0, 0, 1), (1, 0, 0)))
-        row = {"rate": rate, "n_facts": len(a), "n_forms": int(n_forms[usable].sum())}
-        row |= {"n_clusters": len(sums), "value_a": value_a, "value_b": value_b}
-        row |= {"difference": value_a - value_b}
-        inferred = cluster_t(parts, sums)
-        if inferred is not None:
-            low, high = inferred.bounds(intervals.level)
-            row |= {"difference_low": float(low), "difference_high": float(high)}
-            row |= {"p_value": float(inferred.p_value())}
-        rows.append(row)
-    return rows
+        scores = pd.concat(
+            sums.index.to_frame(index=False).assign(model=name, score=values[:, column])
+            for name, values in rates.items()
+        )
+        with warnings.catch_warnings():
+            # What cannot be inferred stands in the cells.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            compared = compare_models(
+                scores, item="fact", cluster="cluster", baseline="b", intervals=intervals
+            )
+        row = compared.differences.iloc[0].to_dict()
+        counts = {"rate": rate, "n_facts": row["n"], "n_forms": int(sizes.sum())}
+        means = {"value_a": row["model_mean"], "value_b": row["reference_mean"]}
+        yield counts | means | {name: row[name] for name in _COMPARED}

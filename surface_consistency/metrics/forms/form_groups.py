@@ -11,13 +11,11 @@ import pandas as pd
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
-    cluster_codes,
     column_names,
     group_frame,
     group_name,
     group_positions,
     grouping_columns,
-    plain_label,
 )
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -31,6 +29,7 @@ from surface_consistency.metrics._inputs import (
     verdict_codes,
     warn_unscored,
 )
+from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.forms import FormEstimator, fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
@@ -131,30 +130,23 @@ def forms_by(
     check_frame(frame, needed, options="by, fact, form, correct or cluster", row="form")
     codes = verdict_codes(frame[correct].array, correct)
     refuse_missing(codes == MISSING, correct, missing, rows="forms", is_verdict=True)
-    fact_codes = _fact_codes(frame, facts)
+    numbers, clusters = fact_codes(frame, facts, cluster)
     form_codes, _ = pd.factorize(frame[form], use_na_sentinel=False)
-    clusters = fact_codes if cluster is None else cluster_codes(frame, cluster)
-    of_fact = np.empty(int(fact_codes.max()) + 1, dtype=np.int64)
-    of_fact[fact_codes] = clusters
-    torn = of_fact[fact_codes] != clusters
-    if torn.any():
-        label = frame.iloc[int(np.argmax(torn))][facts].tolist()
-        raise ValueError(f"fact {label} belongs to more than one cluster of column {cluster!r}")
     warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=2)
     groups = group_positions(frame, keys)
     for key, where in groups.items():
-        _check_forms(frame, where, fact_codes, form_codes, [*facts, form], group_name(keys, key))
+        refuse_repeats(frame, where, numbers, [*facts, form], group_name(keys, key))
     table = group_frame(
         groups,
         keys,
         rates,
-        lambda where: _group(codes[where], fact_codes[where], clusters[where], of),
+        lambda where: _group(codes[where], numbers[where], clusters[where], of),
         columns=columns,
         intervals=intervals,
     )
     if forms == "sample":
         for row, where in enumerate(groups.values()):
-            left_out = _left_out(codes[where], fact_codes[where], form_codes[where], of)
+            left_out = _left_out(codes[where], numbers[where], form_codes[where], of)
             if len(left_out[0]) < _LEAST_FORMS and not table.at[row, "not_inferred"]:
                 table.loc[row, "not_inferred"] = _TOO_FEW
             _widen(table, row, rates, left_out, intervals.level)
@@ -223,8 +215,10 @@ def widened(
     Returns:
         Both limits: each arm is the root of its square and that of a t interval over forms, with
         one degree of freedom less than there are forms. NaN where leaving out a form leaves the
-        statistic undefined.
+        statistic undefined, and of fewer than two forms.
     """
+    if by_form.size < 2:
+        return np.array([math.nan, math.nan])
     variance = _jackknife_variance(by_form)
     if by_verdict is not None:
         variance = max(variance - _jackknife_variance(by_verdict), 0.0)
@@ -236,38 +230,6 @@ def _jackknife_variance(left_out: Floats) -> float:
     """Return the variance of a statistic from its values without each unit."""
     around = left_out - left_out.mean()
     return float((left_out.size - 1) / left_out.size * (around @ around))
-
-
-def _fact_codes(frame: pd.DataFrame, facts: list[str]) -> Integers:
-    """Number the facts of the rows."""
-    for column in facts:
-        if frame[column].isna().any():
-            row = int(np.argmax(frame[column].isna()))
-            raise ValueError(f"column {column!r} names no fact in row {row}: fill it in")
-    if len(facts) == 1:
-        return cluster_codes(frame, facts[0])
-    numbers = frame.groupby(facts, sort=False, observed=True).ngroup()
-    return np.asarray(numbers, dtype=np.int64)
-
-
-def _check_forms(
-    frame: pd.DataFrame,
-    where: npt.NDArray[np.intp],
-    facts: Integers,
-    forms: npt.NDArray[np.intp],
-    columns: list[str],
-    group: str,
-) -> None:
-    """Refuse a form that stands twice for a fact."""
-    joint = facts[where] * (int(forms.max()) + 1) + forms[where]
-    _, first, counts = np.unique(joint, return_index=True, return_counts=True)
-    if (counts > 1).any():
-        row = frame.iloc[int(where[first[np.argmax(counts > 1)]])]
-        name = ", ".join(f"{column}={plain_label(row[column])!r}" for column in columns)
-        raise ValueError(
-            f"{name} stands more than once {group}: drop the duplicates, or add to by or fact what "
-            "tells them apart"
-        )
 
 
 def _group(
@@ -288,4 +250,6 @@ def _group(
         "n_missing": int((~scored).sum()),
         "n_clusters": len(sums),
     }
+    if not usable.any():
+        counts["not_inferred"] = "no fact has two forms with a verdict"
     return counts, sums

@@ -14,8 +14,14 @@ from surface_consistency.metrics._groups import (
     grouping_columns,
 )
 from surface_consistency.metrics._inputs import MISSING, Floats, verdict_codes, warn_unscored
+from surface_consistency.metrics.comparison.equality import equality_test
+from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
-from surface_consistency.metrics.uncertainty.intervals import LEAST_CLUSTERS, too_few_clusters
+from surface_consistency.metrics.uncertainty.intervals import (
+    are_enough,
+    too_few_clusters,
+    worth_of_clusters,
+)
 
 _SPREAD = (
     *("n_facts", "n_forms", "n_incomplete", "n_clusters", "not_inferred"),
@@ -65,15 +71,15 @@ def form_spread_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty, a form stands twice for a fact, or a verdict is not
-            binary.
+        ValueError: When the frame is empty, a form stands twice for a fact, a fact belongs to two
+            clusters, an id is missing, or a verdict is not binary.
 
     Notes:
         The spread grows with the number of forms and falls with that of facts where forms have no
         effect at all: read it beside its null, which permutes the forms within each cluster as a
         whole. There the totals of forms have equal variances and covariances, so the null spread is
-        the expected range of so many normal numbers, and the test is Cochran's Q, of cluster totals
-        with `cluster`, against chi-square. Flips that cancel show in neither.
+        the expected range of so many normal numbers, and the test is Cochran's Q of cluster totals
+        (`equality_test`). Flips that cancel show in neither.
 
     References:
         W. G. Cochran, Biometrika 37, 1950; M. Sclar et al., arXiv 2310.11324 (spread); L. H. C.
@@ -161,26 +167,21 @@ def _complete_groups(
     cluster: str | None,
 ) -> dict[tuple[object, ...], _Complete]:
     """Lay the verdicts of each group out by fact and form, and keep the facts without a gap."""
-    whole = cluster or fact
     check_frame(
         frame,
-        [*dict.fromkeys([*keys, fact, form, correct, whole])],
+        [*dict.fromkeys([*keys, fact, form, correct, cluster or fact])],
         options="by, fact, form, correct or cluster",
         row="form",
     )
     codes = verdict_codes(frame[correct].array, correct)
     warn_unscored(int(np.count_nonzero(codes == MISSING)), codes.size, what="forms", stacklevel=3)
-    clusters = pd.factorize(frame[whole], use_na_sentinel=False)[0]
+    numbers, clusters = fact_codes(frame, [fact], cluster)
     groups = {}
     for key, where in group_positions(frame, keys).items():
-        facts = pd.factorize(frame[fact].iloc[where], use_na_sentinel=False)[0]
+        refuse_repeats(frame, where, numbers, [fact, form], group_name(keys, key))
+        facts = pd.factorize(numbers[where])[0]
         forms, names = pd.factorize(frame[form].iloc[where], use_na_sentinel=False)
         cells = np.full((int(facts.max()) + 1, len(names)), MISSING, dtype=np.int8)
-        if np.unique(facts * len(names) + forms).size < where.size:
-            raise ValueError(
-                f"a form stands more than once for a fact {group_name(keys, key)}: drop the "
-                "duplicates, or add to by what tells them apart"
-            )
         cells[facts, forms] = codes[where]
         is_complete = (cells != MISSING).all(axis=1)
         of_fact = np.empty(len(cells), dtype=np.int64)
@@ -217,18 +218,19 @@ def _spread(group: _Complete) -> dict[str, object]:
         "best_accuracy": float(accuracies[high]),
         "spread": float(accuracies[high] - accuracies[low]),
     }
-    if len(totals) < LEAST_CLUSTERS or n_forms < 2:
-        few = too_few_clusters(len(totals))
-        return row | {"not_inferred": few if n_forms > 1 else "a single form"}
+    if n_forms < 2:
+        return row | {"not_inferred": "a single form"}
+    sizes = np.bincount(np.unique(group.clusters, return_inverse=True)[1]).astype(np.float64)
+    worth = float(worth_of_clusters(sizes))
+    if not are_enough(worth):
+        return row | {"not_inferred": too_few_clusters(worth)}
     around = totals - totals.mean(axis=1, keepdims=True)
     variance = float((around**2).sum()) / (n_forms - 1)
     row |= {"spread_null": expected_range(n_forms) * math.sqrt(variance) / n_facts}
     if variance == 0.0:
         return row | {"not_inferred": "no fact flips between its forms"}
-    q = float((around.sum(axis=0) ** 2).sum()) / variance
-    from scipy.special import chdtrc
-
-    return row | {"cochran_q": q, "df": n_forms - 1, "p_value": float(chdtrc(n_forms - 1, q))}
+    test = equality_test(totals, sizes=sizes, is_exchangeable=True)
+    return row | {"cochran_q": test.statistic, "df": test.df[0], "p_value": test.p_value}
 
 
 def expected_range(n: int) -> float:

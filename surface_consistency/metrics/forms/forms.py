@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -36,7 +37,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Interval,
     Intervals,
     too_few_clusters,

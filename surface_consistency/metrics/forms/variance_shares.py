@@ -19,18 +19,20 @@ import pandas as pd
 from surface_consistency.metrics._groups import (
     bound_columns,
     check_frame,
+    cluster_codes,
     column_names,
     group_positions,
     grouping_columns,
 )
-from surface_consistency.metrics._inputs import Floats, Integers, check_choice
+from surface_consistency.metrics._inputs import Floats, Integers, check_choice, numeric_vector
 from surface_consistency.metrics.forms.form_groups import FormChoice, widened
 from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Intervals,
+    are_enough,
     too_few_clusters,
+    worth_of_clusters,
 )
 
 SHARES: Final = ("item", "form", "item_by_form", "sampling")
@@ -77,7 +79,9 @@ def variance_shares_by(
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
-        ValueError: When the frame is empty or an option is out of range.
+        TypeError: When `frame` is no DataFrame, or a score no number.
+        ValueError: When the frame is empty, a score is infinite, a cluster is missing, or an option
+            is out of range.
 
     Notes:
         Intervals are jackknife t intervals over clusters, under "sample" with the spread between
@@ -106,15 +110,17 @@ def variance_shares_by(
     check_frame(
         frame, [*needed], options="by, item, form, correct, cluster or templates", row="form"
     )
-    values = pd.to_numeric(frame[correct]).to_numpy(dtype=np.float64, na_value=np.nan)
-    codes = {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in needed}
+    values = numeric_vector(frame[correct].array, correct)
+    names_of_codes = dict.fromkeys([item, form, templates or item])
+    codes = {name: pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names_of_codes}
+    clusters = cluster_codes(frame, whole)
     rows = []
     for key, where in group_positions(frame, keys).items():
         scored = where[~np.isnan(values[where])]
         block = codes[templates][scored] if templates else np.zeros(len(scored), dtype=np.int64)
         facets = _facets(codes[item][scored], codes[form][scored], block)
         row = dict(zip(keys, key, strict=True)) | {"n_missing": len(where) - len(scored)}
-        rows.append(row | _group(values[scored], facets, codes[whole][scored], forms, intervals))
+        rows.append(row | _group(values[scored], facets, clusters[scored], forms, intervals))
     return pd.DataFrame(rows, columns=[*keys, *columns])
 
 
@@ -156,10 +162,14 @@ def _group(
         "n_forms": n_forms,
         "n_samples": int(np.bincount(facets["cell"]).max(initial=0)),
         "n_clusters": n_clusters,
-        "not_inferred": "" if n_clusters >= LEAST_CLUSTERS else too_few_clusters(n_clusters),
     }
     shares, total = _shares(values, facets, clusters)
     sizes = np.bincount(clusters).astype(np.float64)
+    worth = float(worth_of_clusters(sizes))
+    is_known = bool(are_enough(worth))
+    row["not_inferred"] = "" if is_known else too_few_clusters(worth)
+    if is_known and np.isnan(shares[:, 0]).all():
+        row["not_inferred"] = "all scores are equal" if total == 0.0 else "a single item or form"
     low, high = jackknife(shares[:, 0], shares[:, 1:], sizes=sizes).bounds(intervals.level)
     if forms == "sample" and values.size:
         by_form = _shares(values, facets, facets["form"])[0][:, 1:]
@@ -178,8 +188,7 @@ def _group(
             ends[1] = np.array([share - below, min(share + above, 1.0)])
         low, high = np.transpose(ends)
     for number, name in enumerate(SHARES):
-        known = n_clusters >= LEAST_CLUSTERS
-        bounds = (low[number], high[number]) if known else (np.nan, np.nan)
+        bounds = (low[number], high[number]) if is_known else (np.nan, np.nan)
         row |= {f"{name}_share": shares[number, 0]}
         row |= dict(zip((f"{name}_share_low", f"{name}_share_high"), bounds, strict=True))
     return row | {"total": total}

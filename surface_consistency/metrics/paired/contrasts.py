@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.metrics._groups import (
     GroupKey,
     check_frame,
@@ -48,8 +49,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
     parts_of,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
-    FEW_CLUSTERS,
-    LEAST_CLUSTERS,
     Interval,
     too_few_clusters,
     undefined_interval,
@@ -237,8 +236,7 @@ def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) ->
     inferred: ClusterT | StudentBounds | None = cluster_t(parts, sums) if parts else None
     not_inferred = ""
     if isinstance(inferred, ClusterT):
-        if not inferred.is_inferred:
-            not_inferred = too_few_clusters(float(inferred.n_effective))
+        not_inferred = inferred.not_inferred
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]

@@ -28,7 +28,6 @@ from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Interval,
     Intervals,
-    too_few_clusters,
 )
 
 # Bounds a chunk of shuffled values to some tens of MB.
@@ -290,12 +289,12 @@ def group_difference(
         clusters have few arrangements, which bound p from below.
 
         p counts the observed arrangement in, (1 + k) / (1 + n_permutations), so it is never 0; the
-        two-sided p is twice the smaller tail. Values that are all equal give p 1. A group that is
-        worth fewer than four clusters gives NaN bounds, and an `other_mean` of 0 a NaN
-        `relative_difference`, with an `UndefinedMetricWarning`. The order of the rows does not
-        matter, but for the random draws.
-        Swapping the groups changes the sign of the difference. The paper gives p < 0.001 and no
-        name of a test.
+        two-sided p is twice the smaller tail. Values that are all equal give p 1 under
+        "permutation". t and its interval are NaN for a group that is worth fewer than four
+        clusters, and where values differ by group alone, which tells nothing of their spread; an
+        `other_mean` of 0 gives a NaN `relative_difference`; an `UndefinedMetricWarning` says so.
+        The order of the rows does not matter, but for the random draws. Swapping the groups changes
+        the sign of the difference. The paper gives p < 0.001 and no name of a test.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 5 and figure 4; P. Kline and A. Santos, Journal of Econometric
@@ -334,8 +333,7 @@ def group_difference(
         difference = float(inferred.value)
         low, high = map(float, inferred.bounds(intervals.level))
         p_value = _t_p_value(inferred, alternative)
-        if not inferred.is_inferred:
-            reasons.append(f"interval and p, {too_few_clusters(float(inferred.n_effective))}")
+        reasons += [f"interval and p, {why}"] if (why := inferred.not_inferred) else []
     reasons += ["the relative difference, since the other mean is 0"] if (other_mean == 0.0) else []
     if reasons:
         warn_undefined(f"undefined (NaN): {'; '.join(reasons)}", stacklevel=2)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
@@ -24,7 +25,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    LEAST_CLUSTERS,
     Interval,
     Intervals,
     percentile_interval,
@@ -392,7 +392,7 @@ def _interval(
             "tells nothing of its spread"
         )
         if inferred is not None:
-            reason = too_few_clusters(float(inferred.n_effective), least)
+            reason = inferred.not_inferred
     elif method == "percentile":
         bounds = percentile_interval(drawn, confidence_level=level)
         low, high = np.asarray(bounds.low), np.asarray(bounds.high)

@@ -27,12 +27,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import Flags, Floats
 from surface_consistency.metrics.uncertainty.intervals import (
-    LEAST_CLUSTERS,
     are_enough,
     t_p_value,
     t_quantile,
+    too_few_clusters,
     worth_of_clusters,
 )
 
@@ -104,8 +105,21 @@ class ClusterT(NamedTuple):
 
     @property
     def is_inferred(self) -> Flags:
-        """Whether the clusters are enough to infer anything."""
-        return are_enough(self.n_effective)
+        """Whether the clusters are enough to infer anything, and tell of the spread between them.
+
+        A sum without bounds that is the same in all clusters has no variance at any value.
+        """
+        varies = self.variance > (1e-12 * np.abs(self.value)) ** 2
+        return np.asarray(are_enough(self.n_effective) & (varies | (self.doubt > 0.0)))
+
+    @property
+    def not_inferred(self) -> str:
+        """Why nothing is inferred of one data set; empty where something is."""
+        if self.is_inferred:
+            return ""
+        if are_enough(self.n_effective):
+            return "alike in all clusters, which tells nothing of the spread"
+        return too_few_clusters(float(self.n_effective))
 
     def variance_at(self, null: float) -> Floats:
         """Return the variance under a hypothesised value."""

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.clusters import FEW_CLUSTERS as FEW_CLUSTERS, LEAST_CLUSTERS
 from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
@@ -18,13 +19,6 @@ from surface_consistency.metrics._inputs import (
     check_n_resamples,
     warn_undefined,
 )
-
-FEW_CLUSTERS = 20
-"""Groups with fewer clusters are marked: their intervals hold, but are wide and rest on little."""
-
-LEAST_CLUSTERS = 4
-"""Clusters of equal size, or unequal ones worth as many, below which nothing is inferred: three
-facts, or one that holds half of all pairs, tell too little of the spread between facts."""
 
 
 def worth_of_clusters(sizes: Floats, times: Floats | float = 1.0) -> Floats:

@@ -181,3 +181,12 @@ def test_sentences_of_models_alike_claim_no_more_than_five_percent():
         claims += not text.startswith("No two of 3 models are told apart")
 
     assert claims <= 12
+
+
+def test_a_label_of_several_lines_stays_on_one():
+    frame = drawn({"a\nb": 2.0, "<b>|`c": -2.0}, n_items=40)
+    compared = compare_results(frame)
+
+    assert "is worse than a\\nb on score" in comparison_text(compared)
+    assert "**&lt;b>\\|\\`c is worse than a\\\\nb on score (" in comparison_markdown(compared)
+    assert "p < 0.001" in comparison_markdown(compared)

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine.compare.files import read_verdicts
+from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.table import (
     TableSettings,
     VerdictColumns,
@@ -27,6 +28,7 @@ from surface_consistency.metrics import (
     paired_table,
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
+from surface_consistency.models.results.columns import ResultColumns
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
@@ -384,3 +386,22 @@ def test_group_without_scored_pairs_has_no_test():
     assert found[1]["mcnemar"] == none
     line = comparison_text(found).splitlines()[2].split()
     assert line[-4:] == ["-", "-", "-", "1"]
+
+
+def test_two_conditions_and_two_models_are_inferred_alike():
+    """The same verdicts as columns of conditions, and as rows of models, by clusters."""
+    rng = np.random.default_rng(8)
+    wide = pd.DataFrame(rng.random((60, 2)) < [0.8, 0.6], columns=["first", "second"])
+    wide = wide.assign(id=[f"q{n}" for n in range(60)], topic=[f"t{n // 3}" for n in range(60)])
+    long = wide.melt(["id", "topic"], ["first", "second"], var_name="model", value_name="score")
+    columns = ResultColumns(model="model", item=("id",), score="score", cluster=("topic",))
+
+    (row,) = compare(wide, first="first", second="second", cluster="topic")
+    models = compare_results(long, columns).metrics["score"].differences.iloc[0]
+
+    assert row["accuracy_difference"] == pytest.approx(models["difference"])
+    assert row["interval"]["accuracy_difference"] == pytest.approx(
+        [models["difference_low"], models["difference_high"]]
+    )
+    assert row["mcnemar"]["p_value"] == pytest.approx(models["p_value"])
+    assert row["first_only"] == models["reference_only"]

@@ -217,7 +217,7 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
         (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
         (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
         (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
-        (lambda f: f.assign(score=np.inf), {}, "must be finite or missing"),
+        (lambda f: f.assign(score=np.inf), {}, "values must be finite"),
         (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
         (lambda f: f, {"intervals": Intervals(method="bca")}, "method='auto' alone"),
         (
@@ -280,12 +280,74 @@ def test_equality_of_copies_costs_no_degree_of_freedom():
 
 @pytest.mark.parametrize(
     ("totals", "message"),
-    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]], "by the same on all")],
+    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, "by the same on all")],
 )
 def test_equality_without_spread_is_undefined(totals, message):
     with pytest.warns(UndefinedMetricWarning, match=message):
         assert np.isnan(equality_test(totals).p_value)
 
 
+def test_equality_infers_nothing_from_one_cluster_that_holds_most_items():
+    totals = np.random.default_rng(16).normal(0, 1, (30, 3))
+    with pytest.warns(UndefinedMetricWarning, match="worth 1.* under 4"):
+        assert np.isnan(equality_test(totals, sizes=[900] + [1] * 29).p_value)
+
+
+def test_equality_of_exchangeable_models_is_cochran_s_q():
+    contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
+    right = np.random.default_rng(17).random((60, 4)) < 0.5
+    expected = contingency_tables.cochrans_q(right)
+
+    result = equality_test(right, is_exchangeable=True)
+
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.p_value == pytest.approx(expected.pvalue)
+
+
+def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
+    """Models trade 0.4 on a task of 40 items for 0.4 on one of 400: alike by task, not by item."""
+    rng = np.random.default_rng(18)
+    rows = [
+        (name, task, item, float(rng.random() < 0.5 + sign * shift))
+        for task, n, sign in (("small", 40, 1), ("large", 400, -1))
+        for item in range(n)
+        for name, shift in (("a", 0.2), ("b", -0.2), ("c", 0.0))
+    ]
+    frame = pd.DataFrame(rows, columns=["model", "task", "item", "score"])
+
+    by_task = compare_models(frame, task="task").equality
+    pooled = compare_models(frame.assign(item=frame["task"] + frame["item"].astype(str))).equality
+
+    assert pooled.p_value < 1e-6
+    assert by_task.p_value > 0.05
+
+
 def test_equal_models_are_equal():
     assert equality_test(np.ones((9, 3))).p_value == 1.0
+
+
+def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_without_limits():
+    scores = pd.DataFrame({"item": range(9), "score": np.arange(9.0)})
+    frame = pd.concat([scores.assign(model="a"), scores.assign(model="b", score=scores.score + 5)])
+
+    with pytest.warns(UndefinedMetricWarning, match="alike in all clusters"):
+        row = compare_models(frame).differences.iloc[0]
+
+    assert row["difference"] == 5.0
+    assert np.isnan([row["p_value"], row["difference_low"]]).all()
+    assert row["conclusion"] == "not inferred"
+
+
+@pytest.mark.parametrize("column", ["model", "task"])
+def test_a_row_names_its_model_and_task(column):
+    frame = pd.DataFrame({"model": ["a", "b"] * 5, "task": "t", "item": [*"aabbccddee"]})
+    frame = frame.assign(score=1).astype(object)
+    frame.loc[3, column] = None
+    with pytest.raises(ValueError, match=f"column '{column}' is empty in row 3"):
+        compare_models(frame, task="task")
+
+
+def test_a_score_that_is_a_word_is_named():
+    frame = pd.DataFrame({"model": ["a", "b"], "item": 1, "score": ["good", "bad"]})
+    with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
+        compare_models(frame)

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.metrics import form_consistency, form_contrasts
+from surface_consistency.metrics import form_consistency, form_contrasts, paired_by
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +59,42 @@ def test_models_without_a_common_form_make_no_row():
 def test_an_unknown_reference_is_refused(frame):
     with pytest.raises(ValueError, match="reference must be one of"):
         form_contrasts(frame, reference="d")
+
+
+def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
+    """With one scored form on either side twice, the mean of facts is the accuracy of pairs."""
+    rng = np.random.default_rng(1)
+    right = rng.random((60, 2)) < [0.7, 0.4]
+    pairs = pd.DataFrame({"fact_id": np.arange(60), "first": right[:, 0], "second": right[:, 1]})
+    pairs = pairs.rename(columns={"first": "first_correct", "second": "second_correct"})
+    long = pd.DataFrame(
+        [
+            (name, fact, form, right[fact, place])
+            for place, name in enumerate(("y", "x"))
+            for fact in range(60)
+            for form in ("a", "b")
+        ],
+        columns=["model", "fact_id", "form", "correct"],
+    )
+
+    row = form_contrasts(long, reference="x").set_index("rate").loc["accuracy"]
+    paired = paired_by(pairs).iloc[0]
+
+    assert row["difference"] == pytest.approx(paired["accuracy_difference"])
+    assert row["difference_low"] == pytest.approx(paired["accuracy_difference_low"])
+    assert row["p_value"] == pytest.approx(paired["mcnemar_p_value"])
+
+
+def test_too_few_clusters_give_a_reason():
+    rows = [(model, fact, form, 1) for model in "ab" for fact in range(3) for form in "xy"]
+    frame = pd.DataFrame(rows, columns=["model", "fact_id", "form", "correct"])
+
+    table = form_contrasts(frame)
+
+    assert table["not_inferred"].tolist() == ["worth 3 clusters, under 4"] * 3
+    assert table["p_value_holm"].isna().all()
+
+
+def test_a_missing_model_is_refused(frame):
+    with pytest.raises(ValueError, match="column 'model' names no group in row 0"):
+        form_contrasts(frame.assign(model=[None, *frame["model"].iloc[1:]]))

@@ -3,7 +3,15 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.metrics import form_spread_by, right_counts_by
+from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import (
+    form_answers_by,
+    form_contrasts,
+    form_spread_by,
+    forms_by,
+    right_counts_by,
+    variance_shares_by,
+)
 from surface_consistency.metrics.forms.form_spread import expected_range
 
 
@@ -102,5 +110,81 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
 
 def test_a_form_that_stands_twice_is_refused():
     frame = pd.DataFrame({"fact_id": [1, 1], "form": ["a", "a"], "correct": [1, 0]})
-    with pytest.raises(ValueError, match="a form stands more than once"):
+    with pytest.raises(ValueError, match="fact_id=1, form='a' stands more than once"):
         form_spread_by(frame)
+
+
+def test_one_topic_that_holds_most_facts_tells_nothing_of_chance():
+    frame = long(np.random.default_rng(6).random((60, 3)) < 0.5)
+    frame["topic"] = np.where(frame["fact_id"] < 40, 0, frame["fact_id"])
+
+    row = form_spread_by(frame, cluster="topic").iloc[0]
+
+    assert row["not_inferred"] == "worth 2.22 clusters, under 4"
+    assert np.isnan(row["p_value"])
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("fact_id", None, "column 'fact_id' names no fact in row 0"),
+        ("topic", None, "column 'topic' has no cluster id in row 0"),
+        ("topic", "other", "belongs to more than one cluster of column 'topic'"),
+    ],
+)
+@pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
+def test_facts_and_topics_must_be_known(metric, column, value, message):
+    frame = long(np.random.default_rng(7).random((9, 3)) < 0.5)
+    frame = frame.assign(topic="t", model="a", answer="x").astype({"fact_id": object})
+    frame.loc[0, column] = value
+    with pytest.raises(ValueError, match=message):
+        metric(frame, cluster="topic")
+
+
+@pytest.mark.parametrize("metric", [form_answers_by, form_contrasts, forms_by])
+def test_a_form_stands_once_for_a_fact(metric):
+    frame = pd.DataFrame(
+        {"model": "a", "fact_id": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}
+    )
+    with pytest.raises(ValueError, match="fact_id=1, form='a' stands more than once"):
+        metric(frame)
+
+
+@pytest.mark.parametrize("forms", ["fixed", "sample"])
+def test_no_verdict_at_all_gives_a_reason(forms):
+    frame = long(np.ones((5, 3))).assign(correct=np.nan)
+    with pytest.warns((UndefinedMetricWarning, UnscoredWarning)):
+        row = forms_by(frame, forms=forms).iloc[0]
+    assert row["not_inferred"] == "no fact has two forms with a verdict"
+
+
+def test_one_answer_to_everything_gives_a_reason_for_kappa():
+    row = form_answers_by(long(np.ones((9, 3))).assign(answer="x\n\u202e")).iloc[0]
+    assert row["same_answer"] == 1.0
+    assert row["not_inferred"] == "kappa: all answers are one, or all clusters alike"
+
+
+@pytest.mark.parametrize(
+    ("right", "reason"),
+    [
+        (np.ones((9, 3)), "all scores are equal"),
+        (np.arange(9)[:, None] % 2, "a single item or form"),
+        (np.ones((3, 2)), "worth 3 clusters, under 4"),
+    ],
+)
+def test_variance_that_cannot_be_divided_gives_a_reason(right, reason):
+    assert variance_shares_by(long(right))["not_inferred"].tolist() == [reason]
+
+
+@pytest.mark.parametrize(
+    ("score", "error", "message"),
+    [
+        ("x", TypeError, r"correct\[0\] is 'x', which is no number"),
+        (np.inf, ValueError, r"correct\[0\] is inf"),
+    ],
+)
+def test_scores_to_divide_are_numbers(score, error, message):
+    frame = long(np.ones((5, 3))).astype({"correct": object})
+    frame.loc[0, "correct"] = score
+    with pytest.raises(error, match=message):
+        variance_shares_by(frame)

@@ -195,8 +195,18 @@ def test_clusters_widen_the_interval():
 
 
 def test_equal_values_differ_by_nothing():
-    for result in (permuted([0.5] * 8, [1, 0] * 4), group_difference([0.5] * 8, [1, 0] * 4)):
-        assert (result.difference, result.p_value) == (0.0, 1.0)
+    result = permuted([0.5] * 8, [1, 0] * 4)
+    assert (result.difference, result.p_value) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("other", [0.5, 0.7])
+def test_values_that_differ_by_group_alone_tell_nothing_of_their_spread(other):
+    with pytest.warns(UndefinedMetricWarning, match="interval and p, alike in all clusters"):
+        result = group_difference([0.5, other] * 8, [1, 0] * 8)
+
+    assert result.difference == pytest.approx(0.5 - other)
+    assert math.isnan(result.p_value)
+    assert math.isnan(result.difference_interval.low)
 
 
 def test_undefined_parts_are_nan():

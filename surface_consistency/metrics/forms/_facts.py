@@ -1,0 +1,55 @@
+"""The facts of a frame of forms, and what intervals take as a whole."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.metrics._groups import cluster_codes, plain_label
+from surface_consistency.metrics._inputs import Integers
+
+
+class FactCodes(NamedTuple):
+    """Numbers of what each row is about, shape `(n_rows,)`."""
+
+    facts: Integers
+    clusters: Integers
+
+
+def fact_codes(frame: pd.DataFrame, facts: list[str], cluster: str | None) -> FactCodes:
+    """Number facts and clusters, refusing rows without one and facts of two clusters."""
+    for column in facts:
+        if frame[column].isna().any():
+            row = int(np.argmax(frame[column].isna()))
+            raise ValueError(f"column {column!r} names no fact in row {row}: fill it in")
+    codes = frame.groupby(facts, sort=False, observed=True).ngroup()
+    numbers: Integers = np.asarray(codes, dtype=np.int64)
+    clusters = numbers if cluster is None else cluster_codes(frame, cluster)
+    of_fact = np.empty(int(numbers.max()) + 1, dtype=np.int64)
+    of_fact[numbers] = clusters
+    torn = of_fact[numbers] != clusters
+    if torn.any():
+        label = frame.iloc[int(np.argmax(torn))][facts].tolist()
+        raise ValueError(f"fact {label} belongs to more than one cluster of column {cluster!r}")
+    return FactCodes(numbers, clusters)
+
+
+def refuse_repeats(
+    frame: pd.DataFrame,
+    where: npt.NDArray[np.intp],
+    facts: Integers,
+    columns: list[str],
+    group: str,
+) -> None:
+    """Refuse a form, the last of the columns, that stands twice for a fact of a group."""
+    forms = pd.factorize(frame[columns[-1]].iloc[where], use_na_sentinel=False)[0]
+    joint = facts[where] * (int(forms.max(initial=0)) + 1) + forms
+    _, first, counts = np.unique(joint, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        row = frame.iloc[int(where[first[np.argmax(counts > 1)]])]
+        name = ", ".join(f"{column}={plain_label(row[column])!r}" for column in columns)
+        raise ValueError(
+            f"{name} stands more than once {group}: drop the duplicates, or add to by or fact what "
+            "tells them apart"
+        )
