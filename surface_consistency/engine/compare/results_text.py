@@ -131,7 +131,7 @@ def _markdown_cell(text: str) -> str:
     return plain.replace("<", "&lt;").replace("`", "\\`")
 
 
-def _as_json(value: Any) -> Any:  # noqa: ANN401 - any cell
+def _as_json(value: object) -> object:
     """Turn a cell into what JSON knows: undefined numbers are None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
