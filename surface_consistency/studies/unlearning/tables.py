@@ -8,12 +8,18 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.matching import match
-from surface_consistency.metrics import CountRatio, cluster_bootstrap, paired_by, unlearning_by
+from surface_consistency.metrics import (
+    CountRatio,
+    UnlearningVerdictResult,
+    cluster_bootstrap,
+    paired_by,
+    unlearning_by,
+    unlearning_verdict,
+)
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report import spread
 from surface_consistency.studies.unlearning.crossing import Crossing, any_form, column_of
-from surface_consistency.studies.unlearning.logs import scores_of
-from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
+from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
@@ -145,7 +151,52 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
             part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
             rows.append(part.assign(model=model, against=other))
     renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
-    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else pd.DataFrame()
+    empty = pd.DataFrame(columns=["model", "set", "change_high"])
+    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else empty
+
+
+def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, UnlearningVerdictResult]:
+    """Say of each model what its forms show, of those that the original knows.
+
+    Args:
+        crossing: The models.
+        forms: Of `forms_frame`.
+
+    Returns:
+        By unlearned or edited model; without a reference nothing can be told.
+    """
+    has_reference = crossing.first("reference") is not None
+    counted = forms[(forms["form"] != ANY) & forms["is_known"].astype(bool) & has_reference]
+    return {
+        model: unlearning_verdict(counted[counted["model"] == model]) for model in crossing.targets
+    }
+
+
+def verdicts_frame(
+    results: Mapping[str, UnlearningVerdictResult], price: pd.DataFrame
+) -> pd.DataFrame:
+    """Lay verdicts out, with the sets in which a loss is shown.
+
+    Args:
+        results: Of `verdicts`.
+        price: Of `kept_frame`.
+
+    Returns:
+        One row a model: fields of the verdict, forms joined by "; " or None, lost, and
+        verdict_shown, which says where a forgotten fact is not shown to be answered as by the
+        reference.
+    """
+    rows = []
+    for model, result in results.items():
+        is_lost = (price["model"] == model) & (price["change_high"] < 0.0) & (price["set"] != NEW)
+        names = {name: getattr(result, name) for name in ("leaking", "below", "unclear")}
+        names["lost"] = price.loc[is_lost, "set"].unique()
+        shown: str = result.verdict
+        if shown == "forgotten" and not result.is_equivalent:
+            shown = "forgotten, not shown equivalent"
+        cells = {name: "; ".join(values) or None for name, values in names.items()}
+        rows.append(spread(result) | {"model": model} | cells | {"verdict_shown": shown})
+    return pd.DataFrame(rows)
 
 
 @of_shares(Part(1.0, (1.0, 0.0), (0.0, 1.0), -np.inf, np.inf))
@@ -165,7 +216,7 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         the differences, with the interval of persons taken whole). Empty without logs or reference.
     """
     reference = crossing.first("reference")
-    by_label = {log.label: scores_of(log) for log in crossing.logs}
+    by_label = {log.label: log.scores for log in crossing.logs}
     if reference is None or not by_label:
         return pd.DataFrame()
     keys = ["set", "question_id"]

@@ -6,7 +6,6 @@ from surface_consistency.errors import DataError, RecordError, RunMismatchError,
 from surface_consistency.studies.unlearning.logs import (
     read_answers,
     read_logs,
-    scores_of,
     tofu_answers,
     with_answers,
 )
@@ -66,7 +65,7 @@ def test_real_layout_of_muse_is_read(data_files):
         ("retain", "plain"),
     }
     assert log.questions["cluster"].str.startswith("question").all()
-    assert set(scores_of(log)["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
+    assert set(log.scores["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
 
 
 def test_order_of_questions_in_a_log_does_not_matter(full_and_retrained):
@@ -146,9 +145,9 @@ def test_legacy_layout_gives_the_same_questions_and_scores(
 
     modern = read_logs(full_and_retrained)[0]
     assert legacy.questions.equals(modern.questions)
-    measures = set(scores_of(legacy)["measure"])
+    measures = set(legacy.scores["measure"])
     assert measures == {"probability", "ROUGE-L recall", "log truth ratio"}
-    both = scores_of(modern).merge(scores_of(legacy), on=["set", "measure", "question_id"])
+    both = modern.scores.merge(legacy.scores, on=["set", "measure", "question_id"])
     assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy())
 
 
