@@ -228,12 +228,12 @@ class UnlearningAnalysis(Analysis):
             reference or unclear, and the sets in which a loss is shown. "unlearning", one row a
             model and form: known (original right), survival, floor (reference right), leak, damage,
             hidden (right under the form, wrong under the plain one and by the reference), excess,
-            its tests (`unlearning_by`), and is_known (whether the original is shown to know more
-            under the form than the reference); the last row of each model, "any form", is the
-            closure: right under some form. "unlearning_price", one row a model and set that should
-            be kept. "unlearning_edits" of new objects, "unlearning_scores" of probabilities and
-            ROUGE, "unlearning_published", "unlearning_forget_quality", and "survivors", one row an
-            answer with its reason.
+            its tests (`unlearning_by`), is_known (whether the original is shown to know more under
+            the form than the reference) and reference_knows (less); the last row of each model,
+            "any form", is the closure: right under some form. "unlearning_price", one row a model
+            and set that should be kept. "unlearning_edits" of new objects, "unlearning_scores" of
+            probabilities and ROUGE, "unlearning_published", "unlearning_forget_quality", and
+            "survivors", one row an answer with its reason.
 
         Raises:
             ValueError: If the runs were not made by `prepare`.

@@ -5,6 +5,7 @@ From logs of benchmarks or from finished runs of one study; every question has o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal
 
@@ -213,6 +214,10 @@ def _of_runs(
             values = cells[f"{side}_{column}"].reindex(about["question_id"]).array
             about[column_of(column, label)] = values
     notes = [("Runs compared", note) for two in compared for note in two.notes]
+    for one, other in combinations(labels, 2):
+        if about[column_of("prediction", one)].equals(about[column_of("prediction", other)]):
+            text = f"{one} and {other} give the same answer to every question"
+            notes.append(("Same answers", f"{text}: they may be models of the same weights"))
     return about, labels, list(dict.fromkeys(notes))
 
 

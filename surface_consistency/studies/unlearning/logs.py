@@ -37,6 +37,7 @@ _LEGACY: Final = {
     "eval_real_world_wo_options": "wf",
 }
 _TEXTS: Final = ("input", "generation", "ground_truth")
+_PARTS: Final = ("question", "target", "prediction")
 _RATIO: Final = "log truth ratio"
 _MEASURES: Final = {
     "Q_A_Prob.prob": "probability",
@@ -132,10 +133,10 @@ def _read_log(path: Path) -> list[ModelLog]:
         return _of_edits(path, content)
     if isinstance(content, dict):
         metrics = _metrics_of(content)
-        layout = layout_of(metrics)
-        if layout is not None and any(name.endswith("_ROUGE") for name in metrics):
-            flats = list(flat_samples(layout, metrics, Place(str(path), 1)) or ())
-            questions = [_of_flat(x) for x in flats if x.parts["target"] is not None]
+        if any(isinstance(x, dict) and "value_by_index" in x for x in metrics.values()):
+            layout, place = layout_of(metrics), Place(str(path), 1)
+            flats = [] if layout is None else list(flat_samples(layout, metrics, place) or ())
+            questions = [_of_flat(x, path) for x in flats if {*map(x.parts.get, _PARTS)} != {None}]
             scores = [row for flat in flats for row in _scores_of(flat)]
             return [_log(path, questions, metrics, scores)]
         if isinstance(content.get("results"), list):
@@ -179,9 +180,14 @@ def _task(flat: Flat) -> tuple[str, str, str]:
     return benchmark, _SETS.get(prefix, prefix), kind
 
 
-def _of_flat(flat: Flat) -> _Question:
+def _of_flat(flat: Flat, path: Path) -> _Question:
     """Read a generation of open-unlearning's log."""
     (benchmark, of_set, kind), parts = _task(flat), flat.parts
+    if None in (parts["question"], parts["target"]):
+        raise DataError(
+            f"{path}: question {parts['id']} of {parts['task']} lacks its input or ground_truth; "
+            "give the file as it was written"
+        )
     is_of_author = benchmark == "TOFU" and of_set in (FORGET, "retain")
     number, reference = str(parts["id"]), str(parts["target"])
     cluster = f"person {int(number) // A_PERSON}" if is_of_author else f"question {number}"

@@ -52,7 +52,8 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
 
     Returns:
         One row an unlearned or edited model, or further reference, and form: columns of
-        `unlearning_by`, those of `RATES` with their bounds, and is_known.
+        `unlearning_by`, those of `RATES` with their bounds, is_known (the original is shown to
+        answer more than the reference) and reference_knows (to answer less).
     """
     reference, original = crossing.first("reference"), crossing.first("original")
     rows = []
@@ -88,7 +89,8 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     asked_plainly = frame["fact_id"].map(plain["first_correct"])
     right = frame["first_correct"].astype(bool) & ~frame["second_correct"].fillna(True).astype(bool)
     hidden = right & ~asked_plainly.fillna(True).astype(bool)
-    frame = frame.assign(hidden=hidden.where(asked_plainly.notna(), None))
+    is_judged = asked_plainly.notna() & frame["second_correct"].notna()
+    frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
     if frame["fact_id"].duplicated().any():
         named = {"first": model, "second": reference, "original": original}
@@ -110,16 +112,17 @@ def _original_rates(
 ) -> dict[str, Any]:
     """Compute what the original knew, and whether it is shown to know it."""
     if original is None:
-        return {"is_known": True}
+        return {"is_known": True, "reference_knows": False}
     known = paired_by(
         frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
     ).iloc[0]
     names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
     cells = {name: known[name] for name in names}
     if reference is None:
-        return cells | {"is_known": bool(known["known"] > 0.0)}
+        return cells | {"is_known": bool(known["known"] > 0.0), "reference_knows": False}
     beside = unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
-    return cells | {"is_known": bool(beside["excess_low"] > 0.0)}
+    low, high = beside["excess_low"], beside["excess_high"]
+    return cells | {"is_known": bool(low > 0.0), "reference_knows": bool(high < 0.0)}
 
 
 def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
@@ -228,6 +231,7 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         )
         cluster = pd.MultiIndex.from_frame(both[keys]).map(persons.to_dict())
         both = both.assign(change=both["value"] - both["value_reference"], n=1, cluster=cluster)
+        both = both.dropna(subset="cluster")
         for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
             sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
             result = cluster_bootstrap(sums, _mean)

@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 
 import pytest
 
@@ -125,6 +127,34 @@ def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path
         frame_of(reported, "unlearning_verdicts", "model").loc["refusal", "leaking"] == "reworded"
     )
     assert any("the verdict leaves it out" in note for note in reported.notes)
+
+
+def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
+    paths = [planted_runs[name] for name in ("reference", "refusal", "original")]
+
+    reported = analysed(paths, tmp_path, margin=0.15)
+
+    assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
+    assert any("it may know the facts, or roles are not" in note for note in reported.notes)
+    assert "under no form is the original shown to answer more" in reported.page.read_text("utf-8")
+
+
+def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
+    shutil.copytree(planted_runs["original"], tmp_path / "noop")
+    paths = [planted_runs["original"], tmp_path / "noop", planted_runs["reference"]]
+
+    reported = analysed(paths, tmp_path / "page", page=False)
+
+    assert any("may be models of the same weights" in note for note in reported.notes)
+
+
+def test_loss_without_an_original_is_said_of_the_reference(planted_runs, tmp_path):
+    reported = analysed([planted_runs[name] for name in ("broken", "reference")], tmp_path)
+
+    text = reported.page.read_text("utf-8")
+    assert "it answers less by" in text
+    words = " ".join(re.sub("<[^>]*>", "", text).split())
+    assert "in retain, name, 100.0 points [54.3, 100.0] in retain, reworded, against refer" in words
 
 
 def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):

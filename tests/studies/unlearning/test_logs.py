@@ -200,6 +200,39 @@ def test_a_log_without_generations_is_refused(data_files, tmp_path):
         read_logs([write_log(tmp_path, log)])
 
 
+def test_a_log_of_losses_alone_is_refused(data_files, tmp_path):
+    log = tofu_log(data_files, MODEL, "full")
+    del log["forget_Q_A_ROUGE"]
+
+    with pytest.raises(DataError, match="holds no generation"):
+        read_logs([write_log(tmp_path, log)])
+
+
+@pytest.mark.parametrize("field", ["input", "ground_truth"])
+def test_a_question_without_its_texts_is_refused(data_files, tmp_path, field):
+    log = tofu_log(data_files, MODEL, "full")
+    del log["forget_Q_A_ROUGE"]["value_by_index"]["3"][field]
+
+    with pytest.raises(DataError, match="question 3 of TOFU forget lacks its input or ground"):
+        read_logs([write_log(tmp_path, log)])
+
+
+def test_an_edit_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "edits.json").write_text(json.dumps([edited(), edited()]), "utf-8")
+
+    with pytest.raises(DataError, match="holds the question '0' twice in one set and form"):
+        read_logs([tmp_path / "edits.json"])
+
+
+def test_one_file_twice_is_refused(tmp_path):
+    """RWKU's results hold no scores by question that would tell."""
+    sample = {"query": "Who?", "answer": "A", "subject": "A", "prediction": "A"}
+    path = write_log(tmp_path, {"results": [sample]}, "forget.json")
+
+    with pytest.raises(DataError, match="give each once"):
+        read_logs([path, tmp_path / "." / "forget.json"])
+
+
 def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):
     log = tofu_log(data_files, MODEL, "retain90")
     for metric in log.values():
