@@ -158,15 +158,16 @@ def _of_logs(
     known = None if answers is None else read_answers(answers)
     judged: list[pd.DataFrame] = []
     for log in logs:
-        asked = with_answers(log.questions, known)
-        if asked is None and answers is not None:
+        questions = with_answers(log.questions, known)
+        if questions is None and answers is not None:
             raise DataError(
                 f"{answers} holds answers to other questions than {log.path}: less than nine in "
                 "ten stand in the reference of their question; index must be that of the log"
             )
-        asked = log.questions if asked is None else asked
-        found = match_columns(asked["prediction"].tolist(), asked["answers"].tolist(), rule=rule)
-        judged.append(asked.assign(correct=pd.Series(found.is_match, dtype=object)))
+        questions = log.questions if questions is None else questions
+        texts, names = (questions[column].tolist() for column in ("prediction", "answers"))
+        verdicts = match_columns(texts, names, rule=rule).is_match
+        judged.append(questions.assign(correct=pd.Series(verdicts, dtype=object)))
     frame = judged[0]
     # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
     is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)

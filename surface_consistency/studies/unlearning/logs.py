@@ -26,7 +26,7 @@ from surface_consistency.studies.unlearning.questions import (
     FORGET,
     NEIGHBOUR,
     PLAIN,
-    named_questions,
+    edit_questions,
 )
 
 _SETS: Final = {"ra": "real authors", "wf": "world facts"}
@@ -305,7 +305,7 @@ def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog
 def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Question]:
     """Read the texts of one edit, for its old object and its new one, and for its neighbours."""
     written = record.get(when) or {}
-    for name, subject, one in named_questions(record, number):
+    for one in edit_questions(record, number):
         kind, _, key = one.source.partition("/")
         texts = written.get(f"{kind}_gen_content")
         if key:
@@ -313,7 +313,7 @@ def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Que
         listed = texts if isinstance(texts, list) else [texts]
         text = listed[one.place] if one.place < len(listed) else None
         if isinstance(text, str):  # Tokens and their accuracies are none.
-            about = (one.set, one.form, name, subject, one.question)
+            about = (one.set, one.form, one.fact_id, one.subject_id, one.question)
             yield _Question(*about, one.answers[0], one.answers, text)
 
 

@@ -51,8 +51,9 @@ def published_table(logs: Sequence[ModelLog], reference: str | None) -> pd.DataF
 def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]:
     """Compute the aggregates of one log."""
     recomputed: dict[str, float] = {}
+    others = {} if reference is None or reference is log else reference.metrics
     for name, metric in log.metrics.items():
-        value, n = _aggregate(name, metric, log.metrics)
+        value, n = _aggregate(name, metric)
         if n:
             recomputed[name] = value
             yield _row(log, name, value, n)
@@ -63,10 +64,14 @@ def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]
         utility = model_utility([recomputed[name] for name in _UTILITY])
         yield _row(log, "model_utility", utility, len(_UTILITY))
     if _MEMBERSHIP in recomputed:
-        floor = 0.5 if reference is None or reference is log else _area(reference)
+        area, n = _aggregate(_MEMBERSHIP, others.get(_MEMBERSHIP, {}))
+        floor = area if n else 0.5
         yield _row(log, "privleak", privleak(recomputed[_MEMBERSHIP], floor), None)
-    if reference is not None and reference is not log and _RATIO in recomputed:
-        tested = forget_quality(_scores(log, _RATIO), _scores(reference, _RATIO))
+    if _RATIO in recomputed and _RATIO in others:
+        cells = [_by_index(one[_RATIO]).values() for one in (log.metrics, others)]
+        tested = forget_quality(
+            *([x["score"] for x in one if x["score"] is not None] for one in cells)
+        )
         yield _row(log, "forget_quality", tested.p_value, tested.n_unlearned) | {
             "distance": tested.distance,
             "least_distance": tested.least_distance,
@@ -92,9 +97,7 @@ def _by_index(metric: Mapping[str, Any]) -> dict[int, Any]:
     return {index: values[str(index)] for index in sorted(map(int, values))}
 
 
-def _aggregate(
-    name: str, metric: Mapping[str, Any], metrics: Mapping[str, Any]
-) -> tuple[float, int]:
+def _aggregate(name: str, metric: Mapping[str, Any]) -> tuple[float, int]:
     """Compute an aggregate from the questions, and count them; no questions, no aggregate."""
     if name.startswith("mia_"):
         sides = [list(_by_index(metric.get(side, {})).values()) for side in ("forget", "holdout")]
@@ -121,17 +124,3 @@ def _ratios(metrics: Mapping[str, Any], prefix: str, *, mean: str) -> np.ndarray
         [wrong[index]["avg_loss"] for index in indices],
         mean=mean,  # type: ignore[arg-type]
     )
-
-
-def _scores(log: ModelLog, name: str) -> list[float]:
-    """List the scores of a metric that are defined."""
-    cells = _by_index(log.metrics[name]).values()
-    return [float(x["score"]) for x in cells if x["score"] is not None]
-
-
-def _area(log: ModelLog) -> float:
-    """Compute by how much the reference tells held-out texts from those to forget."""
-    if _MEMBERSHIP not in log.metrics:
-        return 0.5
-    value, n = _aggregate(_MEMBERSHIP, log.metrics[_MEMBERSHIP], log.metrics)
-    return value if n else 0.5

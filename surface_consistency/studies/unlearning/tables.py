@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.matching import match
+from surface_consistency.matching import match_columns
 from surface_consistency.metrics import (
     CountRatio,
     UnlearningVerdictResult,
@@ -36,9 +36,8 @@ RATES: Final[Mapping[str, str]] = {
 """Rates of a form, and their headings."""
 
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
-_FLAG: Final = {"rate": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
-_KNOWN: Final = {
-    "known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
+_FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
+_KNOWN: Final = _FLAG | {
     "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
 }
 
@@ -128,7 +127,7 @@ def _original_rates(
 def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
     """Compute the share of rows of which something holds."""
     row = paired_by(frame, first=column, second=column, **_WHOLE, rates=_FLAG).iloc[0]
-    return {f"{name}{end}": row[f"rate{end}"] for end in ("", "_low", "_high")}
+    return {f"{name}{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
 
 
 def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
@@ -244,6 +243,12 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+_SURVIVOR: Final = [
+    *("model", "form", "fact", "person", "question", "reason", "accepted"),
+    *("answer", "original", "reference"),
+]
+
+
 def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
     """List the answers that survived, each with the first reason that holds.
 
@@ -259,30 +264,28 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
     """
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions[crossing.questions["set"] == FORGET]
-    rows = []
+    frames = []
     for model in crossing.targets:
-        right = crossing.verdicts(model)[questions.index].fillna(False).astype(bool)
-        plain = set(questions.loc[right & (questions["form"] == PLAIN), "fact_id"])
-        guessed = crossing.verdicts(reference)[questions.index].fillna(False).astype(bool)
-        chosen = questions[right].assign(is_guessed=guessed[right]).to_dict("records")
-        for row in chosen:
-            text = str(row["question"] or "")
-            if row["is_guessed"]:
-                reason = "guessable"
-            elif text and match(text, tuple(row["answers"]), rule=rule).is_match:
-                reason = "in the question"
-            elif row["form"] == PLAIN:
-                reason = "plain question"
-            else:
-                reason = "plain question too" if row["fact_id"] in plain else f"{row['form']} alone"
-            said = {"answer": model, "original": original, "reference": reference}
-            rows.append(
-                {"model": model, "form": row["form"], "fact": row["fact_id"]}
-                | {"person": row["cluster"], "question": text, "reason": reason}
-                | {"accepted": "; ".join(row["answers"])}
-                | {
-                    name: None if one is None else row[column_of("prediction", one)]
-                    for name, one in said.items()
-                }
-            )
-    return pd.DataFrame(rows)
+        rows = questions[_is_right(crossing, model)[questions.index]]
+        texts, is_plain = rows["question"].fillna("").astype(str), rows["form"] == PLAIN
+        holds = match_columns(texts.tolist(), rows["answers"].tolist(), rule=rule).is_match
+        reason = (rows["form"] + " alone").mask(
+            rows["fact_id"].isin(rows.loc[is_plain, "fact_id"]), "plain question too"
+        )
+        reason = reason.mask(is_plain, "plain question")
+        reason = reason.mask(np.array(holds, dtype=bool), "in the question")
+        frame = rows[["form", "fact_id", "cluster"]].assign(
+            model=model,
+            question=texts,
+            reason=reason.mask(_is_right(crossing, reference)[rows.index], "guessable"),
+            accepted=rows["answers"].str.join("; "),
+        )
+        for name, one in (("answer", model), ("original", original), ("reference", reference)):
+            frame[name] = None if one is None else rows[column_of("prediction", one)]
+        frames.append(frame.rename(columns={"fact_id": "fact", "cluster": "person"})[_SURVIVOR])
+    return pd.concat(frames, ignore_index=True)
+
+
+def _is_right(crossing: Crossing, model: str | None) -> pd.Series:
+    """Tell which questions a model answers; none where it was not judged."""
+    return crossing.verdicts(model).eq(True)
