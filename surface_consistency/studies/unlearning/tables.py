@@ -65,8 +65,9 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
             row |= _original_rates(frame, original, reference)
-            if "hidden" in frame and reference is not None and form not in (PLAIN, ANY):
-                row |= _rate("hidden", frame.dropna(subset=["hidden"]), "hidden")
+            judged = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
+            if form != PLAIN and len(judged):
+                row |= _hidden_rate(judged)
             rows.append(row)
     names = [f"{name}{end}" for name in (*RATES, "excess") for end in ("", "_low", "_high")]
     tests = ["p_above", "p_not_above", "p_equivalent"]
@@ -124,10 +125,10 @@ def _original_rates(
     return cells | {"is_known": bool(low > 0.0), "reference_knows": bool(high < 0.0)}
 
 
-def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
-    """Compute the share of rows of which something holds."""
-    row = paired_by(frame, first=column, second=column, **_WHOLE, rates=_FLAG).iloc[0]
-    return {f"{name}{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
+def _hidden_rate(frame: pd.DataFrame) -> dict[str, float]:
+    """Compute the share of questions that are right although the plain one is wrong."""
+    row = paired_by(frame, first="hidden", second="hidden", **_WHOLE, rates=_FLAG).iloc[0]
+    return {f"hidden{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
 
 
 def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:

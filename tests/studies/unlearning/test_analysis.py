@@ -267,6 +267,25 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     assert (rows["published"] == rows["recomputed"]).all()
 
 
+def test_forms_with_facts_of_their_own_have_no_plain_question(tmp_path):
+    """RWKU's types: each asks other facts, so nothing can be hidden behind the plain question."""
+    logs = []
+    for name, step in (("original", 1), ("unlearned", 5), ("untaught", 7)):
+        rows = [
+            {"query": f"Who is {n}?", "answer": f"Name {n}", "subject": f"Subject {n // 2}"}
+            | {"level": str(2 + n % 2), "type": "reverse query"}
+            | {"prediction": f"Name {n}" if n % step == 0 else "nobody"}
+            for n in range(120)
+        ]
+        logs.append(write_log(tmp_path / name, {"results": rows}, "forget.json"))
+
+    rows = frame_of(analysed(logs, tmp_path / "out", margin=0.2), "unlearning", "form")
+
+    assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
+    assert rows["hidden"].isna().all()
+    assert rows["n_clusters"].tolist() == [60, 60]
+
+
 def test_finding_says_what_is_shown(official_logs, tmp_path):
     analysis = UnlearningAnalysis()
     paths = [official_logs[model, "retain90"] for model in MODELS[2:0:-1]]
