@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: demo test check lowest bench faults docs chromium clean
+.PHONY: demo test slow check lowest bench faults docs chromium clean
 
 $(VENV)/.installed: pyproject.toml dataset_builders/pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -18,6 +18,10 @@ demo: $(VENV)/.installed
 # `make test TESTS="tests/metrics -x"` runs a part of them.
 test: $(VENV)/.installed chromium
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test $(TESTS)
+
+# Tests that train several models, which `make test` leaves out.
+slow: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test -m scheduled $(TESTS)
 
 check: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/check

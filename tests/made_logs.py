@@ -2,9 +2,14 @@
 
 What models wrote is under their licences and not here: a generation holds the short answer where
 that of the model did, and says that it does not know where it did not.
+
+    python -m tests.made_logs FOLDER
 """
 
+import itertools
 import json
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -94,3 +99,14 @@ def write_log(folder, log, name="TOFU_EVAL.json"):
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(json.dumps(log), "utf-8")
     return folder / name
+
+
+def main(folder):
+    """Write the eight logs, each in a folder of its model."""
+    data_files = Path(__file__).resolve().parent / "data" / "files"
+    for model, side in itertools.product(MODELS, SIDES):
+        write_log(Path(folder) / f"{model}-{side}", tofu_log(data_files, model, side))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

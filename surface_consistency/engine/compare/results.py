@@ -93,17 +93,17 @@ class ComparedResults:
         fail_if, alpha = self.settings.fail_if, 1.0 - self.table.confidence
         if fail_if is None:
             return []
-        found = []
+        sentences = []
         for metric, result in self.metrics.items():
             rows = result.differences
             failed = rows["p_worse_holm"] < alpha / 2.0
             if fail_if == "maybe-worse":
                 failed = ~(rows["p_not_worse_holm"] < alpha / 2.0)
-            found += [
+            sentences += [
                 f"--fail-if {fail_if}: {row['model']} against {row['reference']} by {metric}"
                 for row in rows[failed].to_dict("records")
             ]
-        return found
+        return sentences
 
     def changed(self, metric: str) -> Iterator[pd.DataFrame]:
         """List the items on which a model and its reference score differently.

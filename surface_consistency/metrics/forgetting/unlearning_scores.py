@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -125,10 +125,10 @@ def forget_quality(unlearned: npt.ArrayLike, retrained: npt.ArrayLike) -> Forget
         0.1
     """
     a, b = _finite(unlearned, "unlearned"), _finite(retrained, "retrained")
-    tested = _compared(a, b)
+    distance, p_value = _compared(a, b)
     return ForgetQualityResult(
-        p_value=float(tested.pvalue),
-        distance=float(tested.statistic),
+        p_value=p_value,
+        distance=distance,
         least_distance=_least_distance(a.size, b.size),
         lowest=2 / math.comb(a.size + b.size, a.size),
         n_unlearned=a.size,
@@ -144,11 +144,12 @@ def _finite(values: npt.ArrayLike, name: str) -> Floats:
     return vector
 
 
-def _compared(a: Floats, b: Floats) -> Any:  # noqa: ANN401 - scipy's result is private
-    """Test as published: exactly, or asymptotically where rounding forbids that."""
+def _compared(a: Floats, b: Floats) -> tuple[float, float]:
+    """Give distance and p as published: exactly, or asymptotically where rounding forbids that."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful")
-        return scipy.stats.ks_2samp(a, b)
+        tested = scipy.stats.ks_2samp(a, b)
+    return float(tested.statistic), float(tested.pvalue)
 
 
 def _least_distance(n: int, m: int) -> float:
@@ -156,16 +157,16 @@ def _least_distance(n: int, m: int) -> float:
     if 2 / math.comb(n + m, n) >= _LEVEL:
         return math.nan
     first = np.arange(n, dtype=np.float64)
-    low, high, found = 1, n, math.nan
+    low, high, least = 1, n, math.nan
     while low <= high:
         shift = (low + high) // 2
         second = np.linspace(0.0, n, m, endpoint=False) + shift - 0.5 / max(n, m)
-        tested = _compared(first, second)
-        if tested.pvalue < _LEVEL:
-            high, found = shift - 1, float(tested.statistic)
+        distance, p_value = _compared(first, second)
+        if p_value < _LEVEL:
+            high, least = shift - 1, distance
         else:
             low = shift + 1
-    return found
+    return least
 
 
 def model_utility(scores: Sequence[float]) -> float:

@@ -170,14 +170,14 @@ def layout_rows(
 
 def _folder_rows(layout: Layout, folder: Path) -> Iterator[Row]:
     """Read all files of a layout, each row with what its path tells, and its templates."""
-    found = list(_files(folder, layout.files))
-    if not found:
+    files = list(_files(folder, layout.files))
+    if not files:
         raise SourceNotFoundError(
             f"{folder} holds no file {layout.files}; name the folder that holds them"
         )
     templates = _templates(layout, folder)
     shared = [name for name in _HOLE.findall(layout.templates) if name in layout.files]
-    for path, names in found:
+    for path, names in files:
         joined = templates.get(tuple(names[name] for name in shared), [{}])
         for number, (place, row) in enumerate(_rows(path, layout), start=1):
             for template in joined:

@@ -144,8 +144,8 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
         Returns:
             two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.
         """
-        said = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
-        table = agreement(long_frame(outcomes.assign(**said)))
+        texts = dict.fromkeys(("model", "first_prediction", "second_prediction"), "")
+        table = agreement(long_frame(outcomes.assign(**texts)))
         return {
             "two_forms_agree": float(table["consistency"]),
             "all_forms_right": float(table["all_right"]),

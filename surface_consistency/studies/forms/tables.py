@@ -105,8 +105,8 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
             part = part.drop_duplicates(["model", "fact_id", "sample"])
         parts.append(part)
     frame = pd.concat(parts, ignore_index=True)
-    said = frame["prediction"].where(frame["is_same_answer"], None)
-    words = padded_words([one if isinstance(one, str) else "" for one in said])
+    answers = frame["prediction"].where(frame["is_same_answer"], None)
+    words = padded_words([one if isinstance(one, str) else "" for one in answers])
     frame["answer"] = pd.Series(words, dtype=object).where(
         lambda text: text.str.strip() != "", None
     )
@@ -173,7 +173,6 @@ class FormTables:
             pd.concat(rows, ignore_index=True),
             "All forms together",
             ["model about n_facts n_clusters", " ".join(reached)],
-            COLUMNS_OF_FORMS,
             titles=self._titles,
             note=f"These forms: other items in the same forms. {_likeness(self.frames)} {note}",
         )
@@ -210,7 +209,6 @@ class FormTables:
             ),
             "What decides a verdict",
             "model part share like",
-            COLUMNS_OF_FORMS,
             note="Shares of the variance of right and wrong, by generalizability theory; a share "
             "below 0 is none. The first interval is for these forms.",
         )
@@ -231,7 +229,6 @@ class FormTables:
             "The best and the worst form",
             "model n_facts worst worst_accuracy best best_accuracy spread spread_null cochran_q "
             "p_value",
-            COLUMNS_OF_FORMS,
             titles=self._titles,
             note="Of items asked in every form. By chance: the spread to be expected of forms "
             "without any effect. p is that of Cochran’s Q.",
@@ -248,7 +245,6 @@ class FormTables:
             table,
             "How many forms are right",
             ["model n_right n_facts", _PLAIN_SHARE, "share_independent"],
-            COLUMNS_OF_FORMS,
             titles=self._titles,
             note="Of items asked in every form. If independent: each form right at its own "
             "accuracy, whatever the item.",
@@ -270,7 +266,6 @@ class FormTables:
             table[table["n_facts"] > 0].reset_index(drop=True),
             "Two forms with the same answer",
             "model n_facts n_clusters same_answer chance kappa",
-            COLUMNS_OF_FORMS,
             titles=self._titles,
             note="Answers are compared by their words in normal form, among the forms that accept "
             "the same answers as the reference: not across languages. Kappa is over chance, by "
@@ -308,9 +303,7 @@ class FormTables:
                 .loc[order]
                 .reset_index(names=["first", "second"])
             )
-        return _described(
-            _stacked(rows), "Every two forms", "model first second n agreement", COLUMNS_OF_FORMS
-        )
+        return _described(_stacked(rows), "Every two forms", "model first second n agreement")
 
     def _samples(self) -> Table | None:
         """Compute how often two answers to one question in one form have the same verdict."""
@@ -327,7 +320,6 @@ class FormTables:
             _stacked(rows),
             "The same form asked again",
             "model n_facts n_clusters accuracy consistency",
-            COLUMNS_OF_FORMS,
             titles={"n_facts": "Questions", "consistency": "Two answers agree"},
             note="How often two answers to the very same question have one verdict: what is left "
             "is the dice, and no wording.",
@@ -344,7 +336,6 @@ class FormTables:
             table,
             "Models on the same items in the same forms",
             "a b rate n_facts n_clusters difference p_value_holm",
-            COLUMNS_OF_FORMS,
             titles=self._titles,
             note="Differences are within the same items; p is of the same t as the interval, "
             "corrected by Holm’s method.",
@@ -398,13 +389,13 @@ def _narrow(frame: pd.DataFrame) -> str:
 def _likeness(frames: Mapping[str, pd.DataFrame]) -> str:
     """Say how the interval for other forms is made."""
     wordings = {frame["wordings"].iloc[0] for frame in frames.values()}
-    said = {
+    sentences = {
         "shared": "Forms like these: other forms too, as far as these are a sample; their "
         "spread is added with one degree of freedom less than there are forms.",
         "templates": "Forms like these: relations are taken whole, each with its own templates.",
         "own": "Each item has wordings of its own, so that taking items whole covers both.",
     }
-    return " ".join(said[one] for one in sorted(wordings))
+    return " ".join(sentences[one] for one in sorted(wordings))
 
 
 def _ends(*names: str) -> list[str]:
@@ -417,9 +408,18 @@ def _joint(frame: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
     return frame.groupby(list(columns), sort=False).ngroup()
 
 
-def _described(frame: pd.DataFrame, *args: Any, **options: Any) -> Table | None:  # noqa: ANN401
+def _described(
+    frame: pd.DataFrame,
+    caption: str,
+    shown: str | list[str | Column],
+    *,
+    titles: Mapping[str, str] | None = None,
+    note: str = "",
+) -> Table | None:
     """Describe a table; none without rows."""
-    return None if frame.empty else describe(frame, *args, **options)
+    if frame.empty:
+        return None
+    return describe(frame, caption, shown, COLUMNS_OF_FORMS, titles=titles, note=note)
 
 
 def _stacked(rows: Sequence[pd.DataFrame]) -> pd.DataFrame:

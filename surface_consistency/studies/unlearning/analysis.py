@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,10 +16,7 @@ from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics import (
-    UnlearningVerdictResult,
-    unlearning_verdict,
-)
+from surface_consistency.metrics import UnlearningVerdictResult
 from surface_consistency.report import (
     COLUMNS,
     Block,
@@ -32,7 +29,6 @@ from surface_consistency.report import (
     describe,
     interval_column,
     interval_value,
-    spread,
 )
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.schemas import Items
@@ -52,45 +48,109 @@ from surface_consistency.studies.unlearning.tables import (
     kept_frame,
     scores_frame,
     survivors_frame,
+    verdicts,
+    verdicts_frame,
 )
 
 _WORDING: Final = Wording("surface_consistency.studies.unlearning")
 _MARGIN: Final = 0.05
 _STORIES: Final = 3
+_HEADS: Final = {
+    "verdict_shown": "Verdict",
+    "leaking": "Leaks under",
+    "below": "Below the reference under",
+    "unclear": "Unclear under",
+    "lost": "Lost in",
+} | {
+    key: key.capitalize()
+    for key in (
+        *("form", "set", "against", "measure", "metric", "fact", "reason"),
+        *("question", "answer", "original", "reference"),
+    )
+}
+_TESTS: Final = {
+    "p_above": "excess ≤ margin",
+    "p_equivalent": "difference ≥ margin",
+    "p_not_below": "loss ≥ margin",
+}
+_SCORES: Final = {
+    "value": "Model",
+    "reference_value": "Reference",
+    "published": "In the log",
+    "recomputed": "Recomputed",
+    "distance": "Distance",
+    "least_distance": "Least of p < .05",
+    "lowest": "Lowest p",
+}
 _COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="form", title="Form"),
-    Column(key="set", title="Set"),
-    Column(key="verdict_shown", title="Verdict"),
-    Column(key="leaking", title="Leaks under"),
-    Column(key="below", title="Below the reference under"),
-    Column(key="unclear", title="Unclear under"),
-    Column(key="lost", title="Lost in"),
-    Column(key="against", title="Against"),
+    Column(key="n", title="Questions", kind="count"),
+    Column(key="n_clusters", title="Persons", kind="count"),
+    *(Column(key=key, title=title) for key, title in _HEADS.items()),
     *(interval_column(key, title, "rate", "%") for key, title in RATES.items()),
     interval_column("excess", "Excess", "difference", "points"),
     interval_column("change", "Change", "difference", "points"),
     interval_column("score_difference", "Difference", "number"),
-    Column(key="p_above", title="p", unit="excess ≤ margin", kind="p_value"),
-    Column(key="p_equivalent", title="p", unit="difference ≥ margin", kind="p_value"),
-    Column(key="p_not_below", title="p", unit="loss ≥ margin", kind="p_value"),
-    *(Column(key=key, title=key.capitalize()) for key in ("measure", "metric", "reason", "fact")),
+    *(Column(key=key, title="p", unit=unit, kind="p_value") for key, unit in _TESTS.items()),
     *(
         Column(key=key, title=title, kind="number", on_phones=False)
-        for key, title in (
-            ("value", "Model"),
-            ("reference_value", "Reference"),
-            ("published", "In the log"),
-            ("recomputed", "Recomputed"),
-            ("distance", "Distance"),
-            ("least_distance", "Least of p < .05"),
-            ("lowest", "Lowest p"),
-        )
+        for key, title in _SCORES.items()
     ),
 )
-_P_VALUES: Final = ("published", "recomputed", "lowest")
-_SHOWN: Final = (
-    "model form n n_clusters known survival floor leak damage hidden excess p_above p_equivalent"
-)
+_P_VALUES: Final = {
+    key: replace(_COLUMNS[key], kind="p_value") for key in ("published", "recomputed", "lowest")
+}
+_KEPT: Final = "model set form n n_clusters survival floor change p_not_below against"
+
+
+class _Shown(NamedTuple):
+    """How a table is shown."""
+
+    caption: str
+    columns: str
+    note: str = ""
+    titles: Mapping[str, str] = {}
+    catalogue: Mapping[str, Column] = _COLUMNS
+    clusters: str | None = None
+
+
+_BEFORE: Final = {"survival": "Right", "floor": "Right, of whom it is held against"}
+_TABLES: Final = {
+    "unlearning_verdicts": _Shown(
+        "What can be said, with a margin of {} points",
+        "model verdict_shown leaking below unclear lost",
+    ),
+    "unlearning": _Shown(
+        "Forms by model",
+        "model form n n_clusters known survival floor leak damage hidden excess p_above "
+        "p_equivalent",
+        "Survival = floor + leak − damage. Floor is what the reference answers, which "
+        "never saw the facts; known is what the original answers.",
+        clusters="n_clusters",
+    ),
+    "unlearning_price": _Shown(
+        "The price: what should have been kept", _KEPT, titles=_BEFORE, clusters="n_clusters"
+    ),
+    "unlearning_edits": _Shown(
+        "New objects of edits", _KEPT, titles=_BEFORE, clusters="n_clusters"
+    ),
+    "unlearning_scores": _Shown(
+        "Scores against the reference",
+        "model set measure n n_clusters value reference_value score_difference",
+    ),
+    "unlearning_published": _Shown("As published", "model metric n published recomputed"),
+    "unlearning_forget_quality": _Shown(
+        "Forget quality, as published",
+        "model n published recomputed distance least_distance lowest",
+        "A p of a test that takes the same questions for independent: 21 pairs of models "
+        "retrained without the facts have .585 to .9999, so a p above .05 shows no forgetting, "
+        "and none can lie below the lowest.",
+        catalogue=_COLUMNS | _P_VALUES,
+    ),
+    "survivors": _Shown(
+        "Answers that survived, with the first reason that holds",
+        "model form fact question answer reason",
+    ),
+}
 
 
 class UnlearningSettings(Settings):
@@ -168,12 +228,12 @@ class UnlearningAnalysis(Analysis):
             reference or unclear, and the sets in which a loss is shown. "unlearning", one row a
             model and form: known (original right), survival, floor (reference right), leak, damage,
             hidden (right under the form, wrong under the plain one and by the reference), excess,
-            its tests (`unlearning_by`), and is_known (whether the original is shown to know more
-            under the form than the reference); the last row of each model, "any form", is the
-            closure: right under some form. "unlearning_price", one row a model and set that should
-            be kept. "unlearning_edits" of new objects, "unlearning_scores" of probabilities and
-            ROUGE, "unlearning_published", "unlearning_forget_quality", and "survivors", one row an
-            answer with its reason.
+            its tests (`unlearning_by`), is_known (whether the original is shown to know more under
+            the form than the reference) and reference_knows (less); the last row of each model,
+            "any form", is the closure: right under some form. "unlearning_price", one row a model
+            and set that should be kept. "unlearning_edits" of new objects, "unlearning_scores" of
+            probabilities and ROUGE, "unlearning_published", "unlearning_forget_quality", and
+            "survivors", one row an answer with its reason.
 
         Raises:
             ValueError: If the runs were not made by `prepare`.
@@ -184,84 +244,51 @@ class UnlearningAnalysis(Analysis):
             warnings.simplefilter("ignore", UnscoredWarning)
             forms = forms_frame(crossing, self._margin)
             price = kept_frame(crossing, self._margin)
-        counted = forms[(forms["form"] != ANY) & forms["is_known"]]
-        self._results = {
-            model: _verdict(counted[counted["model"] == model], crossing)
-            for model in crossing.targets
+        self._results = verdicts(crossing, forms)
+        published = published_table(crossing.logs, crossing.first("reference"))
+        is_quality = published["metric"] == "forget_quality"
+        frames = {
+            "unlearning_verdicts": verdicts_frame(self._results, price),
+            "unlearning": forms,
+            "unlearning_price": price[price["set"] != NEW],
+            "unlearning_edits": price[price["set"] == NEW],
+            "unlearning_scores": scores_frame(crossing),
+            "unlearning_published": published[~is_quality],
+            "unlearning_forget_quality": published[is_quality],
+            "survivors": survivors_frame(crossing, settings.rule),
         }
-        reference = next((x for x in crossing.logs if x.label == crossing.first("reference")), None)
-        published = published_table(crossing.logs, reference)
-        tables = {
-            "unlearning_verdicts": describe(
-                _verdict_rows(self._results, price),
-                f"What can be said, with a margin of {100 * self._margin:g} points",
-                "model verdict_shown leaking below unclear lost",
-                _COLUMNS,
-            ),
-            "unlearning": describe(
-                forms,
-                "Forms by model",
-                _SHOWN,
-                _COLUMNS,
-                titles={"n": "Questions", "n_clusters": "Persons"},
-                note="Survival = floor + leak − damage. Floor is what the reference answers, which "
-                "never saw the facts; known is what the original answers.",
-                cluster_column="n_clusters",
-            ),
-            "unlearning_price": _price_table(price, NEW, others=True),
-            "unlearning_edits": _price_table(price, NEW, others=False),
-            "unlearning_scores": describe(
-                scores_frame(crossing),
-                "Scores against the reference",
-                "model set measure n n_clusters value reference_value score_difference",
-                _COLUMNS,
-                titles={"n": "Questions", "n_clusters": "Persons"},
-            ),
-            "unlearning_published": describe(
-                published[published["metric"] != "forget_quality"],
-                "As published",
-                "model metric n published recomputed",
-                _COLUMNS,
-                titles={"n": "Questions"},
-            ),
-            "unlearning_forget_quality": describe(
-                published[published["metric"] == "forget_quality"],
-                "Forget quality, as published",
-                "model n published recomputed distance least_distance lowest",
-                _COLUMNS | {key: replace(_COLUMNS[key], kind="p_value") for key in _P_VALUES},
-                titles={"n": "Questions"},
-                note="A p of a test that takes the same questions for independent: 21 pairs of "
-                "models retrained without the facts have .585 to .9999, so a p above .05 shows no "
-                "forgetting, and none can lie below the lowest.",
-            ),
-            "survivors": describe(
-                survivors_frame(crossing, settings.rule),
-                "Answers that survived, with the first reason that holds",
-                "model form fact question answer reason",
-                _COLUMNS | catalogue(*(Column(key=k, title=k.capitalize()) for k in _TEXTS)),
-            ),
+        return {
+            name: describe(
+                frame.reset_index(drop=True),
+                shown.caption.format(f"{100 * self._margin:g}"),
+                shown.columns,
+                shown.catalogue,
+                titles=shown.titles,
+                note=shown.note,
+                cluster_column=shown.clusters,
+            )
+            for name, shown in _TABLES.items()
+            if len(frame := frames[name])
         }
-        return {name: table for name, table in tables.items() if len(table.frame)}
 
     def finding(self, report: Report, tables: Mapping[str, Table]) -> list[Part]:
         """Say what can be said of each model, and at what price; see `Analysis.finding`."""
-        forms = tables["unlearning"].frame
-        price = tables["unlearning_price"].frame if "unlearning_price" in tables else pd.DataFrame()
+        frames = {name: table.frame for name, table in tables.items()}
+        price = frames.get("unlearning_price", pd.DataFrame({"model": []}))
+        forms = frames["unlearning"]
         rows = [
             {
                 "model": model,
-                "said": result,
-                "forms": _by_form(forms, model),
-                "price": [] if price.empty else price[price["model"] == model].to_dict("records"),
+                "result": result,
+                "forms": {
+                    row["form"]: row for row in forms[forms["model"] == model].to_dict("records")
+                },
+                "price": price[price["model"] == model].to_dict("records"),
             }
             for model, result in self._results.items()
         ]
-        crossing = self._crossed()
         return _WORDING.sentence(
-            "finding",
-            rows=rows,
-            margin=self._margin,
-            has_reference=crossing.first("reference") is not None,
+            "finding", rows=rows, margin=self._margin, crossing=self._crossed()
         )
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
@@ -291,11 +318,7 @@ class UnlearningAnalysis(Analysis):
         noise = forms[forms["model"].isin(crossing.of("reference"))]
         return _WORDING.checks(
             "checks",
-            notes=crossing.notes,
-            roles=list(crossing.roles.items()),
-            has_original=crossing.first("original") is not None,
-            has_reference=crossing.first("reference") is not None,
-            reference=crossing.first("reference"),
+            crossing=crossing,
             unknown=forms[~forms["is_known"]].drop_duplicates("form").to_dict("records"),
             knowing=noise[noise["form"] != ANY].to_dict("records"),
         )
@@ -308,59 +331,6 @@ class UnlearningAnalysis(Analysis):
                 "runs themselves, with this analysis, and not folders that it made"
             )
         return self._crossing
-
-
-def _verdict(forms: pd.DataFrame, crossing: Crossing) -> UnlearningVerdictResult:
-    """Say what the forms show; nothing without a reference."""
-    if crossing.first("reference") is None:
-        forms = forms[:0]
-    return unlearning_verdict(forms)
-
-
-def _verdict_rows(
-    results: Mapping[str, UnlearningVerdictResult], price: pd.DataFrame
-) -> pd.DataFrame:
-    """Lay the verdicts out, one row a model."""
-    rows = []
-    for model, result in results.items():
-        lost: list[str] = []
-        if len(price):
-            mine = price[(price["model"] == model) & (price["change_high"] < 0.0)]
-            lost = mine.loc[mine["set"] != NEW, "set"].drop_duplicates().tolist()
-        row = spread(result) | {"model": model, "lost": "; ".join(lost) or None}
-        names = ("leaking", "below", "unclear")
-        row |= {name: "; ".join(getattr(result, name)) or None for name in names}
-        rows.append(row | {"verdict_shown": _shown(result)})
-    return pd.DataFrame(rows)
-
-
-def _shown(result: UnlearningVerdictResult) -> str:
-    """Name a verdict, with what goes with being forgotten."""
-    if result.verdict == "forgotten":
-        return "forgotten" if result.is_equivalent else "forgotten, not shown equivalent"
-    return result.verdict
-
-
-def _price_table(price: pd.DataFrame, of_set: str, *, others: bool) -> Table:
-    """Describe what was lost in the sets that should be kept, or how edits are answered."""
-    frame = price[(price["set"] != of_set) == others] if len(price) else price
-    return describe(
-        frame.reset_index(drop=True),
-        "The price: what should have been kept" if others else "New objects of edits",
-        "model set form n n_clusters survival floor change p_not_below against",
-        _COLUMNS,
-        titles={"survival": "Right", "floor": "Right before", "n": "Questions"},
-        cluster_column="n_clusters",
-    )
-
-
-_TEXTS: Final = ("question", "answer", "original", "reference")
-
-
-def _by_form(forms: pd.DataFrame, model: str) -> dict[str, dict[Any, Any]]:
-    """Take the rows of a model by form."""
-    rows = forms[forms["model"] == model].to_dict("records")
-    return {str(row["form"]): row for row in rows}
 
 
 def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:

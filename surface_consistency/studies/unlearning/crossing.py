@@ -5,6 +5,7 @@ From logs of benchmarks or from finished runs of one study; every question has o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Final, Literal
 
@@ -157,15 +158,16 @@ def _of_logs(
     known = None if answers is None else read_answers(answers)
     judged: list[pd.DataFrame] = []
     for log in logs:
-        asked = with_answers(log.questions, known)
-        if asked is None and answers is not None:
+        questions = with_answers(log.questions, known)
+        if questions is None and answers is not None:
             raise DataError(
                 f"{answers} holds answers to other questions than {log.path}: less than nine in "
                 "ten stand in the reference of their question; index must be that of the log"
             )
-        asked = log.questions if asked is None else asked
-        found = match_columns(asked["prediction"].tolist(), asked["answers"].tolist(), rule=rule)
-        judged.append(asked.assign(correct=pd.Series(found.is_match, dtype=object)))
+        questions = log.questions if questions is None else questions
+        texts, names = (questions[column].tolist() for column in ("prediction", "answers"))
+        verdicts = match_columns(texts, names, rule=rule).is_match
+        judged.append(questions.assign(correct=pd.Series(verdicts, dtype=object)))
     frame = judged[0]
     # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
     is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
@@ -213,6 +215,10 @@ def _of_runs(
             values = cells[f"{side}_{column}"].reindex(about["question_id"]).array
             about[column_of(column, label)] = values
     notes = [("Runs compared", note) for two in compared for note in two.notes]
+    for one, other in combinations(labels, 2):
+        if about[column_of("prediction", one)].equals(about[column_of("prediction", other)]):
+            text = f"{one} and {other} give the same answer to every question"
+            notes.append(("Same answers", f"{text}: they may be models of the same weights"))
     return about, labels, list(dict.fromkeys(notes))
 
 

@@ -1,7 +1,8 @@
-"""Logs of the field's benchmarks, question by question: what was asked, said, and scored.
+"""Logs of the field's benchmarks, question by question: what was asked, answered, and scored.
 
-open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json`, TOFU's own `eval_log_aggregated.json`,
-RWKU's results and EasyEdit's records. None of them tells model, split or reference.
+open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json` by the layouts of `models.results`, TOFU's
+own `eval_log_aggregated.json`, RWKU's results and EasyEdit's records. None of them tells model,
+split or reference.
 """
 
 import math
@@ -16,35 +17,43 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.matching import match_columns
+from surface_consistency.models.results.layouts import flat_samples, layout_of
+from surface_consistency.models.results.rows import Flat
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
-from surface_consistency.runs.readers import read_rows
+from surface_consistency.runs.readers import Place, read_rows
 from surface_consistency.studies.unlearning.questions import (
     A_PERSON,
     FORGET,
+    NEIGHBOUR,
     PLAIN,
-    named_questions,
+    edit_questions,
 )
 
-_SETS: Final = {
-    "forget": FORGET,
-    "retain": "retain",
-    "ra": "real authors",
-    "wf": "world facts",
-}
+_SETS: Final = {"ra": "real authors", "wf": "world facts"}
 _LEGACY: Final = {
     "eval_log_forget": "forget",
     "eval_log": "retain",
     "eval_real_author_wo_options": "ra",
     "eval_real_world_wo_options": "wf",
 }
+_TEXTS: Final = ("input", "generation", "ground_truth")
+_PARTS: Final = ("question", "target", "prediction")
+_RATIO: Final = "log truth ratio"
+_MEASURES: Final = {
+    "Q_A_Prob.prob": "probability",
+    "Q_A_ROUGE.rougeL_recall": "ROUGE-L recall",
+    "ROUGE.rougeL_f1": "ROUGE-L",
+    "truth_ratio": _RATIO,
+    "Truth_Ratio": _RATIO,
+    "extraction_strength": "extraction strength",
+    "exact_memorization": "exact memorization",
+}
 _SHORT: Final = 6
 """Words of a reference that is an answer and no sentence."""
 
 _ENDS: Final = {"portability": "acc", "locality": "output"}
 _STANDS_IN: Final = 0.9
-_COLUMNS: Final = (
-    *("set", "form", "question_id", "cluster", "question", "reference", "answers", "prediction"),
-)
+_ID: Final = ["set", "form", "question_id"]
 _KNOWN: Final = (
     "open-unlearning's TOFU_EVAL.json and MUSE_EVAL.json, TOFU's eval_log_aggregated.json, RWKU's "
     "results and EasyEdit's records with generated texts"
@@ -69,11 +78,17 @@ class ModelLog:
     metrics: Mapping[str, Mapping[str, Any]]
     """Metrics as the log has them: `agg_value` and `value_by_index`."""
 
+    scores: pd.DataFrame
+    """One row a set, measure and question: set, measure, question_id, value. Measures are
+    "probability" of the answer, "ROUGE-L recall" (TOFU), "ROUGE-L knowmem" and the like (MUSE, F1),
+    "log truth ratio", "extraction strength" and "exact memorization"; what is undefined is left
+    out."""
+
     role: Literal["original", "edited"] | None = None
     """What the log says of the model, as EasyEdit's does; None where it says nothing."""
 
 
-class _Asked(NamedTuple):
+class _Question(NamedTuple):
     """A question of a log."""
 
     set: str
@@ -97,8 +112,9 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
 
     Raises:
         SourceNotFoundError: If a file is not there.
-        DataError: If a file has no layout that is known, or no generated text; if two models are
-            the same, answers and scores alike.
+        DataError: If a file has no layout that is known, no generated text, or a question twice; if
+            two models are the same, answers and scores alike.
+        RecordError: If a file is broken, or not in its layout.
         RunMismatchError: If two logs are of other questions.
     """
     logs = [log for path in paths for log in _read_log(existing_file(path, "a log", "*.json"))]
@@ -113,72 +129,90 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
 def _read_log(path: Path) -> list[ModelLog]:
     """Read a file by what it holds."""
     content = parse_json(read_document(path), str(path), remedy="give the file as it was written")
+    if isinstance(content, list) and content and _is_edit(content[0]):
+        return _of_edits(path, content)
     if isinstance(content, dict):
-        if any(name.endswith("_ROUGE") for name in content):
-            return [_with_metrics(path, content, list(_of_metrics(content)))]
-        legacy = {name.removesuffix(".json"): part for name, part in content.items()}
-        if "eval_log_forget" in legacy:
-            metrics = _metrics_of_legacy(legacy)
-            return [_with_metrics(path, metrics, list(_of_metrics(metrics)))]
+        metrics = _metrics_of(content)
+        if any(isinstance(x, dict) and "value_by_index" in x for x in metrics.values()):
+            layout, place = layout_of(metrics), Place(str(path), 1)
+            flats = [] if layout is None else list(flat_samples(layout, metrics, place) or ())
+            questions = [_of_flat(x, path) for x in flats if {*map(x.parts.get, _PARTS)} != {None}]
+            scores = [row for flat in flats for row in _scores_of(flat)]
+            return [_log(path, questions, metrics, scores)]
         if isinstance(content.get("results"), list):
-            return [_with_metrics(path, {}, list(_of_rwku(content, path)))]
+            return [_log(path, list(_of_rwku(content, path)))]
         if content and all(isinstance(value, int | float) for value in content.values()):
             raise DataError(
                 f"{path} holds aggregates alone, of which no question can be read; give the "
                 "*_EVAL.json beside it"
             )
-    if isinstance(content, list) and content and _is_edit(content[0]):
-        return _of_edits(path, content)
     raise DataError(f"{path} is no log that is known, which are {_KNOWN}")
 
 
-def _with_metrics(
-    path: Path, metrics: Mapping[str, Mapping[str, Any]], asked: Sequence[_Asked]
+def _log(
+    path: Path,
+    rows: Sequence[_Question],
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
+    scores: Sequence[tuple[str, str, str, float]] = (),
 ) -> ModelLog:
     """Make a log of its questions."""
-    if not any(one.prediction for one in asked):
+    if not any(row.prediction for row in rows):
         raise DataError(
             f"{path} holds no generation, so that no answer can be judged; evaluate with the "
             "generated texts kept (the *_ROUGE metrics of open-unlearning)"
         )
-    questions = pd.DataFrame(asked, columns=list(_COLUMNS))
-    return ModelLog(label="", path=path, questions=questions, metrics=metrics)
+    questions = pd.DataFrame(rows, columns=list(_Question._fields))
+    if (again := questions.duplicated(_ID)).any():
+        raise DataError(
+            f"{path} holds the question {questions[again].iloc[0]['question_id']!r} twice in one "
+            "set and form; give each question, and each edit its case_id, once"
+        )
+    measured = pd.DataFrame(scores, columns=["set", "measure", "question_id", "value"])
+    return ModelLog(
+        label="", path=path, questions=questions, metrics=metrics or {}, scores=measured
+    )
 
 
-def by_index(metric: Mapping[str, Any]) -> dict[int, Any]:
-    """Sort the values of a metric by question, whose keys stand in no order.
-
-    Args:
-        metric: With `value_by_index`.
-
-    Returns:
-        By number of the question.
-    """
-    values = metric.get("value_by_index") or {}
-    return {index: values[str(index)] for index in sorted(map(int, values))}
+def _task(flat: Flat) -> tuple[str, str, str]:
+    """Tell the benchmark of a question, its set and what of it was asked."""
+    benchmark, _, name = str(flat.parts["task"]).partition(" ")
+    prefix, _, kind = name.partition("_")
+    return benchmark, _SETS.get(prefix, prefix), kind
 
 
-def _of_metrics(metrics: Mapping[str, Any]) -> Iterator[_Asked]:
-    """Read the generations of open-unlearning's log."""
-    for name, metric in metrics.items():
-        if not name.endswith("_ROUGE"):
+def _of_flat(flat: Flat, path: Path) -> _Question:
+    """Read a generation of open-unlearning's log."""
+    (benchmark, of_set, kind), parts = _task(flat), flat.parts
+    if None in (parts["question"], parts["target"]):
+        raise DataError(
+            f"{path}: question {parts['id']} of {parts['task']} lacks its input or ground_truth; "
+            "give the file as it was written"
+        )
+    is_of_author = benchmark == "TOFU" and of_set in (FORGET, "retain")
+    number, reference = str(parts["id"]), str(parts["target"])
+    cluster = f"person {int(number) // A_PERSON}" if is_of_author else f"question {number}"
+    return _Question(
+        of_set,
+        PLAIN if kind in ("", "knowmem") else kind,
+        number,
+        cluster,
+        _question(str(parts["question"])),
+        reference,
+        _short(reference),
+        parts["prediction"],
+    )
+
+
+def _scores_of(flat: Flat) -> Iterator[tuple[str, str, str, float]]:
+    """Read the scores of a question that are no verdicts."""
+    _, of_set, kind = _task(flat)
+    for name, value in flat.scores.items():
+        measure = _MEASURES.get(name)
+        if measure is None or value is None or (measure == _RATIO and not value > 0.0):
             continue
-        prefix, _, rest = name.removesuffix("_ROUGE").partition("_")
-        is_tofu = rest == "Q_A"
-        form = PLAIN if rest in ("Q_A", "knowmem") else rest
-        for index, cells in by_index(metric).items():
-            person = index // A_PERSON if is_tofu and prefix in ("forget", "retain") else None
-            reference = str(cells["ground_truth"])
-            yield _Asked(
-                set=_SETS.get(prefix, prefix),
-                form=form,
-                question_id=str(index),
-                cluster=f"question {index}" if person is None else f"person {person}",
-                question=_question(str(cells["input"])),
-                reference=reference,
-                answers=_short(reference),
-                prediction=cells["generation"],
-            )
+        number = math.log(value) if measure == _RATIO else float(value)
+        named = f"{measure} {kind}" if name == "ROUGE.rougeL_f1" else measure
+        yield of_set, named, str(flat.parts["id"]), number
 
 
 def _question(prompt: str) -> str:
@@ -196,41 +230,30 @@ def _short(reference: str) -> tuple[str, ...] | None:
     return (reference,) if is_short else None
 
 
-def _metrics_of_legacy(parts: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _metrics_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give TOFU's own log the layout of open-unlearning's; its parts hold lists or mappings."""
-    metrics: dict[str, dict[str, Any]] = {}
-
-    def put(name: str, rows: Mapping[str, object]) -> None:
-        metrics[name] = {"agg_value": None, "value_by_index": dict(rows)}
-
+    parts = {name.removesuffix(".json"): part for name, part in content.items()}
+    if "eval_log_forget" not in parts:
+        return content
+    metrics: dict[str, Any] = {}
     for part, prefix in _LEGACY.items():
-        if part not in parts:
-            continue
-        cells = {name: _indexed(values) for name, values in parts[part].items()}
-        texts, recalls = cells.get("generated_text", {}), cells.get("rougeL_recall", {})
-        put(
-            f"{prefix}_Q_A_ROUGE",
-            {
-                index: {
-                    "input": text[0],
-                    "generation": text[1],
-                    "ground_truth": text[2],
-                    "rougeL_recall": recalls.get(index, math.nan),
-                }
-                for index, text in texts.items()
-            },
-        )
-        for name, field in (("Q_A_Prob", "avg_gt_loss"), ("Q_A_PARA_Prob", "avg_paraphrased_loss")):
-            losses = cells.get(field, {})
-            put(
-                f"{prefix}_{name}",
-                {i: {"prob": math.exp(-x), "avg_loss": x} for i, x in losses.items()},
-            )
-        wrong = cells.get("average_perturb_loss", {})
-        put(f"{prefix}_Q_A_PERT_Prob", {i: {"avg_loss": x} for i, x in wrong.items()})
-        ratio = "forget_truth_ratio" if prefix == "forget" else f"{prefix}_Truth_Ratio"
-        ratios = cells.get("truth_ratio", {})
-        put(ratio, {i: {"score": x} for i, x in ratios.items()})
+        cells = {name: _indexed(values) for name, values in parts.get(part, {}).items()}
+        losses = {"Prob": "avg_gt_loss", "PARA_Prob": "avg_paraphrased_loss"}
+        values = {
+            f"{prefix}_Q_A_{name}": {i: {"prob": math.exp(-x), "avg_loss": x} for i, x in rows}
+            for name, field in losses.items()
+            if (rows := cells.get(field, {}).items())
+        }
+        recalls = cells.get("rougeL_recall", {})
+        values[f"{prefix}_Q_A_ROUGE"] = {
+            i: dict(zip(_TEXTS, texts, strict=True)) | {"rougeL_recall": recalls.get(i)}
+            for i, texts in cells.get("generated_text", {}).items()
+        }
+        wrong, ratios = cells.get("average_perturb_loss", {}), cells.get("truth_ratio", {})
+        values[f"{prefix}_Q_A_PERT_Prob"] = {i: {"avg_loss": x} for i, x in wrong.items()}
+        ratio = "truth_ratio" if prefix == FORGET else "Truth_Ratio"
+        values[f"{prefix}_{ratio}"] = {i: {"score": x} for i, x in ratios.items()}
+        metrics |= {n: {"agg_value": None, "value_by_index": x} for n, x in values.items() if x}
     return metrics
 
 
@@ -241,25 +264,19 @@ def _indexed(values: object) -> Mapping[str, Any]:
     return {str(i): x for i, x in enumerate(values)} if isinstance(values, list) else {}
 
 
-def _of_rwku(content: Mapping[str, Any], path: Path) -> Iterator[_Asked]:
+def _of_rwku(content: Mapping[str, Any], path: Path) -> Iterator[_Question]:
     """Read RWKU's results: the samples with their predictions."""
-    is_near = any("neighbor" in name for name in content)
+    of_set = NEIGHBOUR if any("neighbor" in name for name in content) else FORGET
     forms = {"1": "cloze", "2": PLAIN}
     for number, row in enumerate(content["results"]):
         missing = {"query", "answer", "subject", "prediction"}.difference(row)
         if missing:
             raise DataError(f"{path}: results[{number}] has no {', '.join(sorted(missing))}")
+        query, answer, subject = (str(row[name]) for name in ("query", "answer", "subject"))
         level = str(row.get("level", "2"))
-        yield _Asked(
-            set="neighbour" if is_near else FORGET,
-            form=forms.get(level, f"adversarial: {row.get('type', 'other')}"),
-            question_id=str(number),
-            cluster=str(row["subject"]),
-            question=str(row["query"]),
-            reference=str(row["answer"]),
-            answers=(str(row["answer"]),),
-            prediction=row["prediction"],
-        )
+        form = forms.get(level, f"adversarial: {row.get('type', 'other')}")
+        about = (of_set, form, str(number), subject, query, answer, (answer,))
+        yield _Question(*about, row["prediction"])
 
 
 def _is_edit(record: object) -> bool:
@@ -272,9 +289,9 @@ def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog
     logs = []
     roles: Mapping[str, Literal["original", "edited"]] = {"pre": "original", "post": "edited"}
     for when, role in roles.items():
-        asked = [row for n, one in enumerate(records) for row in _of_edit(n, one, when)]
-        if asked:
-            logs.append(replace(_with_metrics(path, {}, asked), role=role))
+        rows = [row for n, one in enumerate(records) for row in _of_edit(n, one, when)]
+        if rows:
+            logs.append(replace(_log(path, rows), role=role))
     if not logs or logs[-1].role != "edited":
         raise DataError(
             f"{path} holds accuracies of tokens, which are read with the target before the model "
@@ -285,19 +302,19 @@ def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog
     return logs
 
 
-def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Asked]:
+def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Question]:
     """Read the texts of one edit, for its old object and its new one, and for its neighbours."""
-    said = record.get(when) or {}
-    for name, subject, one in named_questions(record, number):
+    written = record.get(when) or {}
+    for one in edit_questions(record, number):
         kind, _, key = one.source.partition("/")
-        texts = said.get(f"{kind}_gen_content")
+        texts = written.get(f"{kind}_gen_content")
         if key:
-            texts = (said.get(kind) or {}).get(f"{key}_{_ENDS[kind]}")
+            texts = (written.get(kind) or {}).get(f"{key}_{_ENDS[kind]}")
         listed = texts if isinstance(texts, list) else [texts]
         text = listed[one.place] if one.place < len(listed) else None
         if isinstance(text, str):  # Tokens and their accuracies are none.
-            about = (one.set, one.form, name, subject, one.question)
-            yield _Asked(*about, one.answers[0], one.answers, text)
+            about = (one.set, one.form, one.fact_id, one.subject_id, one.question)
+            yield _Question(*about, one.answers[0], one.answers, text)
 
 
 def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
@@ -310,9 +327,6 @@ def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
             depth += 1
         name = "/".join(log.path.parts[-depth:-1]) or name
     return replace(log, label=f"{name} {log.role or ''}".strip())
-
-
-_ID: Final = ["set", "form", "question_id"]
 
 
 def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
@@ -330,71 +344,13 @@ def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
 
 def _refuse_same_model(first: ModelLog, log: ModelLog) -> None:
     """Refuse a model that stands there twice."""
-    scores = scores_of(log)
-    if len(scores) and first.questions.equals(log.questions) and scores_of(first).equals(scores):
+    is_scored = len(log.scores) and first.scores.equals(log.scores)
+    is_file = (first.path.resolve(), first.role) == (log.path.resolve(), log.role)
+    if is_file or (is_scored and first.questions.equals(log.questions)):
         raise DataError(
             f"{first.path} and {log.path} hold the same answers and the same scores to every "
             "question: it is one model, or models of the same weights; give each once"
         )
-
-
-def scores_of(log: ModelLog) -> pd.DataFrame:
-    """List the scores of a log that are no verdicts.
-
-    Args:
-        log: The log.
-
-    Returns:
-        One row a set, measure and question: set, measure, question_id, value. Measures are
-        "probability" of the answer, "ROUGE-L recall" (TOFU), "ROUGE-L knowmem" and the like (MUSE,
-        F1), "log truth ratio", "extraction strength" and "exact memorization"; what is undefined is
-        left out.
-    """
-    rows = []
-    for name, metric in log.metrics.items():
-        measured = _measure(name)
-        if measured is None:
-            continue
-        of_set, measure, field = measured
-        for index, cells in by_index(metric).items():
-            value = cells.get(field)
-            if value is None or (measure == "log truth ratio" and not value > 0.0):
-                continue
-            number = math.log(value) if measure == "log truth ratio" else float(value)
-            rows.append((of_set, measure, str(index), number))
-    return pd.DataFrame(rows, columns=["set", "measure", "question_id", "value"])
-
-
-def _measure(name: str) -> tuple[str, str, str] | None:
-    """Tell of a metric its set, what it measures, and its field."""
-    prefix = name.partition("_")[0]
-    of_set = _SETS.get(prefix, prefix)
-    if name.endswith("_Q_A_Prob"):
-        return of_set, "probability", "prob"
-    if name.endswith("_ROUGE"):
-        kind = name.removeprefix(f"{prefix}_").removesuffix("ROUGE").replace("_", " ")
-        return (
-            of_set,
-            "ROUGE-L " + ("recall" if kind == "Q A " else kind).strip(),
-            rouge_field(name),
-        )
-    if name.lower().endswith("truth_ratio"):
-        return of_set, "log truth ratio", "score"
-    if name in ("extraction_strength", "exact_memorization"):
-        return FORGET, name.replace("_", " "), "score"
-    return None
-
-
-def rouge_field(name: str) -> str:
-    """Tell which ROUGE a metric's aggregate is the mean of.
-
-    Args:
-        name: The metric.
-
-    Returns:
-        Recall for TOFU, F1 for MUSE.
-    """
-    return "rougeL_recall" if "Q_A" in name else "rougeL_f1"
 
 
 @cache
@@ -450,8 +406,8 @@ def standing_answers(
     for offset in offsets:
         given = {i: known[i + offset] for i in range(len(references)) if i + offset in known}
         texts, names = [references[i] for i in given], [(name,) for name in given.values()]
-        found = match_columns(texts, names, rule="boundary").is_match
-        if found and sum(map(bool, found)) >= _STANDS_IN * len(found):
+        matches = match_columns(texts, names, rule="boundary").is_match
+        if matches and sum(map(bool, matches)) >= _STANDS_IN * len(matches):
             return given
     return None
 

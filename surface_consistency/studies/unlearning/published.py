@@ -15,7 +15,7 @@ from surface_consistency.metrics import (
     truth_ratio,
     truth_ratio_score,
 )
-from surface_consistency.studies.unlearning.logs import ModelLog, by_index, rouge_field
+from surface_consistency.studies.unlearning.logs import ModelLog
 
 _UTILITY: Final = (
     *("retain_Q_A_Prob", "retain_Q_A_ROUGE", "retain_Truth_Ratio"),
@@ -27,12 +27,12 @@ _ARITHMETIC: Final = "forget_truth_ratio (arithmetic)"
 _MEMBERSHIP: Final = "mia_min_k"
 
 
-def published_table(logs: Sequence[ModelLog], reference: ModelLog | None) -> pd.DataFrame:
+def published_table(logs: Sequence[ModelLog], reference: str | None) -> pd.DataFrame:
     """Compute the aggregates of logs from their questions.
 
     Args:
         logs: The models.
-        reference: The model that never saw the facts; None where there is none.
+        reference: Label of the model that never saw the facts; None where there is none.
 
     Returns:
         One row a model and metric: model, metric, published (as the log has it; NaN where it has
@@ -41,7 +41,8 @@ def published_table(logs: Sequence[ModelLog], reference: ModelLog | None) -> pd.
         with the distance itself. `forget_quality` and `privleak` are against the reference, those
         of the log against the one that its authors took.
     """
-    rows = [row for log in logs for row in _rows(log, reference)]
+    other = next((log for log in logs if log.label == reference), None)
+    rows = [row for log in logs for row in _rows(log, other)]
     columns = ["model", "metric", "published", "recomputed", "n"]
     table = pd.DataFrame(rows, columns=[*columns, "distance", "least_distance", "lowest"])
     return table.astype(dict.fromkeys(table.columns[2:], float) | {"n": "Int64"})
@@ -50,8 +51,9 @@ def published_table(logs: Sequence[ModelLog], reference: ModelLog | None) -> pd.
 def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]:
     """Compute the aggregates of one log."""
     recomputed: dict[str, float] = {}
+    others = {} if reference is None or reference is log else reference.metrics
     for name, metric in log.metrics.items():
-        value, n = _aggregate(name, metric, log.metrics)
+        value, n = _aggregate(name, metric)
         if n:
             recomputed[name] = value
             yield _row(log, name, value, n)
@@ -62,10 +64,14 @@ def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]
         utility = model_utility([recomputed[name] for name in _UTILITY])
         yield _row(log, "model_utility", utility, len(_UTILITY))
     if _MEMBERSHIP in recomputed:
-        floor = 0.5 if reference is None or reference is log else _area(reference)
+        area, n = _aggregate(_MEMBERSHIP, others.get(_MEMBERSHIP, {}))
+        floor = area if n else 0.5
         yield _row(log, "privleak", privleak(recomputed[_MEMBERSHIP], floor), None)
-    if reference is not None and reference is not log and _RATIO in recomputed:
-        tested = forget_quality(_scores(log, _RATIO), _scores(reference, _RATIO))
+    if _RATIO in recomputed and _RATIO in others:
+        cells = [_by_index(one[_RATIO]).values() for one in (log.metrics, others)]
+        tested = forget_quality(
+            *([x["score"] for x in one if x["score"] is not None] for one in cells)
+        )
         yield _row(log, "forget_quality", tested.p_value, tested.n_unlearned) | {
             "distance": tested.distance,
             "least_distance": tested.least_distance,
@@ -85,46 +91,36 @@ def _row(log: ModelLog, name: str, value: float, n: int | None) -> dict[str, Any
     }
 
 
-def _aggregate(
-    name: str, metric: Mapping[str, Any], metrics: Mapping[str, Any]
-) -> tuple[float, int]:
+def _by_index(metric: Mapping[str, Any]) -> dict[int, Any]:
+    """Sort the values of a metric by question, whose keys stand in no order."""
+    values = metric.get("value_by_index") or {}
+    return {index: values[str(index)] for index in sorted(map(int, values))}
+
+
+def _aggregate(name: str, metric: Mapping[str, Any]) -> tuple[float, int]:
     """Compute an aggregate from the questions, and count them; no questions, no aggregate."""
     if name.startswith("mia_"):
-        sides = [list(by_index(metric.get(side, {})).values()) for side in ("forget", "holdout")]
+        sides = [list(_by_index(metric.get(side, {})).values()) for side in ("forget", "holdout")]
         scores = [cells["score"] for side in sides for cells in side]
         labels = np.repeat([0, 1], [len(side) for side in sides])
         return (clustered_auc(scores, labels).auc if all(sides) else math.nan), len(scores)
-    values = list(by_index(metric).values())
+    values = list(_by_index(metric).values())
     if name.lower().endswith("truth_ratio"):
         ratios = [math.nan if x["score"] is None else x["score"] for x in values]
         return truth_ratio_score(ratios, is_forgotten=name == _RATIO), len(values)
-    field = rouge_field(name) if name.endswith("_ROUGE") else "score"
-    if "_Prob" in name:
-        field = "prob"
+    field = "prob" if "_Prob" in name else "score"
+    if name.endswith("_ROUGE"):
+        field = "rougeL_recall" if "Q_A" in name else "rougeL_f1"
     numbers = [np.mean(x[field]) for x in values if x.get(field) is not None]
     return (float(np.mean(numbers)) if numbers else math.nan), len(numbers)
 
 
 def _ratios(metrics: Mapping[str, Any], prefix: str, *, mean: str) -> np.ndarray:
     """Compute truth ratios from losses."""
-    right, wrong = (by_index(metrics[f"{prefix}_Q_A_{kind}_Prob"]) for kind in ("PARA", "PERT"))
+    right, wrong = (_by_index(metrics[f"{prefix}_Q_A_{kind}_Prob"]) for kind in ("PARA", "PERT"))
     indices = [index for index in right if index in wrong]
     return truth_ratio(
         [right[index]["avg_loss"] for index in indices],
         [wrong[index]["avg_loss"] for index in indices],
         mean=mean,  # type: ignore[arg-type]
     )
-
-
-def _scores(log: ModelLog, name: str) -> list[float]:
-    """List the scores of a metric that are defined."""
-    cells = by_index(log.metrics[name]).values()
-    return [float(x["score"]) for x in cells if x["score"] is not None]
-
-
-def _area(log: ModelLog) -> float:
-    """Compute by how much the reference tells held-out texts from those to forget."""
-    if _MEMBERSHIP not in log.metrics:
-        return 0.5
-    value, n = _aggregate(_MEMBERSHIP, log.metrics[_MEMBERSHIP], log.metrics)
-    return value if n else 0.5

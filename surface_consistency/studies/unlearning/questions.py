@@ -39,6 +39,13 @@ _NAME: Final = re.compile(r"[A-Z][\w’'-]+(?: (?:[A-Z][\w’'-]+|al|bin|da|de|v
 class EditQuestion(NamedTuple):
     """A question about an edit, with the answers that count in a set."""
 
+    fact_id: str
+    """The edit, for the first question of each set and form but neighbours; else a fact of its
+    own."""
+
+    subject_id: str
+    """Whom or what the edit is about."""
+
     source: str
     """Field of the layout: "rewrite", "rephrase", or "portability/KEY" and "locality/KEY"."""
 
@@ -58,15 +65,17 @@ class EditQuestion(NamedTuple):
     """Accepted answers."""
 
 
-def edit_questions(record: Mapping[str, Any]) -> Iterator[EditQuestion]:
+def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQuestion]:
     """List the questions about an edit.
 
     Args:
         record: A record of CounterFact as of ROME or in EasyEdit's flat layout, of zsRE, KnowEdit
             or RippleEdits.
+        number: Place of the record, its name where it has none.
 
     Yields:
-        Questions with answers; those without any are left out.
+        Questions with answers; those without any are left out. Those of the edited fact itself
+        share its name across forms.
 
     Notes:
         ROME's neighbourhood prompts have the old object as their answer. RippleEdits asks for new
@@ -81,7 +90,7 @@ def edit_questions(record: Mapping[str, Any]) -> Iterator[EditQuestion]:
     prompt = _first(edit, "prompt", "src")
     if isinstance(prompt, str):
         prompt = prompt.replace("{}", str(edit.get("subject", "")))
-    asked: list[tuple[str, str, object, Mapping[str, object]]] = [
+    fields: list[tuple[str, str, object, Mapping[str, object]]] = [
         ("rewrite", PLAIN, prompt, objects),
         ("rephrase", "reworded", _first(edit, "rephrase_prompt", "rephrase"), objects),
         ("rephrase", "reworded", edit.get("paraphrase_prompts"), objects),
@@ -89,27 +98,31 @@ def edit_questions(record: Mapping[str, Any]) -> Iterator[EditQuestion]:
     ]
     beside = _first(edit, "locality_ground_truth", "loc_ans")
     named = _first(edit, "locality_prompt", "loc")
-    asked.append(("locality/neighborhood", PLAIN, named, {NEIGHBOUR: beside}))
+    fields.append(("locality/neighborhood", PLAIN, named, {NEIGHBOUR: beside}))
     for kind, of_set in (("portability", NEW), ("locality", NEIGHBOUR)):
         for key, tests in (edit.get(kind) or {}).items():
             cells = tests if isinstance(tests, list) else [tests]
             texts = [text for one in cells for text in _listed(one["prompt"])]
             truths = [truth for one in cells for truth in _truths(one)]
-            asked.append((f"{kind}/{key}", _FORMS.get(key, key), texts, {of_set: truths}))
+            fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, {of_set: truths}))
     for key in (*_FORMS, *_BESIDE):
         of_set = NEIGHBOUR if key in _BESIDE else NEW
         queries = [query for test in edit.get(key) or () for query in test.get("test_queries", ())]
         names = [[n for a in q["answers"] for n in (a["value"], *a["aliases"])] for q in queries]
         texts = [query["prompt"] for query in queries]
-        asked.append((f"portability/{key}", _FORMS.get(key, key), texts, {of_set: names}))
-    for source, form, prompts, accepted in asked:
+        fields.append((f"portability/{key}", _FORMS.get(key, key), texts, {of_set: names}))
+    fact, seen = str(record.get("case_id", number)), {(NEIGHBOUR, form) for _, form, *_ in fields}
+    for source, form, prompts, accepted in fields:
         for place, text in enumerate(_listed(prompts)):
             for of_set, objects_of_set in accepted.items():
                 if known := _names(objects_of_set, place):
-                    yield EditQuestion(source, place, of_set, form, str(text), known)
+                    name = f"{fact} {source} {place}" if (of_set, form) in seen else fact
+                    seen.add((of_set, form))
+                    about = (name, str(edit.get("subject") or fact), source, place)
+                    yield EditQuestion(*about, of_set, form, str(text), known)
 
 
-def _first(record: Mapping[str, Any], *names: str) -> Any:  # noqa: ANN401 - of any layout
+def _first(record: Mapping[str, Any], *names: str) -> object:
     """Take the first field that is there; of an object of CounterFact its name."""
     value = next((record[name] for name in names if record.get(name) is not None), None)
     return value.get("str") if isinstance(value, Mapping) else value
@@ -134,40 +147,6 @@ def _names(accepted: object, place: int) -> tuple[str, ...]:
     return tuple(str(name) for name in flat if str(name).strip())
 
 
-class NamedQuestion(NamedTuple):
-    """A question about an edit, by what it is about."""
-
-    fact_id: str
-    """The edit, for the first question of each set and form; else a fact of its own."""
-
-    subject_id: str
-    """Whom or what the edit is about."""
-
-    asked: EditQuestion
-    """The question."""
-
-
-def named_questions(record: Mapping[str, Any], number: int) -> Iterator[NamedQuestion]:
-    """Name the questions about an edit.
-
-    Args:
-        record: As `edit_questions` takes.
-        number: Place of the record, its name where it has none.
-
-    Yields:
-        Questions; those of the edited fact itself share its name across forms.
-    """
-    edit = {**record, **record.get("requested_rewrite", {})}
-    fact = str(record.get("case_id", number))
-    subject = str(edit.get("subject") or fact)
-    seen = set()
-    for one in edit_questions(record):
-        is_first = one.set != NEIGHBOUR and (one.set, one.form) not in seen
-        seen.add((one.set, one.form))
-        name = fact if is_first else f"{fact} {one.source} {one.place}"
-        yield NamedQuestion(name, subject, one)
-
-
 def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Ask about edits.
 
@@ -178,9 +157,9 @@ def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
         One row a set, form and question; see `tofu_rows`.
     """
     rows = [
-        (one.set, one.form, name, subject, one.question, list(one.answers))
+        (one.set, one.form, one.fact_id, one.subject_id, one.question, list(one.answers))
         for number, record in enumerate(records)
-        for name, subject, one in named_questions(record, number)
+        for one in edit_questions(record, number)
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 

@@ -177,8 +177,8 @@ class UnlearningStudy(Study):
         if settings.forms:
             rows = rows[rows["form"].isin([*settings.forms, PLAIN])]
         if settings.limit is not None:
-            kept = rows["fact_id"].drop_duplicates()[: settings.limit]
-            rows = rows[rows["fact_id"].isin(set(kept))]
+            facts = rows["fact_id"].drop_duplicates()[: settings.limit]
+            rows = rows[rows["fact_id"].isin(set(facts))]
         if rows.empty:
             raise DataError(f"{source.id} holds no fact to ask")
         name = rows["set"] + " / " + rows["fact_id"] + " / " + rows["form"]

@@ -7,13 +7,19 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.matching import match
-from surface_consistency.metrics import CountRatio, cluster_bootstrap, paired_by, unlearning_by
+from surface_consistency.matching import match_columns
+from surface_consistency.metrics import (
+    CountRatio,
+    UnlearningVerdictResult,
+    cluster_bootstrap,
+    paired_by,
+    unlearning_by,
+    unlearning_verdict,
+)
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report import spread
 from surface_consistency.studies.unlearning.crossing import Crossing, any_form, column_of
-from surface_consistency.studies.unlearning.logs import scores_of
-from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
+from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
@@ -30,9 +36,8 @@ RATES: Final[Mapping[str, str]] = {
 """Rates of a form, and their headings."""
 
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
-_FLAG: Final = {"rate": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
-_KNOWN: Final = {
-    "known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1)),
+_FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
+_KNOWN: Final = _FLAG | {
     "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
 }
 
@@ -46,7 +51,8 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
 
     Returns:
         One row an unlearned or edited model, or further reference, and form: columns of
-        `unlearning_by`, those of `RATES` with their bounds, and is_known.
+        `unlearning_by`, those of `RATES` with their bounds, is_known (the original is shown to
+        answer more than the reference) and reference_knows (to answer less).
     """
     reference, original = crossing.first("reference"), crossing.first("original")
     rows = []
@@ -59,8 +65,9 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
                 table = table.filter(regex="^(survival|n|n_clusters|few_clusters)")
             row: dict[Any, Any] = {"model": model, "form": form, **table.iloc[0].to_dict()}
             row |= _original_rates(frame, original, reference)
-            if "hidden" in frame and reference is not None and form not in (PLAIN, ANY):
-                row |= _rate("hidden", frame.dropna(subset=["hidden"]), "hidden")
+            judged = frame.dropna(subset="hidden") if "hidden" in frame else frame[:0]
+            if form != PLAIN and len(judged):
+                row |= _hidden_rate(judged)
             rows.append(row)
     names = [f"{name}{end}" for name in (*RATES, "excess") for end in ("", "_low", "_high")]
     tests = ["p_above", "p_not_above", "p_equivalent"]
@@ -82,7 +89,8 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     asked_plainly = frame["fact_id"].map(plain["first_correct"])
     right = frame["first_correct"].astype(bool) & ~frame["second_correct"].fillna(True).astype(bool)
     hidden = right & ~asked_plainly.fillna(True).astype(bool)
-    frame = frame.assign(hidden=hidden.where(asked_plainly.notna(), None))
+    is_judged = asked_plainly.notna() & frame["second_correct"].notna()
+    frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
     if frame["fact_id"].duplicated().any():
         named = {"first": model, "second": reference, "original": original}
@@ -104,22 +112,23 @@ def _original_rates(
 ) -> dict[str, Any]:
     """Compute what the original knew, and whether it is shown to know it."""
     if original is None:
-        return {"is_known": True}
+        return {"is_known": True, "reference_knows": False}
     known = paired_by(
         frame, first="original_correct", second="first_correct", **_WHOLE, rates=_KNOWN
     ).iloc[0]
     names = [f"{name}{end}" for name in _KNOWN for end in ("", "_low", "_high")]
     cells = {name: known[name] for name in names}
     if reference is None:
-        return cells | {"is_known": bool(known["known"] > 0.0)}
+        return cells | {"is_known": bool(known["known"] > 0.0), "reference_knows": False}
     beside = unlearning_by(frame, first="original_correct", **_WHOLE).iloc[0]
-    return cells | {"is_known": bool(beside["excess_low"] > 0.0)}
+    low, high = beside["excess_low"], beside["excess_high"]
+    return cells | {"is_known": bool(low > 0.0), "reference_knows": bool(high < 0.0)}
 
 
-def _rate(name: str, frame: pd.DataFrame, column: str) -> dict[str, float]:
-    """Compute the share of rows of which something holds."""
-    row = paired_by(frame, first=column, second=column, **_WHOLE, rates=_FLAG).iloc[0]
-    return {f"{name}{end}": row[f"rate{end}"] for end in ("", "_low", "_high")}
+def _hidden_rate(frame: pd.DataFrame) -> dict[str, float]:
+    """Compute the share of questions that are right although the plain one is wrong."""
+    row = paired_by(frame, first="hidden", second="hidden", **_WHOLE, rates=_FLAG).iloc[0]
+    return {f"hidden{end}": row[f"known{end}"] for end in ("", "_low", "_high")}
 
 
 def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
@@ -145,7 +154,52 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
             part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
             rows.append(part.assign(model=model, against=other))
     renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
-    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else pd.DataFrame()
+    empty = pd.DataFrame(columns=["model", "set", "change_high"])
+    return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else empty
+
+
+def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, UnlearningVerdictResult]:
+    """Say of each model what its forms show, of those that the original knows.
+
+    Args:
+        crossing: The models.
+        forms: Of `forms_frame`.
+
+    Returns:
+        By unlearned or edited model; without a reference nothing can be told.
+    """
+    has_reference = crossing.first("reference") is not None
+    counted = forms[(forms["form"] != ANY) & forms["is_known"].astype(bool) & has_reference]
+    return {
+        model: unlearning_verdict(counted[counted["model"] == model]) for model in crossing.targets
+    }
+
+
+def verdicts_frame(
+    results: Mapping[str, UnlearningVerdictResult], price: pd.DataFrame
+) -> pd.DataFrame:
+    """Lay verdicts out, with the sets in which a loss is shown.
+
+    Args:
+        results: Of `verdicts`.
+        price: Of `kept_frame`.
+
+    Returns:
+        One row a model: fields of the verdict, forms joined by "; " or None, lost, and
+        verdict_shown, which says where a forgotten fact is not shown to be answered as by the
+        reference.
+    """
+    rows = []
+    for model, result in results.items():
+        is_lost = (price["model"] == model) & (price["change_high"] < 0.0) & (price["set"] != NEW)
+        names = {name: getattr(result, name) for name in ("leaking", "below", "unclear")}
+        names["lost"] = price.loc[is_lost, "set"].unique()
+        shown: str = result.verdict
+        if shown == "forgotten" and not result.is_equivalent:
+            shown = "forgotten, not shown equivalent"
+        cells = {name: "; ".join(values) or None for name, values in names.items()}
+        rows.append(spread(result) | {"model": model} | cells | {"verdict_shown": shown})
+    return pd.DataFrame(rows)
 
 
 @of_shares(Part(1.0, (1.0, 0.0), (0.0, 1.0), -np.inf, np.inf))
@@ -165,7 +219,7 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         the differences, with the interval of persons taken whole). Empty without logs or reference.
     """
     reference = crossing.first("reference")
-    by_label = {log.label: scores_of(log) for log in crossing.logs}
+    by_label = {log.label: log.scores for log in crossing.logs}
     if reference is None or not by_label:
         return pd.DataFrame()
     keys = ["set", "question_id"]
@@ -177,6 +231,7 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         )
         cluster = pd.MultiIndex.from_frame(both[keys]).map(persons.to_dict())
         both = both.assign(change=both["value"] - both["value_reference"], n=1, cluster=cluster)
+        both = both.dropna(subset="cluster")
         for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
             sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
             result = cluster_bootstrap(sums, _mean)
@@ -187,6 +242,12 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
                 row | spread(result, {"estimate": "score_difference"}) | {"n_clusters": len(sums)}
             )
     return pd.DataFrame(rows)
+
+
+_SURVIVOR: Final = [
+    *("model", "form", "fact", "person", "question", "reason", "accepted"),
+    *("answer", "original", "reference"),
+]
 
 
 def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
@@ -204,30 +265,28 @@ def survivors_frame(crossing: Crossing, rule: str) -> pd.DataFrame:
     """
     reference, original = crossing.first("reference"), crossing.first("original")
     questions = crossing.questions[crossing.questions["set"] == FORGET]
-    rows = []
+    frames = []
     for model in crossing.targets:
-        right = crossing.verdicts(model)[questions.index].fillna(False).astype(bool)
-        plain = set(questions.loc[right & (questions["form"] == PLAIN), "fact_id"])
-        guessed = crossing.verdicts(reference)[questions.index].fillna(False).astype(bool)
-        chosen = questions[right].assign(is_guessed=guessed[right]).to_dict("records")
-        for row in chosen:
-            text = str(row["question"] or "")
-            if row["is_guessed"]:
-                reason = "guessable"
-            elif text and match(text, tuple(row["answers"]), rule=rule).is_match:
-                reason = "in the question"
-            elif row["form"] == PLAIN:
-                reason = "plain question"
-            else:
-                reason = "plain question too" if row["fact_id"] in plain else f"{row['form']} alone"
-            said = {"answer": model, "original": original, "reference": reference}
-            rows.append(
-                {"model": model, "form": row["form"], "fact": row["fact_id"]}
-                | {"person": row["cluster"], "question": text, "reason": reason}
-                | {"accepted": "; ".join(row["answers"])}
-                | {
-                    name: None if one is None else row[column_of("prediction", one)]
-                    for name, one in said.items()
-                }
-            )
-    return pd.DataFrame(rows)
+        rows = questions[_is_right(crossing, model)[questions.index]]
+        texts, is_plain = rows["question"].fillna("").astype(str), rows["form"] == PLAIN
+        holds = match_columns(texts.tolist(), rows["answers"].tolist(), rule=rule).is_match
+        reason = (rows["form"] + " alone").mask(
+            rows["fact_id"].isin(rows.loc[is_plain, "fact_id"]), "plain question too"
+        )
+        reason = reason.mask(is_plain, "plain question")
+        reason = reason.mask(np.array(holds, dtype=bool), "in the question")
+        frame = rows[["form", "fact_id", "cluster"]].assign(
+            model=model,
+            question=texts,
+            reason=reason.mask(_is_right(crossing, reference)[rows.index], "guessable"),
+            accepted=rows["answers"].str.join("; "),
+        )
+        for name, one in (("answer", model), ("original", original), ("reference", reference)):
+            frame[name] = None if one is None else rows[column_of("prediction", one)]
+        frames.append(frame.rename(columns={"fact_id": "fact", "cluster": "person"})[_SURVIVOR])
+    return pd.concat(frames, ignore_index=True)
+
+
+def _is_right(crossing: Crossing, model: str | None) -> pd.Series:
+    """Tell which questions a model answers; none where it was not judged."""
+    return crossing.verdicts(model).eq(True)

@@ -60,7 +60,7 @@ def test_two_retrained_models_differ_by_two_points(data_files):
     assert row[CELLS].tolist() == [22, 11, 4, 330]
     assert row["excess"] == pytest.approx(0.019, abs=5e-4)
     bounds = [row["excess_low"], row["excess_high"]]
-    assert bounds == pytest.approx([0.00059, 0.07026], abs=1e-5)
+    assert bounds == pytest.approx([0.00187, 0.07026], abs=1e-5)
     assert row["p_equivalent"] == pytest.approx(0.0803, abs=1e-4)
 
 

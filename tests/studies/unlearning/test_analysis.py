@@ -1,4 +1,6 @@
 import json
+import re
+import shutil
 
 import pytest
 
@@ -127,6 +129,34 @@ def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path
     assert any("the verdict leaves it out" in note for note in reported.notes)
 
 
+def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
+    paths = [planted_runs[name] for name in ("reference", "refusal", "original")]
+
+    reported = analysed(paths, tmp_path, margin=0.15)
+
+    assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
+    assert any("it may know the facts, or roles are not" in note for note in reported.notes)
+    assert "under no form is the original shown to answer more" in reported.page.read_text("utf-8")
+
+
+def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
+    shutil.copytree(planted_runs["original"], tmp_path / "noop")
+    paths = [planted_runs["original"], tmp_path / "noop", planted_runs["reference"]]
+
+    reported = analysed(paths, tmp_path / "page", page=False)
+
+    assert any("may be models of the same weights" in note for note in reported.notes)
+
+
+def test_loss_without_an_original_is_said_of_the_reference(planted_runs, tmp_path):
+    reported = analysed([planted_runs[name] for name in ("broken", "reference")], tmp_path)
+
+    text = reported.page.read_text("utf-8")
+    assert "it answers less by" in text
+    words = " ".join(re.sub("<[^>]*>", "", text).split())
+    assert "in retain, name, 100.0 points [54.3, 100.0] in retain, reworded, against refer" in words
+
+
 def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
     names, roles = ("original", "refusal"), ("original", "unlearned")
 
@@ -235,6 +265,25 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     assert any("every question is a cluster of its own" in note for note in reported.notes)
     rows = frame_of(reported, "unlearning_published", "model")
     assert (rows["published"] == rows["recomputed"]).all()
+
+
+def test_forms_with_facts_of_their_own_have_no_plain_question(tmp_path):
+    """RWKU's types: each asks other facts, so nothing can be hidden behind the plain question."""
+    logs = []
+    for name, step in (("original", 1), ("unlearned", 5), ("untaught", 7)):
+        rows = [
+            {"query": f"Who is {n}?", "answer": f"Name {n}", "subject": f"Subject {n // 2}"}
+            | {"level": str(2 + n % 2), "type": "reverse query"}
+            | {"prediction": f"Name {n}" if n % step == 0 else "nobody"}
+            for n in range(120)
+        ]
+        logs.append(write_log(tmp_path / name, {"results": rows}, "forget.json"))
+
+    rows = frame_of(analysed(logs, tmp_path / "out", margin=0.2), "unlearning", "form")
+
+    assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
+    assert rows["hidden"].isna().all()
+    assert rows["n_clusters"].tolist() == [60, 60]
 
 
 def test_finding_says_what_is_shown(official_logs, tmp_path):

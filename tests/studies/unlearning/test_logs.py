@@ -6,7 +6,6 @@ from surface_consistency.errors import DataError, RecordError, RunMismatchError,
 from surface_consistency.studies.unlearning.logs import (
     read_answers,
     read_logs,
-    scores_of,
     tofu_answers,
     with_answers,
 )
@@ -66,7 +65,7 @@ def test_real_layout_of_muse_is_read(data_files):
         ("retain", "plain"),
     }
     assert log.questions["cluster"].str.startswith("question").all()
-    assert set(scores_of(log)["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
+    assert set(log.scores["measure"]) >= {"ROUGE-L knowmem", "ROUGE-L verbmem"}
 
 
 def test_order_of_questions_in_a_log_does_not_matter(full_and_retrained):
@@ -146,9 +145,9 @@ def test_legacy_layout_gives_the_same_questions_and_scores(
 
     modern = read_logs(full_and_retrained)[0]
     assert legacy.questions.equals(modern.questions)
-    measures = set(scores_of(legacy)["measure"])
+    measures = set(legacy.scores["measure"])
     assert measures == {"probability", "ROUGE-L recall", "log truth ratio"}
-    both = scores_of(modern).merge(scores_of(legacy), on=["set", "measure", "question_id"])
+    both = modern.scores.merge(legacy.scores, on=["set", "measure", "question_id"])
     assert both["value_x"].to_numpy() == pytest.approx(both["value_y"].to_numpy())
 
 
@@ -199,6 +198,39 @@ def test_a_log_without_generations_is_refused(data_files, tmp_path):
 
     with pytest.raises(DataError, match="holds no generation"):
         read_logs([write_log(tmp_path, log)])
+
+
+def test_a_log_of_losses_alone_is_refused(data_files, tmp_path):
+    log = tofu_log(data_files, MODEL, "full")
+    del log["forget_Q_A_ROUGE"]
+
+    with pytest.raises(DataError, match="holds no generation"):
+        read_logs([write_log(tmp_path, log)])
+
+
+@pytest.mark.parametrize("field", ["input", "ground_truth"])
+def test_a_question_without_its_texts_is_refused(data_files, tmp_path, field):
+    log = tofu_log(data_files, MODEL, "full")
+    del log["forget_Q_A_ROUGE"]["value_by_index"]["3"][field]
+
+    with pytest.raises(DataError, match="question 3 of TOFU forget lacks its input or ground"):
+        read_logs([write_log(tmp_path, log)])
+
+
+def test_an_edit_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "edits.json").write_text(json.dumps([edited(), edited()]), "utf-8")
+
+    with pytest.raises(DataError, match="holds the question '0' twice in one set and form"):
+        read_logs([tmp_path / "edits.json"])
+
+
+def test_one_file_twice_is_refused(tmp_path):
+    """RWKU's results hold no scores by question that would tell."""
+    sample = {"query": "Who?", "answer": "A", "subject": "A", "prediction": "A"}
+    path = write_log(tmp_path, {"results": [sample]}, "forget.json")
+
+    with pytest.raises(DataError, match="give each once"):
+        read_logs([path, tmp_path / "." / "forget.json"])
 
 
 def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_path):

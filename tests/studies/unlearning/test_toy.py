@@ -6,7 +6,7 @@ from surface_consistency.studies.unlearning.study import UnlearningSettings, Unl
 from tests.studies.unlearning.test_analysis import analysed
 from tests.studies.unlearning.toy_world import TEMPLATE, toy_models, toy_rows
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.scheduled
 pytest.importorskip("torch")
 
 
