@@ -181,6 +181,13 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> Unlearni
 
     References:
         R. L. Berger, Technometrics 24, 1982 (intersection-union tests).
+
+    Examples:
+        >>> table = pd.DataFrame({"form": ["plain", "alias"], "p_above": [0.9, 0.001],
+        ...     "p_not_above": [0.01, 0.99], "p_equivalent": [0.01, 0.99],
+        ...     "excess_high": [0.02, 0.4]})
+        >>> unlearning_verdict(table).verdict, unlearning_verdict(table).leaking
+        ('hidden', ('alias',))
     """
     forms = table["form"].astype(str).tolist()
     p_above = adjust_p_values(table["p_above"].to_numpy(dtype=np.float64))

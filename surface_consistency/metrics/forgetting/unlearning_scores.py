@@ -36,6 +36,10 @@ def truth_ratio(
     Raises:
         ValueError: When the shapes do not belong together, or the mean is neither.
 
+    Notes:
+        The wrong answers' losses are of one question each; a question of fewer has no column less,
+        so give all the same number.
+
     References:
         Maini et al., TOFU, arXiv 2401.06121, equation 1; open-unlearning at d3d7cf9,
         `evals/metrics/memorization.py` (geometric, with 1e-10 below the line).
@@ -67,8 +71,21 @@ def truth_ratio_score(ratios: npt.ArrayLike, *, is_forgotten: bool) -> float:
         probable; of others the mean of max(0, 1 - r). In [0, 1]; NaN without a ratio. Models that
         never saw the facts reach .63 to .69, so 1 is no aim.
 
+    Raises:
+        ValueError: When the ratios are not a vector.
+
+    Notes:
+        A mean of scores, so that half the facts kept whole and half overshot can look like all half
+        forgotten; the distribution is what `forget_quality` compares.
+
     References:
         Maini et al., TOFU, arXiv 2401.06121, section 2.2.2.
+
+    Examples:
+        >>> truth_ratio_score([0.5, 2.0, 1.0], is_forgotten=True).__round__(3)
+        0.667
+        >>> truth_ratio_score([0.5, 2.0, 1.0], is_forgotten=False).__round__(3)
+        0.167
     """
     values = numeric_vector(ratios, "ratios")
     values = values[~np.isnan(values)]
@@ -182,8 +199,16 @@ def model_utility(scores: Sequence[float]) -> float:
     Raises:
         ValueError: When a score is negative.
 
+    Notes:
+        The harmonic mean is ruled by the least score: a model that lost one kind of fact alone has
+        about the utility of one that lost all.
+
     References:
         Maini et al., TOFU, arXiv 2401.06121, section 2.2.
+
+    Examples:
+        >>> model_utility([0.5] * 9), model_utility([0.9] * 8 + [0.0])
+        (0.5, 0.0)
     """
     values = numeric_vector(scores, "scores")
     if (values < 0.0).any():
@@ -210,9 +235,17 @@ def privleak(auc: float, reference_auc: float = 0.5) -> float:
     Raises:
         ValueError: When an area is not in [0, 1].
 
+    Notes:
+        A percentage of the reference's rest, not of 1: the same area is a smaller number beside a
+        reference that tells fewer texts apart.
+
     References:
         Shi et al., MUSE, arXiv 2407.06460, equation 3; open-unlearning at d3d7cf9,
         `evals/metrics/privacy.py`.
+
+    Examples:
+        >>> round(privleak(1.0), 6), round(privleak(0.4, 0.5), 6)
+        (-100.0, 20.0)
     """
     for name, area in (("auc", auc), ("reference_auc", reference_auc)):
         if not 0.0 <= area <= 1.0:
