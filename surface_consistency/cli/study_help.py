@@ -6,9 +6,11 @@ studies of other packages describe themselves when they are loaded.
 
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Union
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import App, Group, Parameter
 
@@ -47,7 +49,7 @@ def print_study_help(name: str) -> bool:
     return True
 
 
-def _command(text: str, parameters: Sequence[inspect.Parameter]) -> Any:  # noqa: ANN401
+def _command(text: str, parameters: Sequence[inspect.Parameter]) -> Callable[..., None]:
     """Make a function that has these parameters and does nothing."""
 
     def command(**_: object) -> None: ...
@@ -60,8 +62,12 @@ def _command(text: str, parameters: Sequence[inspect.Parameter]) -> Any:  # noqa
 
 def _parameter(option: Mapping[str, Any], group: Group | None) -> inspect.Parameter:
     """Describe one option to cyclopts; without a group it is among the command's parameters."""
-    kinds = [Literal[tuple(option["choices"])]] if option["choices"] else []
-    annotation: Any = Union[(*kinds, *(TYPES[name] for name in option["types"]))]  # noqa: UP007
+    choices = tuple(option["choices"])
+    kinds = [*([Literal[choices]] if choices else []), *map(TYPES.get, option["types"])]
+    annotation: Any = reduce(or_, kinds)
+    if option["is_several"]:
+        annotation = tuple[annotation, ...]
+    within: dict[str, Any] = {"group": group} if group else {}
     described = Parameter(
         name=option["flags"],
         help=option["help"],
@@ -69,13 +75,11 @@ def _parameter(option: Mapping[str, Any], group: Group | None) -> inspect.Parame
         negative=option["negative"],
         negative_iterable=(),
         negative_none=(),
-        **({"group": group} if group else {}),
+        **within,
     )
     return inspect.Parameter(
         option["flags"][0].strip("-").replace("-", "_"),
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if option["is_required"] else None,
-        annotation=Annotated[
-            tuple[annotation, ...] if option["is_several"] else annotation, described
-        ],
+        annotation=Annotated[annotation, described],
     )
