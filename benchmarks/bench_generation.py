@@ -26,7 +26,7 @@ from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.taxonomy import RELATIONS
 
-SHAPES = {"70m": (512, 6, 8), "1.4b": (2048, 24, 16), "6.9b": (4096, 32, 32)}
+SHAPES = {"tiny": (32, 2, 4), "70m": (512, 6, 8), "1.4b": (2048, 24, 16), "6.9b": (4096, 32, 32)}
 VOCABULARY = 50_304
 PARAMS = GenerationParams(max_new_tokens=15, stop=())
 BATCH = 8

@@ -30,7 +30,7 @@ from surface_consistency.studies.audit.matching import parse_lookups
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.
-SHAPES = {"70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}
+SHAPES = {"tiny": (32, 64, 2, 4), "70m": (512, 1408, 6, 8), "382m": (768, 11008, 12, 12)}
 VOCABULARY = 32_004
 PARAMS = GenerationParams(max_new_tokens=40, stop=())
 BATCH = 32

@@ -89,3 +89,11 @@ def test_settings_page_is_that_of_the_records():
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
 
     assert script["PAGE"].read_text("utf-8") == script["page"](), "run scripts/option_tables"
+
+
+def test_help_of_studies_is_that_of_the_records():
+    script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
+
+    assert script["study_help"].PATH.read_text("utf-8") == script["help_file"](), (
+        "run scripts/option_tables"
+    )

@@ -24,9 +24,19 @@ def loaded_by(*words):
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--help",), ("-h",), ("--version",), ("run",), ("run", "--help"), ("analyse", "--help")],
+    [
+        (),
+        ("--help",),
+        ("-h",),
+        ("--version",),
+        ("run",),
+        ("run", "--help"),
+        ("run", "redirectqa", "--help"),
+        ("run", "unlearning", "-h"),
+        ("analyse", "--help"),
+    ],
 )
-def test_lists_of_commands_load_nothing_that_computes(words):
+def test_lists_of_commands_and_options_load_nothing_that_computes(words):
     assert loaded_by(*words) == set()
 
 

@@ -173,6 +173,8 @@ def _run(words: Sequence[str]) -> int:
         chosen: plugins.Plugins = getattr(plugins, title.upper())
         usage = f"{command} {chosen.what.upper()} [OPTIONS]"
         print(_listing(usage, text, **{title: chosen.describe() or {"none": "is installed"}}))
+    elif command == "run" and rest[1:] in (["--help"], ["-h"]) and _prints_study_help(rest[0]):
+        pass
     elif command in (_HARNESS, f"{_HARNESS}-path"):
         from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
 
@@ -189,6 +191,13 @@ def _run(words: Sequence[str]) -> int:
             with importable(*words):
                 return run_command(words, _COMMANDS)
     return 0
+
+
+def _prints_study_help(name: str) -> bool:
+    """Print the options of a study from a file, which loads nothing that computes."""
+    from surface_consistency.cli.study_help import print_study_help
+
+    return print_study_help(name)
 
 
 def _print_path(path: Path, rest: Sequence[str]) -> None:

@@ -120,8 +120,10 @@ def test_answers_do_not_depend_on_the_batches(
         tiny_models("llama"), device="cpu", reuse_prefix=reuse_prefix, **options
     )
 
+    # What is asked alone is four times as slow and has no neighbours to depend on.
+    asked = shot_prompts[::4] if options.get("batch_size") == 1 else shot_prompts
     expected = decoded(loaded("llama")[1], one_by_one("llama"))
-    assert ask(runner, shot_prompts) == expected
+    assert ask(runner, asked) == {prompt.id: expected[prompt.id] for prompt in asked}
 
 
 @pytest.mark.parametrize(

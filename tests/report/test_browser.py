@@ -1,6 +1,7 @@
 """The page in a real browser: Chromium over its driver, from files, without network."""
 
 import base64
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -126,6 +127,21 @@ def browser(tmp_path_factory):
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
     yield Browser(driver, pages)
     driver.quit()
+
+
+@pytest.mark.skipif("FONTCONFIG_FILE" not in os.environ, reason="no set of fonts is chosen")
+def test_the_page_is_set_in_the_chosen_fonts(browser):
+    """Run all of this with each file of `fonts` as FONTCONFIG_FILE: users have either."""
+    browser.open()
+    run = browser.driver.execute_cdp_cmd
+    run("DOM.enable", {})
+    run("CSS.enable", {})
+    root = run("DOM.getDocument", {})["root"]["nodeId"]
+    node = run("DOM.querySelector", {"nodeId": root, "selector": "h1"})
+    used = run("CSS.getPlatformFontsForNode", node)["fonts"]
+
+    family = Path(os.environ["FONTCONFIG_FILE"]).stem
+    assert {font["familyName"].split()[0].lower() for font in used} == {family}
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 7])

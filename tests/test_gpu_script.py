@@ -1,0 +1,66 @@
+"""The script for a machine with a GPU, whole, with a tiny model on the CPU."""
+
+import json
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "gpu"
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The names of the script, which finds the benchmarks beside it."""
+    before = list(sys.path)
+    yield runpy.run_path(str(SCRIPT))
+    sys.path[:] = before
+
+
+def rows_of(script, part, out, monkeypatch):
+    """Run a part; its rows by what they tell."""
+    monkeypatch.setattr(sys, "argv", ["gpu", part, "--out", str(out), "--tiny"])
+    assert script["main"]() == 0
+    held = json.loads((out / f"{part}.json").read_text())
+    return {row["what"]: row for row in held["rows"]}
+
+
+@pytest.mark.slow
+def test_the_three_parts_stand_in_one_table(script, tmp_path, monkeypatch):
+    found = {part: rows_of(script, part, tmp_path, monkeypatch) for part in script["PARTS"]}
+
+    assert found["faults"]["same texts in two streams at once"]["value"] == 1
+    assert found["speed"]["float32, TransformersRunner: same texts as one by one"]["is_met"]
+    assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
+    assert 0 <= found["agreement"]["bfloat16: right"]["value"] <= 1
+    assert (
+        "needs a CUDA GPU" in found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]
+    )
+    table = (tmp_path / "table.md").read_text()
+    assert [line for line in table.splitlines() if line.startswith("## ")] == [
+        "## Faults",
+        "## Speed",
+        "## Agreement",
+    ]
+
+
+def test_a_missed_goal_is_marked_and_a_row_without_a_value_is_not(script):
+    missed = script["row"]("a", 0.4, "", least=0.5)
+    unknown = script["row"]("b", None, "", least=0.5, note="no | GPU")
+
+    assert (missed["is_met"], unknown["is_met"]) == (False, None)
+    assert script["cells"](missed) == "| a | 0.4 | >= 0.5 | **no** |  |"
+    assert script["cells"](unknown) == "| b | - | >= 0.5 |  | no / GPU |"
+
+
+def test_without_a_gpu_only_a_trial_runs(script, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["gpu", "speed", "--out", str(tmp_path)])
+
+    with pytest.raises(SystemExit, match="2"):
+        script["main"]()
+
+    assert "there is no CUDA GPU; --tiny tries the script on a CPU" in capsys.readouterr().err
