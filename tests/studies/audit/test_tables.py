@@ -46,6 +46,8 @@ def test_attribution_adds_up_to_the_right_answers(frame):
         assert table["count"].sum() == frame["first_correct"].sum()
         assert table["rate_low"].le(table["rate"]).all()
         assert table["rate_high"].ge(table["rate"]).all()
+        share = table["count"] / table["n_del_on_correct"]
+        assert table["share"].tolist() == pytest.approx(share.tolist(), nan_ok=True)
     # Nothing of a kind that never occurs is certain: Wilson's bound over 26 facts.
     none = tables["attribution"].query("attribution == 'echo'").iloc[0]
     t = stats.t.ppf(0.975, 25)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from surface_consistency_build.commands import build as build_command
+from surface_consistency_build.commands.build import AuditSettings
 from surface_consistency_build.wikimedia.construction import BuildProgress
 
 from surface_consistency.cli.main import main
@@ -219,6 +220,14 @@ def test_build_audit_writes_the_published_layout(tmp_path, capsys):
     assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
     printed = capsys.readouterr().out
     assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
+
+
+def test_what_stands_in_the_databases_may_be_a_list():
+    chosen = {"domains": ["countries"], "topologies": ["base"], "styles": ["cloze"]}
+
+    assert AuditSettings(**chosen).model_dump(exclude={"seed"}) == {
+        name: tuple(values) for name, values in chosen.items()
+    }
 
 
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
