@@ -106,6 +106,15 @@ def test_a_run_without_full_says_so(audit, finish, settings):
     assert np.isfinite(overall["leakage"])
 
 
+def test_an_answer_that_nobody_judged_is_no_survivor(frame):
+    judged = frame["first_correct"].astype(object)
+    judged.iloc[0] = None
+
+    listed = audit_tables(frame.assign(first_correct=judged))["survivors"]
+
+    assert 0 < len(listed) == judged.eq(True).sum()
+
+
 def test_survivors_are_crossed_with_the_state_without_retrieval(audit, finish):
     """Two facts have a decoy; the model knows one of them besides."""
     known = {("Arania", "Capital"): "Lumo"}
