@@ -1,4 +1,4 @@
-"""The reader of bzip2 by blocks, on its own: `open_dump` goes on with the serial one where it ends."""
+"""The reader of bzip2 by blocks, on its own: `open_dump` has the serial one to go on with."""
 
 import bz2
 from io import BytesIO
