@@ -12,6 +12,8 @@ import pytest
 from surface_consistency.engine import score_files
 from surface_consistency.errors import DataError
 from surface_consistency.integrations import extras
+from surface_consistency.integrations.inspect_tasks import register
+from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import paired_by
 from surface_consistency.studies.redirectqa import RedirectQAStudy
 from tests.integrations.planted import BY_QUESTION, DATA, NAMES, expected, last_question, reply
@@ -74,6 +76,18 @@ def test_entry_point_is_that_of_the_installed_package():
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
 
     assert set(point.load()) == {"redirectqa", "slaq", "forms", "paired_verdicts", "paired_numbers"}
+
+
+@pytest.mark.parametrize("name", ["redirectqa", "slaq"])
+def test_an_answer_ends_where_the_study_lets_it_end(name, monkeypatch):
+    """A study of whole answers names no stop, and the tool is told none."""
+    monkeypatch.setenv("INSPECT_EVAL_MODEL", "planted/model")
+    options = {"source": "sample", "limit": 3}
+    task = register()[name](**options)
+    study = PairedTask.load(name, options, tool="inspect_ai")
+
+    stop = study.params(str(task.dataset[0].id)).stop
+    assert task.config.stop_seqs == (list(stop) or None)
 
 
 def test_numbers_equal_those_of_paired_by_to_the_last_digit(log):

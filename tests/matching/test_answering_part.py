@@ -93,6 +93,23 @@ def test_a_question_that_nothing_sets_apart_is_answered_by_any_clause():
     assert parts("The paper of Alan Turing.", 0, asked=asked) == ("The paper of Alan Turing.",)
 
 
+@pytest.mark.parametrize(
+    ("questions", "first_is_apart"),
+    [
+        (["Titan?", "Titan's ring?", "Which ocean?", "Which moon?"], True),
+        (["Titan?", "Titan's ring?", "Titan's ocean?", "Which moon?"], False),
+        (["Titan?", "Titan's ring?", "Which ocean?", "Which moon?", "Which sea?"], True),
+        (["Titan?", "Titan's ring?"], False),
+        (["Titan?"], True),
+    ],
+)
+def test_a_word_of_more_than_half_of_the_questions_sets_none_apart(questions, first_is_apart):
+    asked = TopicQuestions(questions)
+
+    assert asked.sets_apart(0) is first_is_apart
+    assert asked.sets_apart(len(questions) - 1)
+
+
 def test_titles_and_initials_end_no_sentence():
     """The name after "St." stands in the same part."""
     asked = TopicQuestions(["Who wrote the Summa?", "In which language?"], topic="Summa")

@@ -1,11 +1,16 @@
-"""Which prompts share a batch."""
+"""Which prompts share a batch, and by what a chat template is known."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.models._batching import common_prefix_length, cut_batches
+from surface_consistency.models._batching import (
+    PromptEncoder,
+    common_prefix_length,
+    cut_batches,
+)
 
 PROMPTS = st.lists(
     st.tuples(st.integers(1, 50), st.sampled_from([None, "a", "b", "c"])), min_size=1
@@ -89,3 +94,20 @@ def test_a_seed_gives_other_company():
 
     assert not members[0] & members[1]
     assert members[1] != members[2]
+
+
+@pytest.mark.parametrize(
+    ("template", "options", "digest"),
+    [
+        ("{{ messages }}", {}, "669282171c091183"),
+        ("{{ messages }}", {"enable_thinking": False}, "0555d967a4ca5e3a"),
+        ("", {}, None),
+        (None, {}, None),
+    ],
+)
+def test_a_template_is_known_by_what_manifests_hold(template, options, digest):
+    """Of another digest, a run that was begun is not gone on with; those here are by sha256sum."""
+    tokenizer = SimpleNamespace(chat_template=template)
+    encoder = PromptEncoder(tokenizer=tokenizer, label="m", vocabulary=9, chat_options=options)
+
+    assert encoder.template_digest() == digest

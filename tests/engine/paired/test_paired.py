@@ -304,6 +304,24 @@ def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
     assert titles(page_of([run])) & known == {title}
 
 
+def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips(
+    make_outcomes, make_manifest, noise_floor
+):
+    """20 of 40 flip in one relation, 2 of 40 in the other, and 20 of 200 when asked twice."""
+    cells = [(True, False)] * 20 + [(True, True)] * 20 + [(True, False)] * 2 + [(True, True)] * 38
+    outcomes = make_outcomes(cells).assign(relation=["capital"] * 40 + ["author"] * 40)
+    floor = noise_floor("m", 20, 200)
+    run = StudyRun(
+        label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
+    )
+    report = Report(runs=[run], design=RedirectQAStudy.design, cluster="fact_id")
+
+    p_values = RedirectReport(report).above_noise_by(["relation"]).droplevel(["model", "template"])
+
+    assert p_values["capital"] < 0.01
+    assert p_values["author"] > 0.5
+
+
 BY_KIND = RedirectQAStudy.design.model_copy(update={"stratum": "kind", "facet": None})
 """A design whose floor has strata and whose tables have no facets."""
 

@@ -183,6 +183,23 @@ def test_a_lost_task_is_told_and_asked_again(file, tmp_path):
 
 
 @pytest.mark.usefixtures("no_page")
+def test_a_merge_tells_why_a_shard_failed_and_not_what_it_lacks(file, tmp_path):
+    """The first shard that failed says it, whichever that is."""
+    text = file.read_text().split("[[models]]")
+    file.write_text("[[models]]".join(text[:2]))
+    SuiteStep(file, tmp_path / "out", shards=3)(None, rank=0, world_size=3)
+    for number, why in ((1, "the memory was full"), (2, "the server was gone")):
+        shard = tmp_path / f"out/redirectqa/knowing/shards/{number:05d}-of-00003"
+        shard.mkdir()
+        (shard / "failed.txt").write_text(f"{why}\n")
+
+    SuiteMergeStep(file, tmp_path / "out", shards=3)(None)
+
+    (lost,) = suite_states(read_suite(file), tmp_path / "out")
+    assert (lost.state, lost.why) == ("failed", "the memory was full")
+
+
+@pytest.mark.usefixtures("no_page")
 def test_the_local_executor_runs_a_suite(file, tmp_path, capsys):
     """The same by datatrove, from the command line."""
     pytest.importorskip("datatrove")

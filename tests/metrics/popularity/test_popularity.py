@@ -125,7 +125,7 @@ def test_relative_difference_of_a_zero_is_undefined():
         (lambda: instance_popularity([[1, 2], [np.inf]]), r"counts\[1\] holds an infinite"),
         (lambda: fit_popularity_scale([1, np.nan]), "at least 0; got nan"),
         (lambda: fit_popularity_scale([1, 2], n_bins=1), "n_bins must be at least 2"),
-        (lambda: PopularityScale(edges=(3.0, 1.0)), "must not fall"),
+        (lambda: PopularityScale(edges=(1.5, 1.0)), "must not fall"),
         (lambda: PopularityScale(edges=()), "finite numbers"),
         (lambda: PopularityScale(edges=(np.inf,)), "finite numbers"),
         (lambda: PopularityScale(edges=(1.0,)).popularity([-1]), "at least 0"),

@@ -46,6 +46,8 @@ def test_attribution_adds_up_to_the_right_answers(frame):
         assert table["count"].sum() == frame["first_correct"].sum()
         assert table["rate_low"].le(table["rate"]).all()
         assert table["rate_high"].ge(table["rate"]).all()
+        share = table["count"] / table["n_del_on_correct"]
+        assert table["share"].tolist() == pytest.approx(share.tolist(), nan_ok=True)
     # Nothing of a kind that never occurs is certain: Wilson's bound over 26 facts.
     none = tables["attribution"].query("attribution == 'echo'").iloc[0]
     t = stats.t.ppf(0.975, 25)
@@ -102,6 +104,15 @@ def test_a_run_without_full_says_so(audit, finish, settings):
     assert overall["n"] == overall["n_del_on"] == overall["n_del_off"]
     assert overall["states_note"].startswith("FULL was not asked")
     assert np.isfinite(overall["leakage"])
+
+
+def test_an_answer_that_nobody_judged_is_no_survivor(frame):
+    judged = frame["first_correct"].astype(object)
+    judged.iloc[0] = None
+
+    listed = audit_tables(frame.assign(first_correct=judged))["survivors"]
+
+    assert 0 < len(listed) == judged.eq(True).sum()
 
 
 def test_survivors_are_crossed_with_the_state_without_retrieval(audit, finish):

@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from surface_consistency_build.cards.dataset_build import DumpSettings
 from surface_consistency_build.commands import build as build_command
+from surface_consistency_build.commands.build import AuditSettings
 from surface_consistency_build.wikimedia.construction import BuildProgress
 
 from surface_consistency.cli.main import main
@@ -219,6 +221,19 @@ def test_build_audit_writes_the_published_layout(tmp_path, capsys):
     assert (databases / "countries" / "prompts" / "base" / "prompts_cloze.jsonl").is_file()
     printed = capsys.readouterr().out
     assert "countries/base.json: 100 triplets, 100 facts in 1 prompt styles" in printed
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "values"),
+    [
+        (AuditSettings, "domains", ["countries"]),
+        (AuditSettings, "topologies", ["base", "noise"]),
+        (AuditSettings, "styles", ["cloze"]),
+        (DumpSettings, "months", ["202512", "202601"]),
+    ],
+)
+def test_what_stands_for_several_may_be_a_list(settings, name, values):
+    assert getattr(settings(**{name: values}), name) == tuple(values)
 
 
 @pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")

@@ -414,6 +414,7 @@ def test_repeated_names_are_refused_by_every_engine(engine):
 def test_more_names_than_can_be_numbered(monkeypatch):
     monkeypatch.setattr(engines, "_MOST_NAMES", 2)
 
+    SurfaceCounter(table_of("a", "b"))
     with pytest.raises(DataError, match="3 names are more than 2; count them in parts"):
         SurfaceCounter(table_of("a", "b", "c"))
 

@@ -207,6 +207,13 @@ def test_a_comment_of_a_draft_may_be_as_long_as_its_width():
     assert list(_wrapped(f"{word} b")) == [f"#   {word}", "#    b"]
 
 
+def test_the_command_prints_twenty_names_of_a_kind_where_it_is_not_told(capsys):
+    assert main(["build", "inventory", "--help"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+
+    assert "Names of each kind that are printed. [default: 20]" in words.replace("│ ", "")
+
+
 def test_the_command_prints_the_counts_and_keeps_what_was_filled_in(dumps, tmp_path, capsys):
     out = tmp_path / "inventory"
     arguments = ["build", "inventory", "--dumps", str(dumps), "--out", str(out), "--least", "1"]

@@ -315,6 +315,14 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
         read(path)
 
 
+@pytest.mark.usefixtures("small_limits")
+def test_a_line_as_long_as_any_may_be_is_read(tmp_path):
+    path = tmp_path / "dump"
+    path.write_bytes(b"x" * 200_000 + b"\nb\n")
+
+    assert list(map(len, lines_of(path))) == [200_000, 1]
+
+
 def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")

@@ -75,6 +75,18 @@ def test_counts_are_of_the_most_frequent_sense_of_a_part_of_speech(lexicon, tmp_
     assert WordNet(tmp_path / "w").sense_count("dog", "noun") == 1
 
 
+def test_a_word_that_no_corpus_holds_is_a_word(tmp_path):
+    folder = tmp_path / "w"
+    shutil.copytree(FILES, folder)
+    (folder / "cntlist.rev").unlink()
+    index = folder / "index.noun"
+    index.write_text(index.read_text().replace("apple n 1 1 @ 1 1 ", "apple n 1 1 @ 1 0 "))
+    lexicon = WordNet(folder)
+
+    assert lexicon.has("apple", "noun")
+    assert lexicon.sense_count("apple", "noun") == 0
+
+
 def test_missing_and_broken_files_are_named(tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"lacks index\.noun, .*wordnet-base"):
         WordNet(tmp_path)
