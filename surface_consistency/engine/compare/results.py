@@ -383,17 +383,17 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
         if frame[name].isna().any():
             row = frame[frame[name].isna()].iloc[0]
             raise DataError(
-                f"item {row['item']!r} of {row['model']!r} has no {name}, so it belongs to no "
-                "cluster; fill it in, or name another column by --cluster"
+                f"--cluster {name} is empty for item {row['item']!r} of {row['model']!r}; fill it "
+                "in, or name another column by --cluster"
             )
     codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
     moved = _of_items(pairs, codes)[pairs] != codes
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for "
+            f"--cluster {' '.join(names)}: item {row['item']!r} lies in one cluster for "
             f"{row['model']!r} and in another for other models; name a column that is the same for "
-            "all by --cluster"
+            "all"
         )
     return codes
 
@@ -469,7 +469,20 @@ def _compared(
             intervals=Intervals(level=table.confidence),
         )
     except ValueError as error:
-        raise ValueError(f"metric {rows['metric'].iat[0]!r}: {error}") from error
+        called = "" if _shares_items(rows) else f"; items are called {_first_items(rows)}"
+        raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
+
+
+def _shares_items(rows: pd.DataFrame) -> bool:
+    """Tell whether any item is one of two models."""
+    return bool(rows["_pair"].duplicated().any())
+
+
+def _first_items(rows: pd.DataFrame) -> str:
+    """Name the first item of each model, of the first few."""
+    first = rows.drop_duplicates("model").head(5)
+    named = zip(first["model"], first["item"], strict=True)
+    return ", ".join(f"{item!r} by {model}" for model, item in named)
 
 
 def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[str]:

@@ -239,11 +239,17 @@ def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[s
 def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    if one["file"] == other["file"]:
+        return (
+            f"{one['file']}: one item, {one['item']!r}, is {_asked(one)} in one row and "
+            f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
+            "item, such as wordings or prompts, name the column that tells them apart by `form`; "
+            "if not, name by `item` what tells the items apart"
+        )
     return (
-        f"item {one['item']!r} is {_asked(one)} in {one['file']} and {_asked(other)} in "
-        f"{other['file']} ({n_items:,} such items{same}), so the files do not hold the same items; "
-        "give files over the same data, or name by `item` the column that names the same thing in "
-        "both"
+        f"the files do not hold the same items: {one['item']!r} is {_asked(one)} in {one['file']} "
+        f"and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); give files over "
+        "the same data, or name by `item` the column that names the same thing in both"
     )
 
 
