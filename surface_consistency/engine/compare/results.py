@@ -167,9 +167,7 @@ def compare_results(
     frame = split_labels(frame, table.by, table.separator)
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
-    units = _numbered(frame, ITEM[:2])
-    pairs = _numbered(frame.assign(item=units), ITEM[1:]) if _varies(frame["form"]) else units
-    frame = frame.assign(_unit=units, _pair=pairs)
+    frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     clusters = _clusters(frame, results, columns)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame)
@@ -312,6 +310,13 @@ class _Clusters(NamedTuple):
     """Its number in each row."""
     note: str
     """What it is, and why."""
+
+
+def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
+    """Take the numbers of the rows that are left, without gaps."""
+    if len(frame) == len(numbers):
+        return numbers
+    return pd.factorize(numbers[frame.index])[0].astype(np.int64)
 
 
 def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:

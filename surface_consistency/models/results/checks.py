@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -88,9 +88,28 @@ def joined(
         notes.append(f"{left}: {problems[0]}")
     if len(frames) == 1:
         return frames[0]
-    frame = pd.concat(frames, ignore_index=True)
+    frame = pd.concat(_alike(frames), ignore_index=True)
     tasks = [task for task in frame["task"].unique() if task]
-    return frame.assign(task=frame["task"].replace("", tasks[0])) if len(tasks) == 1 else frame
+    return frame.assign(task=constant(tasks[0], len(frame))) if len(tasks) == 1 else frame
+
+
+def constant(value: str, n_rows: int) -> pd.Categorical:
+    """Make a column of one text."""
+    zeros = np.zeros(n_rows, dtype=np.int8)
+    return pd.Categorical.from_codes(zeros, pd.Index([value], dtype="str"))
+
+
+def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Give columns of categories the same ones in all frames, which they keep when joined."""
+    names = list(frames[0].columns[frames[0].dtypes == "category"])
+    known = {
+        name: list(dict.fromkeys(one for frame in frames for one in frame[name].cat.categories))
+        for name in names
+    }
+    return [
+        frame.assign(**{name: frame[name].cat.set_categories(known[name]) for name in names})
+        for frame in frames
+    ]
 
 
 def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
@@ -117,9 +136,25 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+class Held(NamedTuple):
+    """Rows that were held against each other."""
+
+    frame: pd.DataFrame
+    """Each sample and metric once."""
+
+    items: np.ndarray
+    """The number of each row's task and item."""
+
+    pairs: np.ndarray
+    """The number of each row's task, item and form."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items."""
+
+
 def checked(
     frame: pd.DataFrame, kinds: Mapping[str, str], given: ResultColumns, notes: list[str]
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> Held:
     """Hold the rows of all files against each other.
 
     Two files of one model that answer the same items otherwise are told apart by their paths. A row
@@ -132,7 +167,7 @@ def checked(
         notes: Takes sentences on what was done.
 
     Returns:
-        The rows, each sample and metric once; and the columns that group items.
+        The rows, each sample and metric once.
 
     Raises:
         DataError: If two rows of one sample and metric differ, or one item is two things.
@@ -148,7 +183,17 @@ def checked(
         frame = _collapse_doubles(codes, is_again, notes)
         codes = _Codes(frame)
     _refuse_other_content(codes, kinds, notes)
-    return frame, _group_columns(codes, given)
+    return Held(
+        frame=frame,
+        items=_compact(codes.key("item", "task")),
+        pairs=_compact(codes.asked),
+        clusters=_group_columns(codes, given),
+    )
+
+
+def _compact(key: np.ndarray) -> np.ndarray:
+    """Number keys without gaps, in the order of the rows."""
+    return pd.factorize(key)[0].astype(np.int64)
 
 
 def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
@@ -162,13 +207,14 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
     files = list(dict.fromkeys(across["file"]))
     labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
     is_one = frame["file"].isin(files).to_numpy()
-    own = frame["model"].astype(object) + " (" + frame["file"].map(labels).fillna("") + ")"
+    file = frame["file"].astype(object).map(labels).fillna("")
+    own = frame["model"].astype(object) + " (" + file + ")"
     model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
         f"{len(files)} files are of one model and answer the same items; they are told apart as "
         f"{', '.join(model[is_one].unique())}"
     )
-    return frame.assign(model=model)
+    return frame.assign(model=model.astype("category"))
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:

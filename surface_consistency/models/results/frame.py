@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import checked, joined, shortened
+from surface_consistency.models.results.checks import checked, constant, joined, shortened
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -47,7 +48,14 @@ class Results:
     `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
     tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
     hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
-    follow by their own names, with "row." before one that is called as one of these."""
+    follow by their own names, with "row." before one that is called as one of these. Columns of few
+    values (task, model, form, metric, file) are categories."""
+
+    items: npt.NDArray[np.int64]
+    """The number of each row's task and item, from 0 in the order of the rows."""
+
+    pairs: npt.NDArray[np.int64]
+    """The number of each row's task, item and form, likewise."""
 
     clusters: tuple[str, ...]
     """Columns that group items, as far as it is known of a layout or a usual name; the finest
@@ -108,8 +116,9 @@ def read_results(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
-    frame, clusters = checked(frame, reading.kinds, given, reading.notes)
-    return Results(frame, clusters, reading.tool, shortened(reading.notes, list(reading.tool)))
+    held = checked(frame, reading.kinds, given, reading.notes)
+    notes = shortened(reading.notes, list(reading.tool))
+    return Results(held.frame, held.items, held.pairs, held.clusters, reading.tool, notes)
 
 
 class _NoMetric(DataError):
@@ -219,9 +228,11 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     frame = frame.reset_index(drop=True)
     counts = [len(index) for index, _ in scores.values()]
     frame = frame.assign(
-        metric=pd.array(list(scores), dtype="str").take(np.repeat(np.arange(len(counts)), counts)),
+        metric=pd.Categorical.from_codes(
+            np.repeat(np.arange(len(counts)), counts), pd.Index(list(scores), dtype="str")
+        ),
         score=np.concatenate([values for _, values in scores.values()]),
-        file=pd.Series(one.name, index=frame.index, dtype="str"),
+        file=constant(one.name, len(frame)),
     )
     for name, failures in part.failures.items():
         failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
@@ -241,14 +252,16 @@ def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
                 f"{one.label!r}, cannot name; leave `label` out"
             )
-        frame["model"] = one.label
+        frame["model"] = constant(one.label, len(frame))
     elif "model" not in frame:
-        frame["model"] = one.fallback
+        frame["model"] = constant(one.fallback, len(frame))
     else:
-        frame["model"] = frame["model"].fillna(one.fallback)
+        frame["model"] = frame["model"].fillna(one.fallback).astype("str").astype("category")
     for name, value in _DEFAULTS.items():
         if name not in frame:
-            frame[name] = value
+            frame[name] = constant(value, len(frame)) if isinstance(value, str) else value
+        elif isinstance(value, str):
+            frame[name] = frame[name].astype("category")
     if "references" not in frame:
         frame["references"] = pd.Series([()] * len(frame), index=frame.index, dtype=object)
     if frame["error"].notna().any():
@@ -266,4 +279,4 @@ _DEFAULTS: Final[Mapping[str, str | int | None]] = {
     "error": None,
     "content": 0,
 }
-_TYPES: Final = {"model": "str", "repeat": "int64", "content": "uint64"}
+_TYPES: Final = {"repeat": "int64", "content": "uint64"}
