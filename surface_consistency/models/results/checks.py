@@ -1,6 +1,6 @@
 """What must hold between the files of one reading: doubled rows, models, what was asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,8 +12,10 @@ from surface_consistency.errors import DataError
 from surface_consistency.models.results.columns import ResultColumns, need_column
 from surface_consistency.models.results.inputs import path_labels
 from surface_consistency.models.results.rows import shown
+from surface_consistency.models.results.tables import COLUMNS
 
 _MANY: Final = 2**62
+_DENSE: Final = 8
 _SAME: Final = ("score", "prediction", "error", "content")
 _GROUPS: Final = frozenset(
     {
@@ -31,12 +33,28 @@ class _Codes:
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
         self._columns: dict[str, np.ndarray] = {}
+        self._labels: dict[str, pd.Index] = {}
 
     def column(self, name: str) -> np.ndarray:
         """Number the values of a column."""
         if name not in self._columns:
-            self._columns[name] = pd.factorize(self.frame[name])[0].astype(np.int64)
+            values = self.frame[name]
+            codes, labels = pd.factorize(values)
+            self._columns[name] = codes.astype(np.int64, copy=False)
+            self._labels[name] = pd.Index(labels)
         return self._columns[name]
+
+    def categories(self, name: str) -> pd.Categorical:
+        """Return a column without gaps as categories, which are not numbered once more."""
+        codes = self.column(name)
+        return pd.Categorical.from_codes(codes, self._labels[name])
+
+    def number(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, without gaps and in their order."""
+        varying = [name for name in names if self.column(name).any()]
+        if len(varying) < 2:
+            return self.column((varying or names)[0])
+        return pd.factorize(self.key(*varying))[0].astype(np.int64, copy=False)
 
     def key(self, *names: str) -> np.ndarray:
         """Number the rows by several columns, with gaps."""
@@ -48,7 +66,7 @@ class _Codes:
                 key = pd.factorize(key)[0].astype(np.int64)
                 n_keys = int(key.max(initial=0)) + 1
             if size > 1:
-                key, n_keys = key * size + codes, n_keys * size
+                key, n_keys = codes if n_keys == 1 else key * size + codes, n_keys * size
         return key
 
     @cached_property
@@ -86,11 +104,50 @@ def joined(
             "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
         )
         notes.append(f"{left}: {problems[0]}")
-    if len(frames) == 1:
-        return frames[0]
-    frame = pd.concat(_alike(frames), ignore_index=True)
+    frame = _concatenated(frames)
     tasks = [task for task in frame["task"].unique() if task]
-    return frame.assign(task=constant(tasks[0], len(frame))) if len(tasks) == 1 else frame
+    if len(frames) > 1 and len(tasks) == 1:
+        frame["task"] = constant(tasks[0], len(frame))
+    if frame["error"].notna().any():
+        frame["score"] = frame["score"].mask(frame["error"].notna())
+    further = [name for name in frame if name not in COLUMNS]
+    return frame[[*COLUMNS, *further]].astype({"repeat": "int64", "content": "uint64"})
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames below each other, with what none of them says, which is cheaper to add to all."""
+    if len(frames) == 1:
+        return _with_defaults(frames[0], _DEFAULTS)
+    told = {str(name) for frame in frames for name in frame}
+    alike = _alike([_with_defaults(frame, told) for frame in frames])
+    return _with_defaults(pd.concat(alike, ignore_index=True), _DEFAULTS)
+
+
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "task": "",
+    "form": "",
+    "repeat": 0,
+    "prediction": None,
+    "references": (),
+    "question": None,
+    "error": None,
+    "content": 0,
+}
+
+
+def _with_defaults(frame: pd.DataFrame, names: Container[str]) -> pd.DataFrame:
+    """Add columns that are not there."""
+    missing = [name for name in _DEFAULTS if name in names and name not in frame]
+    return frame.assign(**{name: _filled(_DEFAULTS[name], len(frame)) for name in missing})
+
+
+def _filled(value: object, n_rows: int) -> pd.Categorical | pd.Series:
+    """Make a column of one value."""
+    if isinstance(value, str):
+        return constant(value, n_rows)
+    cells = np.empty(n_rows, dtype=np.int64 if isinstance(value, int) else object)
+    cells.fill(value)
+    return pd.Series(cells, dtype=cells.dtype)
 
 
 def constant(value: str, n_rows: int) -> pd.Categorical:
@@ -174,26 +231,31 @@ def checked(
         ColumnNotFoundError: If a column that the user names is not there.
     """
     codes = _Codes(frame)
-    is_again = pd.Index(codes.sample).duplicated()
+    is_again = _is_again(codes.sample)
     if is_again.any():
         frame = _tell_models_apart(codes, notes)
         codes = _Codes(frame)
-        is_again = pd.Index(codes.sample).duplicated()
+        is_again = _is_again(codes.sample)
     if is_again.any():
         frame = _collapse_doubles(codes, is_again, notes)
         codes = _Codes(frame)
     _refuse_other_content(codes, kinds, notes)
+    clusters = _group_columns(codes, given)
+    groups = () if given.cluster else [name for name in clusters if name != "item"]
     return Held(
-        frame=frame,
-        items=_compact(codes.key("item", "task")),
-        pairs=_compact(codes.asked),
-        clusters=_group_columns(codes, given),
+        frame=frame.assign(**{name: codes.categories(name) for name in groups}),
+        items=codes.number("item", "task"),
+        pairs=codes.number("item", "task", "form"),
+        clusters=clusters,
     )
 
 
-def _compact(key: np.ndarray) -> np.ndarray:
-    """Number keys without gaps, in the order of the rows."""
-    return pd.factorize(key)[0].astype(np.int64)
+def _is_again(key: np.ndarray) -> np.ndarray:
+    """Tell the rows whose key stands in an earlier row."""
+    is_dense = key.max(initial=0) < _DENSE * len(key)
+    if is_dense and np.bincount(key).max(initial=0) < 2:
+        return np.zeros(len(key), dtype=bool)
+    return pd.Index(key).duplicated()
 
 
 def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
@@ -313,10 +375,11 @@ def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
         return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    sizes = {
-        name: int(codes.column(name).max(initial=0)) + 1
+    known = [
+        name
         for name in map(str, frame.columns)
         if name.casefold() in _GROUPS and frame[name].notna().all()
-    }
+    ]
+    sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)

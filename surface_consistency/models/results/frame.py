@@ -26,7 +26,6 @@ from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
 from surface_consistency.models.results.tables import (
-    COLUMNS,
     Part,
     read_table,
     table_part,
@@ -49,7 +48,7 @@ class Results:
     tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
     hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
     follow by their own names, with "row." before one that is called as one of these. Columns of few
-    values (task, model, form, metric, file) are categories."""
+    values (task, model, form, metric, file) and those that group items are categories."""
 
     items: npt.NDArray[np.int64]
     """The number of each row's task and item, from 0 in the order of the rows."""
@@ -145,7 +144,7 @@ class _Reading:
                 f"of {', '.join(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
-        if tool != _TABLE and frame["question"].notna().any():
+        if tool != _TABLE and _has(frame, "question"):
             # A question that a hundred files repeat is held in memory once.
             texts = self._texts
             asked = [texts.setdefault(text, text) for text in frame["question"]]
@@ -207,8 +206,13 @@ def _asked_by(part: Part, frame: pd.DataFrame) -> str:
     """Name what a file tells of what was asked."""
     if part.has_hashes:
         return "hashes"
-    has = {"question": frame["question"].notna().any(), "references": any(frame["references"])}
-    return " and ".join(name for name, is_there in has.items() if is_there) or "nothing"
+    has = [name for name in ("question", "references") if _has(frame, name)]
+    return " and ".join(has) or "nothing"
+
+
+def _has(frame: pd.DataFrame, name: str) -> bool:
+    """Tell whether a column says anything."""
+    return name in frame and any(cell is not None and cell != () for cell in frame[name])
 
 
 def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
@@ -234,17 +238,19 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         score=np.concatenate([values for _, values in scores.values()]),
         file=constant(one.name, len(frame)),
     )
+    if part.failures and "error" not in frame:
+        frame["error"] = None
     for name, failures in part.failures.items():
         failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
         frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
-    frame = _with_defaults(frame, one)
+    frame = _with_model(frame, one)
     if len(scores) > 1:
         frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
     return frame
 
 
-def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
-    """Add what a file does not say."""
+def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+    """Add the name of the model; make columns of few values categories."""
     if one.label is not None:
         models = frame["model"].dropna().unique() if "model" in frame else ()
         if len(models) > 1:
@@ -257,26 +263,7 @@ def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
         frame["model"] = constant(one.fallback, len(frame))
     else:
         frame["model"] = frame["model"].fillna(one.fallback).astype("str").astype("category")
-    for name, value in _DEFAULTS.items():
-        if name not in frame:
-            frame[name] = constant(value, len(frame)) if isinstance(value, str) else value
-        elif isinstance(value, str):
+    for name in ("task", "form"):
+        if name in frame:
             frame[name] = frame[name].astype("category")
-    if "references" not in frame:
-        frame["references"] = pd.Series([()] * len(frame), index=frame.index, dtype=object)
-    if frame["error"].notna().any():
-        frame["score"] = frame["score"].mask(frame["error"].notna())
-    further = [name for name in frame if name not in COLUMNS]
-    return frame[[*COLUMNS, *further]].astype(_TYPES)
-
-
-_DEFAULTS: Final[Mapping[str, str | int | None]] = {
-    "task": "",
-    "form": "",
-    "repeat": 0,
-    "prediction": None,
-    "question": None,
-    "error": None,
-    "content": 0,
-}
-_TYPES: Final = {"repeat": "int64", "content": "uint64"}
+    return frame
