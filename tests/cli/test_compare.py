@@ -170,7 +170,11 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
         ("every_line_twice", 0, "stand twice, word for word, and count once"),
         ("limit_4", 0, "Only 4 of 6 items have a score of every model"),
         ("one_score_null", 0, "5 of 6 items have a score of every model"),
-        ("other_documents_under_the_same_doc_id", 2, "the files do not hold the same items: '1' is"),
+        (
+            "other_documents_under_the_same_doc_id",
+            2,
+            "the files do not hold the same items: '1' is",
+        ),
     ],
 )
 def test_traps_are_said_or_refused(trap, code, said, capsys):

@@ -78,7 +78,7 @@ def read_verdicts(
     if table.frame.empty:
         named = source if isinstance(source, str | os.PathLike) else "the source"
         raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
-    if condition is not None and is_sample(table.frame):
+    if condition is not None and is_sample(dict.fromkeys(table.frame)):
         table, columns = _samples(source, columns)
         verdict = "score"
     wanted = names if condition is None else (verdict, *columns.fact)
@@ -120,9 +120,7 @@ def _distinct(cells: pd.Series) -> tuple[np.ndarray, list[Any]]:
     return codes, labels.tolist()
 
 
-def _with_plain_labels(
-    frame: pd.DataFrame, condition: str, names: tuple[str, str]
-) -> pd.DataFrame:
+def _with_plain_labels(frame: pd.DataFrame, condition: str, names: tuple[str, str]) -> pd.DataFrame:
     """Read labels of conditions that differ from the names in white space or case alone."""
     near = {name.strip().casefold(): name for name in names}
     if len(near) < len(names):
@@ -192,7 +190,8 @@ def _is_plain(frame: pd.DataFrame) -> bool:
     names = list(map(str, frame.columns))
     is_known = len(set(names)) == len(names) and layout_of(names) is None
     return is_known and all(
-        dtype != object and not frame[name].hasnans for name, dtype in frame.dtypes.items()
+        not (pd.api.types.is_object_dtype(dtype) or frame[name].hasnans)
+        for name, dtype in frame.dtypes.items()
     )
 
 

@@ -529,9 +529,9 @@ def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -
     listed = pd.DataFrame(
         {
             "change": np.where(gain < 0, "lost", "gained"),
-            "model": both["model"],
-            "reference": both["model_of_reference"],
-            **{name: both[name] for name in ITEM},
+            "model": both["model"].astype("str"),
+            "reference": both["model_of_reference"].astype("str"),
+            **{name: both[name].astype("str") for name in ITEM},
             "question": both["question"],
             "references": both["references"],
             "reference_score": both["score_of_reference"],

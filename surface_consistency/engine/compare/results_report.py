@@ -134,12 +134,12 @@ class ComparisonReport:
 
     def _leading(self) -> dict[Any, Any]:
         """Return the row of the finding: that of the best model beside the reference."""
-        return self.differences.loc[self._leading_row()].to_dict()
+        return self.differences.iloc[self._leading_row()].to_dict()
 
     def _leading_row(self) -> int:
         """Return where the row of the finding stands."""
         order = {name: place for place, name in enumerate(self.result.models["model"])}
-        return int(self.differences["model"].map(order).idxmin())
+        return int(self.differences["model"].map(order).to_numpy().argmin())
 
     def _best(self) -> list[Part]:
         """Say which models may be the best."""
@@ -174,7 +174,7 @@ class ComparisonReport:
             "not told apart": "not told apart from",
             "not inferred": "of too few clusters to be held against",
         }
-        rows = self.differences.drop(index=self._leading_row())
+        rows = self.differences.drop(index=self.differences.index[self._leading_row()])
         named = [
             (verb, rows.loc[rows["conclusion"] == key, "model"]) for key, verb in words.items()
         ]

@@ -40,7 +40,8 @@ class _Codes:
         if name not in self._columns:
             values = self.frame[name]
             codes, labels = pd.factorize(values)
-            self._columns[name] = codes.astype(np.int64, copy=False)
+            smallest = np.int64 if len(labels) > 1 else np.int8
+            self._columns[name] = codes.astype(smallest, copy=False)
             self._labels[name] = pd.Index(labels)
         return self._columns[name]
 
@@ -53,7 +54,7 @@ class _Codes:
         """Number the rows by several columns, without gaps and in their order."""
         varying = [name for name in names if self.column(name).any()]
         if len(varying) < 2:
-            return self.column((varying or names)[0])
+            return self.column((varying or names)[0]).astype(np.int64, copy=False)
         return pd.factorize(self.key(*varying))[0].astype(np.int64, copy=False)
 
     def key(self, *names: str) -> np.ndarray:
@@ -255,7 +256,7 @@ def _is_again(key: np.ndarray) -> np.ndarray:
     is_dense = key.max(initial=0) < _DENSE * len(key)
     if is_dense and np.bincount(key).max(initial=0) < 2:
         return np.zeros(len(key), dtype=bool)
-    return pd.Index(key).duplicated()
+    return np.asarray(pd.Index(key).duplicated())
 
 
 def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:

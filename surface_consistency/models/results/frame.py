@@ -110,6 +110,7 @@ def read_results(
                 raise
             problems.append(str(error))
     frame = joined(frames, problems, reading.notes)
+    del frames
     if given.label and not frame["model"].isin(given.label).any():
         raise DataError(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
