@@ -78,7 +78,7 @@ def read_verdicts(
     if table.frame.empty:
         named = source if isinstance(source, str | os.PathLike) else "the source"
         raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
-    if condition is not None and is_sample(dict.fromkeys(table.frame)):
+    if condition is not None and is_sample(dict.fromkeys(map(str, table.frame))):
         table, columns = _samples(source, columns)
         verdict = "score"
     wanted = names if condition is None else (verdict, *columns.fact)
