@@ -80,6 +80,8 @@ def _need_column(frame: pd.DataFrame, column: str, role: str) -> None:
 
 
 def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
+    if isinstance(frame[column].dtype, pd.BooleanDtype):
+        return frame[column]
     verdicts: list[bool | None] = []
     for number, value in enumerate(frame[column].array, start=1):
         try:
@@ -100,12 +102,19 @@ def _as_booleans(
 def _identifiers(frame: pd.DataFrame, column: str) -> list[str]:
     """Return a column of identifiers as text."""
     _need_column(frame, column, "column")
-    texts = [_as_text(value) for value in frame[column].array]
+    texts = _text_list(frame[column])
     if "" in texts:
         raise ValueError(
             f"column {column!r} is empty in row {texts.index('') + 1}: every row needs one"
         )
     return texts
+
+
+def _text_list(column: "pd.Series[Any]") -> list[str]:
+    """Return a column as texts, whatever its type, an empty cell as empty text."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return column.fillna("").tolist()
+    return [_as_text(value) for value in column.tolist()]
 
 
 def _as_text(value: object) -> str:
@@ -127,7 +136,7 @@ def _pair_rows(
         _need_column(frame, column, "fact")
     verdicts = _verdict_column(frame, correct)
     names = _fact_names(frame, facts)
-    conditions = _texts(frame[condition])
+    conditions = pd.Series(_text_list(frame[condition]), index=frame.index, dtype=object)
     parts = [conditions == value for value in (first, second)]
     for role, value, part in zip(("first", "second"), (first, second), parts, strict=True):
         if not part.any():
@@ -152,13 +161,6 @@ def _pair_rows(
         second_correct=verdicts[paired],
     )
     return pairs.reset_index(drop=True), names[paired].reset_index(drop=True)
-
-
-def _texts(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return a column as text, whatever its type, an empty cell as empty text."""
-    texts = [_as_text(value) for value in column.array]
-    series: pd.Series[Any] = pd.Series(texts, index=column.index, dtype=object)
-    return series
 
 
 def _fact_names(frame: pd.DataFrame, facts: list[str]) -> "pd.Series[Any]":
@@ -207,7 +209,7 @@ def _warn_shared(pairs: pd.DataFrame) -> None:
     for column in pairs.columns:
         if not _NAMES_A_FACT.fullmatch(str(column)):
             continue
-        names = [name for name in map(_as_text, pairs[column].array) if name]
+        names = [name for name in _text_list(pairs[column]) if name]
         n_names = len(set(names))
         if 1 < n_names < len(names):
             warnings.warn(

@@ -10,7 +10,38 @@ from surface_consistency.cli.main import main
 from surface_consistency.cli.output import WORSE
 
 FILES = Path(__file__).parents[1] / "data" / "files" / "forms"
+LAYOUTS = {
+    "inspect_ai/1-epoch/{}.eval": ("graded", "3/2/0/1"),
+    "inspect_ai/1-epoch/{}.json": ("graded", "3/2/0/1"),
+    "lm_eval/0.4.13/{}/*gen*": ("exact_match,strict", "3/2/0/1"),
+    "lm_eval/0.4.13/{}/*mc*": ("acc", "3/2/0/1"),
+    "lm_eval/0.4.0-0.4.2/*{}*": ("exact_match", "3/2/0/1"),
+    "lm_eval/two-ranks-two-filters/{}/*": ("exact_match,none", "3/2/0/1"),
+    "lm_eval/0.3/{}/*": ("em", "3/2/0/1"),
+    "lmms_eval/{}/*": ("forms_score", "3/2/0/1"),
+    "lighteval/0.13/{}/*": ("em", "3/2/0/1"),
+    "lighteval/0.6/{}/*": ("em", "3/2/0/1"),
+    "helm/{}": ("exact_match", "5/2/0/2"),
+    "opencompass/results/{}": ("correct", "3/2/0/1"),
+    "opencompass/results-2-replicas/{}": ("correct", "3/2/0/1"),
+    "openai_evals/{}.jsonl": ("correct", "3/2/0/1"),
+    "simple_evals/*{}*": ("score", "3/2/0/1"),
+    "deepeval/{}/*": ("success", "3/2/0/1"),
+    "eee/{}*": ("exact_match", "3/2/0/1"),
+    "vlmevalkit/{}": ("hit", "2/2/0/2"),
+    "nemo_evaluator/{}/*": ("reward", "3/2/0/1"),
+    "promptfoo/results.json": ("success", "3/2/0/0"),
+}
+"""Files of each tool: the metric of the planted truth, and its paired table (see their README)."""
+
+CELLS = ("both", "reference_only", "model_only", "neither")
 NEMO = [str(next((FILES / "nemo_evaluator" / model).glob("*"))) for model in ("alpha", "beta")]
+
+
+def gain_of(cells):
+    """Compute the difference of the means from a paired table."""
+    both, reference, model, neither = map(int, cells.split("/"))
+    return (model - reference) / (both + reference + model + neither)
 
 
 @pytest.fixture
@@ -100,6 +131,79 @@ def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsy
     assert {(one["by"], one["group"]) for one in shown["groups"]} >= {("prompt", "who")}
 
 
+def files_of(pattern):
+    return list(dict.fromkeys(str(next(FILES.glob(pattern.format(m)))) for m in ("alpha", "beta")))
+
+
+@pytest.mark.parametrize("pattern", LAYOUTS)
+def test_every_layout_is_compared_with_no_option_but_its_files(pattern, capsys):
+    metric, cells = LAYOUTS[pattern]
+    assert main(["compare", *files_of(pattern), "--json"]) == 0
+    objects = map(json.loads, capsys.readouterr().out.splitlines())
+    (row,) = next(one for one in objects if one["metric"] == metric)["differences"]
+    assert "/".join(str(row[name]) for name in CELLS) == cells
+    assert row["difference"] == pytest.approx(gain_of(cells))
+
+
+def test_epochs_are_averaged_and_a_sample_that_failed_is_no_wrong_answer(capsys):
+    """In the second epoch alpha is partly right in q2 and beta failed in q4, which it missed."""
+    assert main(["compare", *files_of("inspect_ai/2-epoch/{}.eval"), "--json"]) == 0
+    objects = map(json.loads, capsys.readouterr().out.splitlines())
+    (row,) = next(one for one in objects if one["metric"] == "graded")["differences"]
+    means = row["reference_mean"], row["model_mean"]
+    assert means == pytest.approx(((1 + 1 + 0.75 + 0 + 1 + 1) / 6, 3 / 6))
+
+
+@pytest.mark.parametrize("tool", ["opencompass/predictions/{}", "vlmevalkit/{0}/{0}_Forms.tsv"])
+def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool, capsys):
+    files = files_of(tool)
+    assert main(["compare", *files]) == 2
+    assert "no row holds a score" in capsys.readouterr().err
+    assert main(["compare", *files, "--rule", "exact", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["differences"]
+    assert row["model_mean"] < row["reference_mean"]
+
+
+@pytest.mark.parametrize(
+    ("trap", "code", "said"),
+    [
+        ("every_line_twice", 0, "stand twice, word for word, and count once"),
+        ("limit_4", 0, "Only 4 of 6 items have a score of every model"),
+        ("one_score_null", 0, "5 of 6 items have a score of every model"),
+        (
+            "other_documents_under_the_same_doc_id",
+            2,
+            "the files do not hold the same items: '1' is",
+        ),
+    ],
+)
+def test_traps_are_said_or_refused(trap, code, said, capsys):
+    alpha = next(FILES.glob("lm_eval/0.4.13/alpha/*mc*"))
+    beta = FILES / "traps" / f"lm_eval_beta_{trap}.jsonl"
+    assert main(["compare", str(alpha), str(beta)]) == code
+    assert said in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "holds no rows"),
+        ("id,score\n", "holds no rows"),
+        ("id,score\n1,1\n2", "1 cells under 2 columns"),
+        ("id,score\n1,1\n2,x\n", "row 2 of column 'score' holds 'x'"),
+        ("nr,score\n1,1\n", "'pair_id', 'target_id', 'question', 'prompt'; saw nr, score"),
+        ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
+        ("id,prompt,score\n1,Who?,1\n1,Whom?,0\n", "column that tells them apart by --form"),
+        ("id,model,score\n1,whole,1\n1,whole,0\n", "stands more than once with score 1 and 0"),
+    ],
+)
+def test_a_broken_file_is_named_with_what_is_wrong(tmp_path, content, said, capsys):
+    (tmp_path / "broken.csv").write_text(content)
+    (tmp_path / "whole.csv").write_text("id,score\n1,1\n2,0\n")
+    assert main(["compare", str(tmp_path / "broken.csv"), str(tmp_path / "whole.csv")]) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -109,6 +213,7 @@ def test_one_file_of_models_items_and_forms_is_judged_on_the_way(tmp_path, capsy
         ([*NEMO, "--common"], "--common is for the folders of two runs"),
         ([*NEMO, "--json", "--markdown"], "--json and --markdown are two forms"),
         ([*NEMO, "--margin", "0"], "--margin must be more than 0"),
+        ([*NEMO, "--margin", "2"], "margin 2 takes in the whole scale, 0 to 1"),
         ([*NEMO, "--baseline", "gamma"], "--baseline='gamma' is none of the models"),
         ([*NEMO, "--fail-if", "maybe-worse"], "needs --margin"),
         ([*NEMO, "--cluster", "shelf"], "shelf"),

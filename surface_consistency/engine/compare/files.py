@@ -6,20 +6,24 @@ a pair or one row a fact and condition.
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.compare.table import VerdictColumns
 from surface_consistency.engine.sources import rows_in_memory
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
+from surface_consistency.models.results.archives import is_archive
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.layouts import flat_rows, result_rows
+from surface_consistency.models.results.layouts import flat_rows, layout_of, result_rows
 from surface_consistency.models.results.samples import is_sample
+from surface_consistency.models.results.tables import read_table
 from surface_consistency.reading import find_column
 from surface_consistency.runs.readers import Place, Row
 from surface_consistency.schemas.generations import replace_surrogates
@@ -29,8 +33,15 @@ Source: TypeAlias = str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str
 
 _LOG: Final = logging.getLogger(__name__)
 
-_PlacedRow: TypeAlias = tuple[Place, dict[str, Any]]
-"""Where a row stands, for messages, and its cells."""
+
+class _Table(NamedTuple):
+    """A table of verdicts."""
+
+    frame: pd.DataFrame
+    """Its cells."""
+
+    place: Callable[[int], Place]
+    """Where a row stands, counted from 0, for messages."""
 
 
 def read_verdicts(
@@ -63,22 +74,26 @@ def read_verdicts(
     """
     names = columns.conditions
     condition, verdict = columns.condition, columns.correct or "correct"
-    rows = _placed_rows(source)
-    if not rows:
+    table = _table(source)
+    if table.frame.empty:
         named = source if isinstance(source, str | os.PathLike) else "the source"
         raise DataError(f"{named} holds no rows, so no verdicts; check how it was written")
-    if condition is not None and is_sample(rows[0][1]):
-        rows, columns = _samples(source, columns)
+    if condition is not None and is_sample(dict.fromkeys(map(str, table.frame))):
+        table, columns = _samples(source, columns)
         verdict = "score"
     wanted = names if condition is None else (verdict, *columns.fact)
-    _rename_near(rows, filter(None, [columns.cluster, columns.pair_id, condition, *wanted]))
-    if condition is not None:
-        _strip_labels(rows, condition, names)
-        _tell_others(rows, condition, names)
+    frame = _with_near_names(
+        table.frame, filter(None, [columns.cluster, columns.pair_id, condition, *wanted])
+    )
+    if condition is not None and condition in frame:
+        frame = _with_plain_labels(frame, condition, names)
+        _tell_others(frame, condition, names)
     for column in names if condition is None else (verdict,):
-        _parse_cells(rows, column, blank=None if columns.blank == "missing" else False)
+        if column in frame:
+            blank = None if columns.blank == "missing" else False
+            frame[column] = _parsed(frame[column], table.place, blank=blank)
     return outcomes_frame(
-        [row for _, row in rows],
+        frame,
         first=names[0],
         second=names[1],
         condition=condition,
@@ -90,27 +105,35 @@ def read_verdicts(
     )
 
 
-def _rename_near(rows: Sequence[_PlacedRow], wanted: Iterable[str]) -> None:
+def _with_near_names(frame: pd.DataFrame, wanted: Iterable[str]) -> pd.DataFrame:
     """Give columns the names by which they are asked for, from which they differ in writing."""
-    columns = list(dict.fromkeys(name for _, row in rows for name in row))
+    columns = list(map(str, frame.columns))
     near = {own: name for name in wanted if (own := find_column(name, columns)) is not None}
-    renamed = {own: name for own, name in near.items() if own != name}
-    for _, row in rows if renamed else ():
-        for own, name in renamed.items():
-            if own in row:
-                row[name] = row.pop(own)
+    return frame.set_axis([near.get(name, name) for name in columns], axis=1)
 
 
-def _strip_labels(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, str]) -> None:
+def _distinct(cells: pd.Series) -> tuple[np.ndarray, list[Any]]:
+    """Return the number of each cell's value and the values, in order; objects stand for all."""
+    if cells.dtype == object:
+        return np.arange(len(cells)), cells.tolist()
+    codes, labels = pd.factorize(cells, use_na_sentinel=False)
+    return codes, labels.tolist()
+
+
+def _with_plain_labels(frame: pd.DataFrame, condition: str, names: tuple[str, str]) -> pd.DataFrame:
     """Read labels of conditions that differ from the names in white space or case alone."""
     near = {name.strip().casefold(): name for name in names}
-    for _, row in rows:
-        label = row.get(condition)
-        if isinstance(label, str) and label not in names and len(near) == len(names):
-            row[condition] = near.get(label.strip().casefold(), label)
+    if len(near) < len(names):
+        return frame
+    codes, labels = _distinct(frame[condition])
+    plain = np.empty(len(labels), dtype=object)
+    for number, label in enumerate(labels):
+        is_other = isinstance(label, str) and label not in names
+        plain[number] = near.get(label.strip().casefold(), label) if is_other else label
+    return frame.assign(**{condition: pd.Series(plain[codes], index=frame.index, dtype=object)})
 
 
-def _samples(source: Source, columns: VerdictColumns) -> tuple[list[_PlacedRow], VerdictColumns]:
+def _samples(source: Source, columns: VerdictColumns) -> tuple[_Table, VerdictColumns]:
     """Read samples of the harness, of one metric, and name their columns."""
     named = ResultColumns(
         item=columns.fact,
@@ -124,17 +147,16 @@ def _samples(source: Source, columns: VerdictColumns) -> tuple[list[_PlacedRow],
             f"the samples hold scores by {', '.join(metrics)}: choose one by --score, in Python "
             "`correct`"
         )
-    rows = frame.rename(columns={"form": columns.condition}).to_dict("records")
-    placed = [
-        (Place(str(row["file"]), n), {str(name): cell for name, cell in row.items()})
-        for n, row in enumerate(rows, start=1)
-    ]
-    return placed, columns.model_copy(update={"fact": ("item",)})
+    frame = frame.rename(columns={"form": columns.condition})
+    files = list(frame["file"])
+    table = _Table(frame, lambda row: Place(files[row], row + 1))
+    return table, columns.model_copy(update={"fact": ("item",)})
 
 
-def _tell_others(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, str]) -> None:
+def _tell_others(frame: pd.DataFrame, condition: str, names: tuple[str, str]) -> None:
     """Say which conditions are left out."""
-    labels = dict.fromkeys(str(row[condition]) for _, row in rows if row.get(condition) is not None)
+    _, cells = _distinct(frame[condition])
+    labels = dict.fromkeys(str(cell) for cell in cells if cell is not None)
     others = [label for label in labels if label not in names]
     if others:
         _LOG.warning(
@@ -144,15 +166,45 @@ def _tell_others(rows: Iterable[_PlacedRow], condition: str, names: tuple[str, s
         )
 
 
-def _placed_rows(source: Source) -> list[_PlacedRow]:
-    """Read all rows of a source."""
-    if isinstance(source, str | os.PathLike):
-        rows: Iterable[Row] = result_rows(Path(source))
-    elif isinstance(source, Mapping):
+def _table(source: Source) -> _Table:
+    """Read a source: by columns where it is a plain table of plain cells, else by rows."""
+    if isinstance(source, Mapping):
         raise DataError(
             f"the data set has several splits, {', '.join(map(str, source))}: give one of them, as "
             "in data['test']"
         )
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    frame = source if isinstance(source, pd.DataFrame) else None
+    if path is not None and path.is_file() and not is_archive(path):
+        frame = read_table(path)
+    if frame is not None and len(frame) and _is_plain(frame):
+        return _Table(frame, lambda row: _place(source, row))
+    placed = list(_placed_rows(source))
+    names = dict.fromkeys(name for _, row in placed for name in row)
+    cells = {name: pd.Series([row.get(name) for _, row in placed], dtype=object) for name in names}
+    return _Table(pd.DataFrame(cells), lambda row: placed[row][0])
+
+
+def _is_plain(frame: pd.DataFrame) -> bool:
+    """Tell a table of texts, numbers and truth values, with no cell that is none of them."""
+    names = list(map(str, frame.columns))
+    is_known = len(set(names)) == len(names) and layout_of(names) is None
+    return is_known and all(
+        not (pd.api.types.is_object_dtype(dtype) or frame[name].hasnans)
+        for name, dtype in frame.dtypes.items()
+    )
+
+
+def _place(source: Source, row: int) -> Place:
+    """Find where a row stands, by reading up to it."""
+    place, _ = next(islice(_placed_rows(source), row, None))
+    return place
+
+
+def _placed_rows(source: Source) -> Iterator[Row]:
+    """Read the rows of a source."""
+    if isinstance(source, str | os.PathLike):
+        rows: Iterable[Row] = result_rows(Path(source))
     else:
         records = source.to_dict("records") if isinstance(source, pd.DataFrame) else source
         rows = (
@@ -160,10 +212,12 @@ def _placed_rows(source: Source) -> list[_PlacedRow]:
             for place, row in rows_in_memory(records, "row")
             for flat in flat_rows(row, place)
         )
-    return [(place, _whole(place, row)) for place, row in rows]
+    for place, row in rows:
+        _refuse_surrogates(place, row)
+        yield place, row
 
 
-def _whole(place: Place, row: Mapping[str, Any]) -> dict[str, Any]:
+def _refuse_surrogates(place: Place, row: Mapping[str, Any]) -> None:
     """Refuse half a surrogate pair, which JSON can spell and no file in UTF-8 can hold."""
     for name, value in row.items():
         for text in (name, value):
@@ -172,15 +226,17 @@ def _whole(place: Place, row: Mapping[str, Any]) -> dict[str, Any]:
                     f"{place}: column {name!r} holds half a surrogate pair, {text[:60]!r}, which "
                     "cannot be written; replace it in the file"
                 )
-    return dict(row)
 
 
-def _parse_cells(rows: Iterable[_PlacedRow], column: str, *, blank: bool | None) -> None:
-    """Read a column of verdicts in place; a row without the column stays so."""
-    for place, row in rows:
-        if column in row:
-            try:
-                verdict = to_verdict(row[column])
-                row[column] = blank if verdict is None else verdict
-            except ValueError as error:
-                raise RecordError(f"{place}: column {column!r}: {error}") from None
+def _parsed(cells: pd.Series, place: Callable[[int], Place], *, blank: bool | None) -> pd.Series:
+    """Read a column of verdicts."""
+    codes, labels = _distinct(cells)
+    parsed = np.empty(len(labels), dtype=object)
+    for number, label in enumerate(labels):
+        try:
+            verdict = to_verdict(label)
+        except ValueError as error:
+            row = int(np.argmax(codes == number))
+            raise RecordError(f"{place(row)}: column {cells.name!r}: {error}") from None
+        parsed[number] = blank if verdict is None else verdict
+    return pd.Series(parsed[codes], index=cells.index, dtype="boolean")

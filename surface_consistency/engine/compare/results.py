@@ -167,9 +167,7 @@ def compare_results(
     frame = split_labels(frame, table.by, table.separator)
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
-    units = _numbered(frame, ITEM[:2])
-    pairs = _numbered(frame.assign(item=units), ITEM[1:]) if _varies(frame["form"]) else units
-    frame = frame.assign(_unit=units, _pair=pairs)
+    frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
     clusters = _clusters(frame, results, columns)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame)
@@ -314,6 +312,13 @@ class _Clusters(NamedTuple):
     """What it is, and why."""
 
 
+def _of_rows(numbers: _Numbers, frame: pd.DataFrame) -> _Numbers:
+    """Take the numbers of the rows that are left, without gaps."""
+    if len(frame) == len(numbers):
+        return numbers
+    return pd.factorize(numbers[frame.index])[0].astype(np.int64)
+
+
 def _numbered(frame: pd.DataFrame, columns: Sequence[str]) -> _Numbers:
     """Number the rows by what stands in some columns."""
     codes = np.zeros(len(frame), dtype=np.int64)
@@ -383,17 +388,17 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
         if frame[name].isna().any():
             row = frame[frame[name].isna()].iloc[0]
             raise DataError(
-                f"item {row['item']!r} of {row['model']!r} has no {name}, so it belongs to no "
-                "cluster; fill it in, or name another column by --cluster"
+                f"--cluster {name} is empty for item {row['item']!r} of {row['model']!r}; fill it "
+                "in, or name another column by --cluster"
             )
     codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
     moved = _of_items(pairs, codes)[pairs] != codes
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"item {row['item']!r} lies in one cluster ({' and '.join(names)}) for "
+            f"--cluster {' '.join(names)}: item {row['item']!r} lies in one cluster for "
             f"{row['model']!r} and in another for other models; name a column that is the same for "
-            "all by --cluster"
+            "all"
         )
     return codes
 
@@ -469,7 +474,20 @@ def _compared(
             intervals=Intervals(level=table.confidence),
         )
     except ValueError as error:
-        raise ValueError(f"metric {rows['metric'].iat[0]!r}: {error}") from error
+        called = "" if _shares_items(rows) else f"; items are called {_first_items(rows)}"
+        raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
+
+
+def _shares_items(rows: pd.DataFrame) -> bool:
+    """Tell whether any item is one of two models."""
+    return bool(rows["_pair"].duplicated().any())
+
+
+def _first_items(rows: pd.DataFrame) -> str:
+    """Name the first item of each model, of the first few."""
+    first = rows.drop_duplicates("model").head(5)
+    named = zip(first["model"], first["item"], strict=True)
+    return ", ".join(f"{item!r} by {model}" for model, item in named)
 
 
 def _missing_items(metric: str, comparison: ModelComparisonResult) -> Iterator[str]:
@@ -511,9 +529,9 @@ def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -
     listed = pd.DataFrame(
         {
             "change": np.where(gain < 0, "lost", "gained"),
-            "model": both["model"],
-            "reference": both["model_of_reference"],
-            **{name: both[name] for name in ITEM},
+            "model": both["model"].astype("str"),
+            "reference": both["model_of_reference"].astype("str"),
+            **{name: both[name].astype("str") for name in ITEM},
             "question": both["question"],
             "references": both["references"],
             "reference_score": both["score_of_reference"],

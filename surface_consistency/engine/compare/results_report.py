@@ -134,9 +134,12 @@ class ComparisonReport:
 
     def _leading(self) -> dict[Any, Any]:
         """Return the row of the finding: that of the best model beside the reference."""
+        return self.differences.iloc[self._leading_row()].to_dict()
+
+    def _leading_row(self) -> int:
+        """Return where the row of the finding stands."""
         order = {name: place for place, name in enumerate(self.result.models["model"])}
-        rows = self.differences.sort_values("model", key=lambda names: names.map(order))
-        return rows.iloc[0].to_dict()
+        return int(self.differences["model"].map(order).to_numpy().argmin())
 
     def _best(self) -> list[Part]:
         """Say which models may be the best."""
@@ -163,7 +166,7 @@ class ComparisonReport:
         )
 
     def _names(self) -> list[tuple[str, list[str]]]:
-        """Group the models by what is shown of them."""
+        """Group the other models by what is shown of them."""
         words = {
             "better": "better than",
             "worse": "worse than",
@@ -171,7 +174,7 @@ class ComparisonReport:
             "not told apart": "not told apart from",
             "not inferred": "of too few clusters to be held against",
         }
-        rows = self.differences
+        rows = self.differences.drop(index=self.differences.index[self._leading_row()])
         named = [
             (verb, rows.loc[rows["conclusion"] == key, "model"]) for key, verb in words.items()
         ]

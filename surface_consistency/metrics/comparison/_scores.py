@@ -76,16 +76,17 @@ def model_scores(
         if frame[column].isna().any():
             place = int(np.argmax(frame[column].isna()))
             raise ValueError(f"column {column!r} is empty in row {place}: fill it in")
-    columns, labels = pd.factorize(frame[model].astype(str))
-    models = [str(label) for label in labels]
+    of_model, held = pd.factorize(frame[model])
+    of_label, labels = pd.factorize(pd.Index(held).astype(str))
+    columns, models = of_label[of_model], [str(label) for label in labels]
     if len(models) < 2:
         raise ValueError(f"there must be two models or more to compare; got {models}")
-    keys, first, rows = np.unique(
-        _codes(frame, [*tasks, *items]), return_index=True, return_inverse=True
-    )
+    rows = _codes(frame, [*tasks, *items])
+    first = np.empty(int(rows.max()) + 1, dtype=np.int64)
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
     cells = rows * len(models) + columns
     _refuse_repeats(frame, cells, [model, *tasks, *items])
-    values = np.full(len(keys) * len(models), np.nan)
+    values = np.full(len(first) * len(models), np.nan)
     values[cells] = numeric_vector(frame[score].array, score)
     of_rows = _codes(frame, clusters) if clusters else rows
     for column in clusters:
@@ -103,12 +104,12 @@ def model_scores(
             f"{frame[model].iloc[int(first[rows[place]])]!r} and in another for "
             f"{frame[model].iloc[place]!r}: columns {clusters} must agree between models"
         )
-    task_codes, task_names = np.zeros(len(keys), dtype=np.int64), ["all"]
+    task_codes, task_names = np.zeros(len(first), dtype=np.int64), ["all"]
     if task is not None:
         task_codes, names = pd.factorize(frame[task].iloc[first].astype(str))
         task_names = [str(name) for name in names]
     return ModelScores(
-        values=values.reshape(len(keys), len(models)),
+        values=values.reshape(len(first), len(models)),
         tasks=task_codes,
         clusters=of_rows[first],
         models=models,
@@ -124,6 +125,8 @@ def _named(frame: pd.DataFrame, place: int, columns: Sequence[str]) -> str:
 
 def _refuse_repeats(frame: pd.DataFrame, cells: Integers, columns: Sequence[str]) -> None:
     """Refuse two scores of one model and item."""
+    if np.bincount(cells).max(initial=0) < 2:
+        return
     order = np.argsort(cells, kind="stable")
     again = np.flatnonzero(np.diff(cells[order]) == 0)
     if again.size:

@@ -124,8 +124,8 @@ def compare_models(
         TypeError: When `frame` is no DataFrame, or a score no number.
         ValueError: When a row names no model or task, a model has two scores of one item, there are
             fewer than two models, the baseline is none of them, no item has a score of every model,
-            a score is infinite or outside the scale, an item lies in two clusters, or an option is
-            out of range.
+            a score is infinite or outside the scale, an item lies in two clusters, the margin takes
+            in the whole scale, or an option is out of range.
 
     Notes:
         "equivalent" needs p_equivalent below half of 1 less the level after Holm's correction, so
@@ -157,6 +157,11 @@ def compare_models(
     n_of_any, n_missing = len(scores.values), np.isnan(scores.values).sum(axis=0)
     scores = scores.whole()
     known = _checked_scale(scores, scale)
+    if margin is not None and margin >= known[1] - known[0]:
+        raise ValueError(
+            f"margin {margin:g} takes in the whole scale, {known[0]:g} to {known[1]:g}; give it in "
+            "the unit of the scores, such as 0.02 for 2 points of verdicts"
+        )
     is_verdicts = bool(np.isin(scores.values, VERDICTS).all())
     if test != "auto" and not (is_verdicts and len(scores.task_names) == 1):
         raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")

@@ -1,9 +1,9 @@
 """What must hold between the files of one reading: doubled rows, models, what was asked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,10 @@ from surface_consistency.errors import DataError
 from surface_consistency.models.results.columns import ResultColumns, need_column
 from surface_consistency.models.results.inputs import path_labels
 from surface_consistency.models.results.rows import shown
+from surface_consistency.models.results.tables import COLUMNS
 
 _MANY: Final = 2**62
+_DENSE: Final = 8
 _SAME: Final = ("score", "prediction", "error", "content")
 _GROUPS: Final = frozenset(
     {
@@ -31,12 +33,29 @@ class _Codes:
     def __init__(self, frame: pd.DataFrame) -> None:
         self.frame = frame
         self._columns: dict[str, np.ndarray] = {}
+        self._labels: dict[str, pd.Index] = {}
 
     def column(self, name: str) -> np.ndarray:
         """Number the values of a column."""
         if name not in self._columns:
-            self._columns[name] = pd.factorize(self.frame[name])[0].astype(np.int64)
+            values = self.frame[name]
+            codes, labels = pd.factorize(values)
+            smallest = np.int64 if len(labels) > 1 else np.int8
+            self._columns[name] = codes.astype(smallest, copy=False)
+            self._labels[name] = pd.Index(labels)
         return self._columns[name]
+
+    def categories(self, name: str) -> pd.Categorical:
+        """Return a column without gaps as categories, which are not numbered once more."""
+        codes = self.column(name)
+        return pd.Categorical.from_codes(codes, self._labels[name])
+
+    def number(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, without gaps and in their order."""
+        varying = [name for name in names if self.column(name).any()]
+        if len(varying) < 2:
+            return self.column((varying or names)[0]).astype(np.int64, copy=False)
+        return pd.factorize(self.key(*varying))[0].astype(np.int64, copy=False)
 
     def key(self, *names: str) -> np.ndarray:
         """Number the rows by several columns, with gaps."""
@@ -48,7 +67,7 @@ class _Codes:
                 key = pd.factorize(key)[0].astype(np.int64)
                 n_keys = int(key.max(initial=0)) + 1
             if size > 1:
-                key, n_keys = key * size + codes, n_keys * size
+                key, n_keys = codes if n_keys == 1 else key * size + codes, n_keys * size
         return key
 
     @cached_property
@@ -86,11 +105,69 @@ def joined(
             "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
         )
         notes.append(f"{left}: {problems[0]}")
-    if len(frames) == 1:
-        return frames[0]
-    frame = pd.concat(frames, ignore_index=True)
+    frame = _concatenated(frames)
     tasks = [task for task in frame["task"].unique() if task]
-    return frame.assign(task=frame["task"].replace("", tasks[0])) if len(tasks) == 1 else frame
+    if len(frames) > 1 and len(tasks) == 1:
+        frame["task"] = constant(tasks[0], len(frame))
+    if frame["error"].notna().any():
+        frame["score"] = frame["score"].mask(frame["error"].notna())
+    further = [name for name in frame if name not in COLUMNS]
+    return frame[[*COLUMNS, *further]].astype({"repeat": "int64", "content": "uint64"})
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames below each other, with what none of them says, which is cheaper to add to all."""
+    if len(frames) == 1:
+        return _with_defaults(frames[0], _DEFAULTS)
+    told = {str(name) for frame in frames for name in frame}
+    alike = _alike([_with_defaults(frame, told) for frame in frames])
+    return _with_defaults(pd.concat(alike, ignore_index=True), _DEFAULTS)
+
+
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "task": "",
+    "form": "",
+    "repeat": 0,
+    "prediction": None,
+    "references": (),
+    "question": None,
+    "error": None,
+    "content": 0,
+}
+
+
+def _with_defaults(frame: pd.DataFrame, names: Container[str]) -> pd.DataFrame:
+    """Add columns that are not there."""
+    missing = [name for name in _DEFAULTS if name in names and name not in frame]
+    return frame.assign(**{name: _filled(_DEFAULTS[name], len(frame)) for name in missing})
+
+
+def _filled(value: object, n_rows: int) -> pd.Categorical | pd.Series:
+    """Make a column of one value."""
+    if isinstance(value, str):
+        return constant(value, n_rows)
+    cells = np.empty(n_rows, dtype=np.int64 if isinstance(value, int) else object)
+    cells.fill(value)
+    return pd.Series(cells, dtype=cells.dtype)
+
+
+def constant(value: str, n_rows: int) -> pd.Categorical:
+    """Make a column of one text."""
+    zeros = np.zeros(n_rows, dtype=np.int8)
+    return pd.Categorical.from_codes(zeros, pd.Index([value], dtype="str"))
+
+
+def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Give columns of categories the same ones in all frames, which they keep when joined."""
+    names = list(frames[0].columns[frames[0].dtypes == "category"])
+    known = {
+        name: list(dict.fromkeys(one for frame in frames for one in frame[name].cat.categories))
+        for name in names
+    }
+    return [
+        frame.assign(**{name: frame[name].cat.set_categories(known[name]) for name in names})
+        for frame in frames
+    ]
 
 
 def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
@@ -117,9 +194,25 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+class Held(NamedTuple):
+    """Rows that were held against each other."""
+
+    frame: pd.DataFrame
+    """Each sample and metric once."""
+
+    items: np.ndarray
+    """The number of each row's task and item."""
+
+    pairs: np.ndarray
+    """The number of each row's task, item and form."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items."""
+
+
 def checked(
     frame: pd.DataFrame, kinds: Mapping[str, str], given: ResultColumns, notes: list[str]
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
+) -> Held:
     """Hold the rows of all files against each other.
 
     Two files of one model that answer the same items otherwise are told apart by their paths. A row
@@ -132,23 +225,38 @@ def checked(
         notes: Takes sentences on what was done.
 
     Returns:
-        The rows, each sample and metric once; and the columns that group items.
+        The rows, each sample and metric once.
 
     Raises:
         DataError: If two rows of one sample and metric differ, or one item is two things.
         ColumnNotFoundError: If a column that the user names is not there.
     """
     codes = _Codes(frame)
-    is_again = pd.Index(codes.sample).duplicated()
+    is_again = _is_again(codes.sample)
     if is_again.any():
         frame = _tell_models_apart(codes, notes)
         codes = _Codes(frame)
-        is_again = pd.Index(codes.sample).duplicated()
+        is_again = _is_again(codes.sample)
     if is_again.any():
         frame = _collapse_doubles(codes, is_again, notes)
         codes = _Codes(frame)
     _refuse_other_content(codes, kinds, notes)
-    return frame, _group_columns(codes, given)
+    clusters = _group_columns(codes, given)
+    groups = () if given.cluster else [name for name in clusters if name != "item"]
+    return Held(
+        frame=frame.assign(**{name: codes.categories(name) for name in groups}),
+        items=codes.number("item", "task"),
+        pairs=codes.number("item", "task", "form"),
+        clusters=clusters,
+    )
+
+
+def _is_again(key: np.ndarray) -> np.ndarray:
+    """Tell the rows whose key stands in an earlier row."""
+    is_dense = key.max(initial=0) < _DENSE * len(key)
+    if is_dense and np.bincount(key).max(initial=0) < 2:
+        return np.zeros(len(key), dtype=bool)
+    return np.asarray(pd.Index(key).duplicated())
 
 
 def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
@@ -162,13 +270,14 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
     files = list(dict.fromkeys(across["file"]))
     labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
     is_one = frame["file"].isin(files).to_numpy()
-    own = frame["model"].astype(object) + " (" + frame["file"].map(labels).fillna("") + ")"
+    file = frame["file"].astype(object).map(labels).fillna("")
+    own = frame["model"].astype(object) + " (" + file + ")"
     model = frame["model"].astype(object).mask(is_one, own).astype("str")
     notes.append(
         f"{len(files)} files are of one model and answer the same items; they are told apart as "
         f"{', '.join(model[is_one].unique())}"
     )
-    return frame.assign(model=model)
+    return frame.assign(model=model.astype("category"))
 
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
@@ -239,11 +348,17 @@ def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[s
 def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    if one["file"] == other["file"]:
+        return (
+            f"{one['file']}: one item, {one['item']!r}, is {_asked(one)} in one row and "
+            f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
+            "item, such as wordings or prompts, name the column that tells them apart by `form`; "
+            "if not, name by `item` what tells the items apart"
+        )
     return (
-        f"item {one['item']!r} is {_asked(one)} in {one['file']} and {_asked(other)} in "
-        f"{other['file']} ({n_items:,} such items{same}), so the files do not hold the same items; "
-        "give files over the same data, or name by `item` the column that names the same thing in "
-        "both"
+        f"the files do not hold the same items: {one['item']!r} is {_asked(one)} in {one['file']} "
+        f"and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); give files over "
+        "the same data, or name by `item` the column that names the same thing in both"
     )
 
 
@@ -261,10 +376,11 @@ def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
         return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    sizes = {
-        name: int(codes.column(name).max(initial=0)) + 1
+    known = [
+        name
         for name in map(str, frame.columns)
         if name.casefold() in _GROUPS and frame[name].notna().all()
-    }
+    ]
+    sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)

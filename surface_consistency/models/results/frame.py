@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import checked, joined, shortened
+from surface_consistency.models.results.checks import checked, constant, joined, shortened
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -25,7 +26,6 @@ from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
 from surface_consistency.models.results.tables import (
-    COLUMNS,
     Part,
     read_table,
     table_part,
@@ -47,7 +47,14 @@ class Results:
     `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
     tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
     hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
-    follow by their own names, with "row." before one that is called as one of these."""
+    follow by their own names, with "row." before one that is called as one of these. Columns of few
+    values (task, model, form, metric, file) and those that group items are categories."""
+
+    items: npt.NDArray[np.int64]
+    """The number of each row's task and item, from 0 in the order of the rows."""
+
+    pairs: npt.NDArray[np.int64]
+    """The number of each row's task, item and form, likewise."""
 
     clusters: tuple[str, ...]
     """Columns that group items, as far as it is known of a layout or a usual name; the finest
@@ -103,13 +110,15 @@ def read_results(
                 raise
             problems.append(str(error))
     frame = joined(frames, problems, reading.notes)
+    del frames
     if given.label and not frame["model"].isin(given.label).any():
         raise DataError(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
-    frame, clusters = checked(frame, reading.kinds, given, reading.notes)
-    return Results(frame, clusters, reading.tool, shortened(reading.notes, list(reading.tool)))
+    held = checked(frame, reading.kinds, given, reading.notes)
+    notes = shortened(reading.notes, list(reading.tool))
+    return Results(held.frame, held.items, held.pairs, held.clusters, reading.tool, notes)
 
 
 class _NoMetric(DataError):
@@ -136,7 +145,7 @@ class _Reading:
                 f"of {', '.join(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
-        if tool != _TABLE and frame["question"].notna().any():
+        if tool != _TABLE and _has(frame, "question"):
             # A question that a hundred files repeat is held in memory once.
             texts = self._texts
             asked = [texts.setdefault(text, text) for text in frame["question"]]
@@ -198,8 +207,13 @@ def _asked_by(part: Part, frame: pd.DataFrame) -> str:
     """Name what a file tells of what was asked."""
     if part.has_hashes:
         return "hashes"
-    has = {"question": frame["question"].notna().any(), "references": any(frame["references"])}
-    return " and ".join(name for name, is_there in has.items() if is_there) or "nothing"
+    has = [name for name in ("question", "references") if _has(frame, name)]
+    return " and ".join(has) or "nothing"
+
+
+def _has(frame: pd.DataFrame, name: str) -> bool:
+    """Tell whether a column says anything."""
+    return name in frame and any(cell is not None and cell != () for cell in frame[name])
 
 
 def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
@@ -219,21 +233,25 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     frame = frame.reset_index(drop=True)
     counts = [len(index) for index, _ in scores.values()]
     frame = frame.assign(
-        metric=pd.array(list(scores), dtype="str").take(np.repeat(np.arange(len(counts)), counts)),
+        metric=pd.Categorical.from_codes(
+            np.repeat(np.arange(len(counts)), counts), pd.Index(list(scores), dtype="str")
+        ),
         score=np.concatenate([values for _, values in scores.values()]),
-        file=pd.Series(one.name, index=frame.index, dtype="str"),
+        file=constant(one.name, len(frame)),
     )
+    if part.failures and "error" not in frame:
+        frame["error"] = None
     for name, failures in part.failures.items():
         failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
         frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
-    frame = _with_defaults(frame, one)
+    frame = _with_model(frame, one)
     if len(scores) > 1:
         frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
     return frame
 
 
-def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
-    """Add what a file does not say."""
+def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+    """Add the name of the model; make columns of few values categories."""
     if one.label is not None:
         models = frame["model"].dropna().unique() if "model" in frame else ()
         if len(models) > 1:
@@ -241,29 +259,12 @@ def _with_defaults(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
                 f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
                 f"{one.label!r}, cannot name; leave `label` out"
             )
-        frame["model"] = one.label
+        frame["model"] = constant(one.label, len(frame))
     elif "model" not in frame:
-        frame["model"] = one.fallback
+        frame["model"] = constant(one.fallback, len(frame))
     else:
-        frame["model"] = frame["model"].fillna(one.fallback)
-    for name, value in _DEFAULTS.items():
-        if name not in frame:
-            frame[name] = value
-    if "references" not in frame:
-        frame["references"] = pd.Series([()] * len(frame), index=frame.index, dtype=object)
-    if frame["error"].notna().any():
-        frame["score"] = frame["score"].mask(frame["error"].notna())
-    further = [name for name in frame if name not in COLUMNS]
-    return frame[[*COLUMNS, *further]].astype(_TYPES)
-
-
-_DEFAULTS: Final[Mapping[str, str | int | None]] = {
-    "task": "",
-    "form": "",
-    "repeat": 0,
-    "prediction": None,
-    "question": None,
-    "error": None,
-    "content": 0,
-}
-_TYPES: Final = {"model": "str", "repeat": "int64", "content": "uint64"}
+        frame["model"] = frame["model"].fillna(one.fallback).astype("str").astype("category")
+    for name in ("task", "form"):
+        if name in frame:
+            frame[name] = frame[name].astype("category")
+    return frame

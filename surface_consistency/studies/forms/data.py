@@ -296,8 +296,8 @@ def _notes(
     if single:
         yield (
             SurfaceConsistencyWarning,
-            f"{len(single)} items of {name} have a single form ({first_few(single)}), with nothing "
-            "to compare, and are left out",
+            f"{name}: left out for a single form, which there is nothing to compare with: "
+            f"{len(single)} {'item' if len(single) == 1 else 'items'} ({first_few(single)})",
         )
     if len(sizes) and sizes.min() < sizes.max():
         yield (

@@ -244,3 +244,38 @@ def test_what_no_file_or_group_can_hold_is_told_in_one_line(
 
     [line] = [one for one in capsys.readouterr().err.splitlines() if "warning: " not in one]
     assert re.search(f"^error: .*{told}", line)
+
+
+SHELVES = [
+    {"shelf": "a", "One ": "1", "two": "0", "note": "x"},
+    {"shelf": "b", "One ": "TRUE", "two": "", "note": ""},
+    {"shelf": "a", "One ": "0", "two": " 1.0", "note": "NA"},
+]
+
+
+@pytest.mark.parametrize("blank", ["missing", "wrong"])
+def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, blank):
+    file = tmp_path / "wide.csv"
+    pd.DataFrame(SHELVES).to_csv(file, index=False)
+    columns = VerdictColumns(first="one", second="two", cluster="shelf", blank=blank)
+    by_columns, by_rows = read_verdicts(file, columns), read_verdicts(SHELVES, columns)
+
+    assert by_columns.to_dict("records") == by_rows.to_dict("records")
+    assert by_columns["first_correct"].tolist() == [True, True, False]
+
+
+def test_a_broken_cell_of_a_large_table_is_named_with_its_line(tmp_path):
+    file = tmp_path / "wide.csv"
+    file.write_text("one,two\n" + "1,0\n" * 5_000 + "1,maybe\n")
+
+    with pytest.raises(RecordError, match=r"wide\.csv:5002: column 'two': 'maybe' is no verdict"):
+        read_verdicts(file, VerdictColumns(first="one", second="two"))
+
+
+def test_parquet_with_gaps_is_read_as_its_rows(tmp_path):
+    frame = pd.DataFrame({"one": [1, None, 0], "two": [0, 1, 1], "topic": ["x", "y", None]})
+    frame.to_parquet(tmp_path / "wide.parquet")
+    read = read_verdicts(tmp_path / "wide.parquet", VerdictColumns(first="one", second="two"))
+
+    assert read["first_correct"].tolist() == [True, pd.NA, False]
+    assert read["topic"].tolist() == ["x", "y", None]

@@ -215,6 +215,7 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
         (lambda f: f[f["model"] == "a"], {}, "two models or more to compare; got"),
         (lambda f: f, {"baseline": "z"}, "baseline='z' is none of the models"),
         (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
+        (lambda f: f, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
         (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
         (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
         (lambda f: f.assign(score=np.inf), {}, "values must be finite"),

@@ -236,7 +236,7 @@ def test_other_documents_under_one_number_are_refused_and_shown(data_files):
     other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
 
     with pytest.raises(
-        DataError, match=r"item '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
+        DataError, match=r"items: '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
     ):
         read_results([one, other])
 
@@ -265,7 +265,7 @@ def test_a_null_score_is_missing(data_files):
         (b'\xff\xfe{\x00"\x00', RecordError, "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
         (b'{"item": "\xe9", "correct": 1}', RecordError, "p.jsonl:1: not UTF-8 at byte 10"),
         (b'{"item": "q1", "note": "x"}', DataError, "holds neither scores nor answers"),
-        (b'{"correct": 1}', DataError, "no column names the items; looked for item, "),
+        (b'{"correct": 1}', DataError, "no column names the items; looked for 'item', "),
         (b'{"item": "q1", "correct": "maybe"}', RecordError, "row 1 of column 'correct' holds 'm"),
     ],
     ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "no item", "no score"],
@@ -503,3 +503,40 @@ def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
 
     columns = ["item", "repeat", "score", "prediction"]
     pd.testing.assert_frame_equal(frame[columns], read_results(file).frame[columns])
+
+
+def test_rows_are_numbered_by_item_and_by_item_and_form():
+    rows = [
+        {"task": task, "item": item, "form": form, "model": model, "correct": 1}
+        for model in "ab" for task in ("t", "u") for item in "xy" for form in ("long", "short")
+    ]  # fmt: skip
+    results = read_results(rows)
+    frame = results.frame
+
+    items = frame.groupby(["task", "item"], sort=False).ngroup()
+    pairs = frame.groupby(["task", "item", "form"], sort=False).ngroup()
+    assert results.items.tolist() == items.tolist()
+    assert results.pairs.tolist() == pairs.tolist()
+    assert (items.max(), pairs.max()) == (3, 7)
+
+
+def test_columns_of_few_values_are_categories_over_all_files(tmp_path):
+    for name, task in (("a", "t"), ("b", "u")):
+        rows = {"task": task, "topic": ["p", "p", "q"], "id": [1, 2, 3], "score": 1}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    results = read_results([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+    few = ["task", "model", "form", "metric", "file", "topic"]
+    assert (results.frame.dtypes[few] == "category").all()
+    assert results.frame["task"].tolist() == ["t"] * 3 + ["u"] * 3
+    assert results.clusters == ("topic",)
+
+
+def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
+    (tmp_path / "a.csv").write_text("id,epoch,prediction,score\n1,1,Lima,1\n1,2,Oslo,0\n")
+    (tmp_path / "b.csv").write_text("id,score\n1,1\n")
+    frame = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).frame
+
+    assert frame["repeat"].tolist() == [1, 2, 0]
+    assert frame["prediction"].tolist() == ["Lima", "Oslo", None]
+    assert frame["references"].tolist() == [(), (), ()]

@@ -165,7 +165,7 @@ def test_one_item_that_is_two_questions_is_refused():
         {"item": "1", "model": "b", "question": "What?", "correct": 1},
     ]
 
-    with pytest.raises(DataError, match=r"'1' is 'Who\?' \(no reference\) in rows and 'What\?'"):
+    with pytest.raises(DataError, match=r"'1', is 'Who\?' .* in one row and 'What\?' .* by `form`"):
         read_results(rows)
 
 

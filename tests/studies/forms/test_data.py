@@ -55,7 +55,7 @@ def test_an_answer_that_is_no_choice_is_refused():
 
 
 def test_items_with_one_form_are_left_out_and_named():
-    with pytest.warns(SurfaceConsistencyWarning, match=r"1 items of list have a single form \(c\)"):
+    with pytest.warns(SurfaceConsistencyWarning, match=r"list: left out .*: 1 item \(c\)"):
         data = load_forms([*ROWS, row("c", "x")])
 
     assert set(data.rows["item"]) == {"a", "b"}
