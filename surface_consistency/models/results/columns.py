@@ -122,7 +122,8 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
         )
     if item is None:
         raise ColumnNotFoundError(
-            f"{source}: no column names the items; looked for {', '.join(USUAL['item'])}; saw "
+            f"{source}: no column names the items; looked for "
+            f"{', '.join(map(repr, USUAL['item']))}; saw "
             f"{first_names(names)}; name it by `item`"
         )
     return TableColumns(roles, (item,))

@@ -265,7 +265,7 @@ def test_a_null_score_is_missing(data_files):
         (b'\xff\xfe{\x00"\x00', RecordError, "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
         (b'{"item": "\xe9", "correct": 1}', RecordError, "p.jsonl:1: not UTF-8 at byte 10"),
         (b'{"item": "q1", "note": "x"}', DataError, "holds neither scores nor answers"),
-        (b'{"correct": 1}', DataError, "no column names the items; looked for item, "),
+        (b'{"correct": 1}', DataError, "no column names the items; looked for 'item', "),
         (b'{"item": "q1", "correct": "maybe"}', RecordError, "row 1 of column 'correct' holds 'm"),
     ],
     ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "no item", "no score"],
