@@ -110,7 +110,7 @@ def test_command_lines_are_read(page, monkeypatch, tmp_path):
 def test_a_wrong_command_line_is_caught(line, monkeypatch):
     monkeypatch.setattr(app, "run_app", read_only)
 
-    with pytest.raises(CycloptsError, match="two|marg|out"):
+    with pytest.raises(CycloptsError, match=r"two|marg|out"):
         main(line.split())
 
 
