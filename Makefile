@@ -4,19 +4,33 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 OUT ?= demo
 
-.PHONY: demo test slow check lowest bench faults docs chromium clean
+.PHONY: help demo test slow check lowest bench faults docs pictures chromium clean
+
+help:
+	@echo "make demo       train a small model, run the whole study on it, write $(OUT)/report.html: a minute"
+	@echo "make test       run the tests: ten minutes; TESTS=\"tests/metrics -x\" runs a part"
+	@echo "make check      format, lint, types, import directions, docs, the built wheel"
+	@echo "make docs       the documentation, in site/"
+	@echo "make pictures   the pictures of the documentation that toy models are enough for"
+	@echo "make bench, make faults, make lowest: see CONTRIBUTING.md; times are those of two free cores."
+	@echo "The first of them makes a virtual environment in $(VENV): about 2 GB to download, once."
 
 $(VENV)/.installed: pyproject.toml dataset_builders/pyproject.toml constraints.txt
+	@echo "== making the virtual environment $(VENV): about 2 GB to download, mostly torch; once"
 	$(PYTHON) -m venv $(VENV)
+	@echo "== 1 of 2: torch"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
+	@echo "== 2 of 2: this package, and what it and its tests need"
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]' --editable dataset_builders
 	touch $@
 
 demo: $(VENV)/.installed
+	@echo "== the demo: about a minute on two free cores; the page will be $(OUT)/report.html"
 	$(BIN)/surface-consistency demo --out $(OUT)
 
 # `make test TESTS="tests/metrics -x"` runs a part of them.
 test: $(VENV)/.installed chromium
+	@echo "== the tests: about ten minutes on two free cores, less for a part (TESTS=tests/metrics)"
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/test $(TESTS)
 
 # Tests that train several models, which `make test` leaves out.
@@ -39,6 +53,9 @@ faults: $(VENV)/.installed chromium
 
 docs: $(VENV)/.installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: $(VENV)/.installed chromium
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python scripts/pictures redirectqa compare verdicts slaq audit
 
 # The page is tested in a real browser where there is one; root on Debian gets it.
 chromium:

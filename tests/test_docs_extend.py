@@ -1,4 +1,4 @@
-"""The files of the guide on extending work when written, run and named in its order."""
+"""The files of the guides on extending and on memories work when written and run in their order."""
 
 import importlib
 import re
@@ -10,9 +10,10 @@ import pytest
 
 from surface_consistency.cli.main import main
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "guides" / "extend.md"
+GUIDES = Path(__file__).resolve().parents[1] / "docs" / "guides"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths", "quiz")
+MEMORY_MODULES = ("reader", "notes")
 NEEDS_DUMPS = "build redirectqa"
 
 
@@ -23,41 +24,67 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     yield tmp_path
-    for name in MODULES:
+    for name in (*MODULES, *MEMORY_MODULES):
         sys.modules.pop(name, None)
 
 
-def blocks():
+def blocks(guide):
     """Language, file name or "", and text of each block."""
-    return [found.groups(default="") for found in FENCE.finditer(GUIDE.read_text("utf-8"))]
+    text = (GUIDES / guide).read_text("utf-8")
+    return [found.groups(default="") for found in FENCE.finditer(text)]
 
 
-def test_each_file_is_under_40_lines():
-    sizes = {
-        name: sum(bool(line.strip()) for line in text.splitlines())
-        for _, name, text in blocks()
-        if name
-    }
-
-    assert set(sizes) == {"pyproject.toml", "eswiki.toml", *(f"{name}.py" for name in MODULES)}
-    assert max(sizes.values()) < 40
-
-
-def test_guide_works_from_top_to_bottom(folder):
-    """Files are written, other Python runs, commands of ours are called."""
-    pytest.importorskip("surface_consistency_build", reason="it ends with a wiki to build")
+def work_through(guide, folder):
+    """Write its files, run other Python, call commands of ours; return the names it makes."""
     names = {}
-    for language, name, text in blocks():
+    for language, name, text in blocks(guide):
         if name:
             (folder / name).write_text(text, encoding="utf-8")
         elif language == "python":
-            exec(compile(text, "<extend.md>", "exec"), names)
+            exec(compile(text, f"<{guide}>", "exec"), names)
         else:
             for line in text.replace("\\\n", " ").splitlines():
                 program, *words = shlex.split(line)
                 assert program == "surface-consistency"
                 if NEEDS_DUMPS not in line:
                     assert main(words) == 0, line
+    return names
+
+
+def sizes(guide):
+    """Lines of each file that stands in a guide."""
+    return {
+        name: sum(bool(line.strip()) for line in text.splitlines())
+        for _, name, text in blocks(guide)
+        if name
+    }
+
+
+def test_each_file_is_under_40_lines():
+    extending, memory = sizes("extend.md"), sizes("memory.md")
+
+    assert set(extending) == {"pyproject.toml", "eswiki.toml", *(f"{name}.py" for name in MODULES)}
+    assert set(memory) == {f"{name}.py" for name in MEMORY_MODULES}
+    assert max(*extending.values(), *memory.values()) < 40
+
+
+def test_memory_guide_works_from_top_to_bottom(folder):
+    """A reader under the audit, a store under a runner, rates of answers."""
+    names = work_through("memory.md", folder)
+
+    states, table = names["states"], names["table"].iloc[0]
+    told = [names["answers"][f"{of}/{state}"] for of in ("Peru", "Ghana") for state in states]
+    assert told == ["Lima", "Lima", "unknown", "Accra", "unknown", "Accra"]
+    rates = ["leakage", "retrieval_mediated", "interference", "del_on_accuracy"]
+    assert table[rates].tolist() == pytest.approx([1 / 3] * 4)
+    assert "under 4" in table["not_inferred"]
+    assert "reader" in (folder / "runs" / "reader" / "report.html").read_text("utf-8")
+
+
+def test_extending_guide_works_from_top_to_bottom(folder):
+    """It ends with a wiki to build."""
+    pytest.importorskip("surface_consistency_build", reason="it ends with a wiki to build")
+    names = work_through("extend.md", folder)
 
     judged = (folder / "runs" / "atlas" / "scoring.json").read_text()
     assert '"initials:InitialsRule"' in judged

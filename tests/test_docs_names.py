@@ -10,7 +10,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+from cyclopts import CycloptsError
 
+from surface_consistency.cli import app
 from surface_consistency.cli.main import main
 
 pytest.importorskip("surface_consistency_build", reason="the docs are of both distributions")
@@ -20,12 +22,14 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
     ROOT / "docs" / "index.md",
+    ROOT / "docs" / "gallery.md",
     *sorted((ROOT / "docs" / "guides").glob("*.md")),
     *sorted((ROOT / "docs" / "ideas").glob("*.md")),
 ]
 FENCE = re.compile(r"^```(\w+).*\n((?:.*\n)*?)```$", re.MULTILINE)
 INLINE = re.compile(r"`(surface-consistency [^`]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+STUDIES = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical")
 PLUGINS = {"capitals", "lengths"}
 """Commands that the guide on extending makes."""
 
@@ -39,15 +43,25 @@ def blocks(page, language):
     return [body for kind, body in FENCE.findall(text) if kind == language]
 
 
-def commands(page):
-    """Every command line of ours, without comments."""
-    for body in blocks(page, "console"):
+def command_lines(page):
+    """Every command line of ours that stands in a block, without comments."""
+    for body in (*blocks(page, "console"), *blocks(page, "text")):
         for line in body.replace("\\\n", " ").splitlines():
-            words = shlex.split(line, comments=True)
-            if words and words[0] == "surface-consistency":
-                yield words[1:]
+            if line.startswith("surface-consistency "):
+                yield shlex.split(line, comments=True)[1:]
+
+
+def commands(page):
+    """These, and what of commands stands in sentences."""
+    yield from command_lines(page)
     for found in INLINE.findall(page.read_text("utf-8")):
         yield shlex.split(found)[1:]
+
+
+def read_only(app, words):
+    """Read a command line and call nothing."""
+    app.parse_args(words, exit_on_error=False, print_error=False)
+    return 0
 
 
 @functools.cache
@@ -66,8 +80,7 @@ def texts_of(words):
     if words[0] in ("run", "build", "count", "analyse", "lm-eval"):
         return help_text(*words[:2])
     if words[0] == "score":
-        studies = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical")
-        return "".join(help_text("score", "--study", name) for name in studies)
+        return "".join(help_text("score", "--study", name) for name in STUDIES)
     return help_text(words[0])
 
 
@@ -79,6 +92,26 @@ def test_flags_are_those_of_the_command(page):
         flags = {word.partition("=")[0] for word in words if word.startswith("--")} - {"--help"}
         missing = [flag for flag in flags if not re.search(rf"{flag}(?![\w-])", texts_of(words))]
         assert not missing, f"{' '.join(words)}: no {', '.join(missing)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_command_lines_are_read(page, monkeypatch, tmp_path):
+    """Nothing is missing, of another type or unknown; what is read is not called."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(app, "run_app", read_only)
+    for words in command_lines(page):
+        if words[0] == "score" and page.stem in STUDIES and "--study" not in words:
+            words += ["--study", page.stem]  # What a run that is there would say.
+        if words[0] != "lm-eval" and not PLUGINS.intersection(words) and "..." not in words:
+            assert main(words) == 0, " ".join(words)
+
+
+@pytest.mark.parametrize("line", ["run slaq --limit two --out x", "compare a b --marg 1", "demo"])
+def test_a_wrong_command_line_is_caught(line, monkeypatch):
+    monkeypatch.setattr(app, "run_app", read_only)
+
+    with pytest.raises(CycloptsError, match=r"two|marg|out"):
+        main(line.split())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)

@@ -85,10 +85,11 @@ def test_each_part_stands_on_one_page_once():
     assert sorted(targets) == sorted(set(targets))
 
 
-def test_settings_page_is_that_of_the_records():
+def test_settings_pages_are_those_of_the_records():
     script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
+    written = {page.stem: page.read_text("utf-8") for page in script["FOLDER"].glob("*.md")}
 
-    assert script["PAGE"].read_text("utf-8") == script["page"](), "run scripts/option_tables"
+    assert written == script["pages"](), "run scripts/option_tables"
 
 
 def test_help_of_studies_is_that_of_the_records():
@@ -97,3 +98,12 @@ def test_help_of_studies_is_that_of_the_records():
     assert script["study_help"].PATH.read_text("utf-8") == script["help_file"](), (
         "run scripts/option_tables"
     )
+
+
+def test_each_page_stands_in_the_navigation_once():
+    """A page outside it would be built, and found by nobody."""
+    listed = re.findall(r"[\w./-]+\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    docs = ROOT / "docs"
+    pages = [str(page.relative_to(docs)) for page in docs.rglob("*.md")]
+
+    assert sorted(listed) == sorted(page for page in pages if not page.startswith("paper/"))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from surface_consistency.cli.options import Json, Out
+from surface_consistency.cli.options import Json, Out, naming, source_flag
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
@@ -53,14 +53,17 @@ def make_run(name: str) -> Callable[..., object]:
         chosen = settings.model_dump(mode="json")
         scoring = scoring.resolved(chosen, is_new_run=True)
         placed = study.with_output_dir(out)
-        revisions = _revisions(model, quiet=json)
-        data = placed.load(source)
+        with naming("--model"):
+            revisions = _revisions(model, quiet=json)
+        with naming(source_flag(study)):
+            data = placed.load(source)
         runner: Answerer | Callable[[Revision], Answerer]
         if revisions:
             label = model.name(None)
             runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
         else:
-            runner = _runner(placed, data, settings, model, out, toy_model)
+            with naming("--model"):
+                runner = _runner(placed, data, settings, model, out, toy_model)
             label = model.name(runner)
         swept = run_sweep(
             placed,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from surface_consistency.cli.options import Json
+from surface_consistency.cli.options import Json, naming, source_flag
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
@@ -83,10 +83,12 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             source = source or record_from_options(study.source, {})
             if out is None:
                 raise ValueError("--predictions needs --out, the folder for the verdicts")
+            with naming(source_flag(study)):
+                data = study.load(source)
             folders, home = (
                 score_files(
                     study,
-                    study.load(source),
+                    data,
                     predictions,
                     out,
                     label=label,

@@ -3,9 +3,10 @@
 import hashlib
 import json
 import os
+import shutil
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +68,8 @@ def run_study(
 ) -> RunFolder:
     """Ask a model what a study plans, and a sample of it twice.
 
-    Started again with the same arguments it goes on where it was stopped.
+    Started again with the same arguments it goes on where it was stopped. A start that fails before
+    the first answer leaves the folder free for other settings.
 
     Args:
         study: The study.
@@ -118,6 +120,7 @@ def run_study(
     if shared is not None:
         _check_shared(shared, plan, manifest)
     folder = RunFolder.create(out)
+    is_new = not folder.manifest.is_file()
     # What is stored is what it was, however often it is read.
     is_stored = isinstance(answerer, StoredRunner) or (
         isinstance(runner, MultipleChoiceRunner) and runner.is_stored
@@ -138,6 +141,8 @@ def run_study(
             for name in plan.groups
             for repeat in ((False, True) if name in twice else (False,))
         }
+        if is_new:
+            stack.enter_context(_withdrawn_if_failed(folder, [log.path for log in logs.values()]))
         _write_plan(folder, plan)
         again = answerer.rebatched(1) if isinstance(answerer, Rebatchable) else answerer
         for (name, repeat), log in logs.items():
@@ -153,6 +158,20 @@ def run_study(
         else:
             write_json(folder.path / SHARD_FILE, {"shard": shard[0], "of": shard[1]})
     return folder
+
+
+@contextmanager
+def _withdrawn_if_failed(folder: RunFolder, logs: Sequence[Path]) -> Iterator[None]:
+    """Remove what a start wrote that failed before the first answer."""
+    try:
+        yield
+    except Exception:
+        if not any(log.stat().st_size for log in logs):
+            planned = (folder.plan, folder.targets, folder.pairs, folder.prompts, folder.manifest)
+            for path in (*logs, *planned):
+                path.unlink(missing_ok=True)
+            shutil.rmtree(folder.checks, ignore_errors=True)
+        raise
 
 
 def _decoded_plan(

@@ -266,6 +266,22 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             ["run", "linking", "--source", "sample", "--out", "x"],
             "runner 'transformers' needs a model (--model)",
         ),
+        (
+            ["run", "forms", "--source", "x.jsonl", "--model", "m", "--out", "y"],
+            "--source: no file or folder 'x.jsonl'",
+        ),
+        (
+            ["run", "audit", "--databases", "x", "--model", "m", "--out", "y"],
+            "--databases: no database file or folder x",
+        ),
+        (
+            ["run", "forms", "--source", "sample", "--model", "no model", "--out", "y"],
+            "--model: 'no model' is neither a folder nor a hub id",
+        ),
+        (
+            ["score", "--predictions", "x.jsonl", "--source", "x/y/z", "--out", "y"],
+            "--source: no file or folder 'x/y/z'",
+        ),
         (["report", "made"], "--out is required"),
         (["report", "made", "--out", "made/report.html"], "--out names a folder"),
         (["report", "x"], "there is no folder x (in "),

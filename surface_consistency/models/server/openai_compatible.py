@@ -318,6 +318,7 @@ def _address(base_url: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
-            f"'http://localhost:8000/v1' (or set OPENAI_BASE_URL); got {address!r}"
+            "'http://localhost:8000/v1' (--runner-option base_url=ADDRESS, or OPENAI_BASE_URL); "
+            f"got {address!r}"
         )
     return address.rstrip("/")
