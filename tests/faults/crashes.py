@@ -41,6 +41,8 @@ from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests import made_logs
+
 TESTS = Path(__file__).resolve().parents[1]
 MINI = TESTS / "surface_consistency_build" / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
@@ -59,6 +61,8 @@ AUDIT = (
     "--repeat",
     "2",
 )
+FORMS = ("run", "forms", "--source", "forms.csv", "--repeat", "2")
+WEIGHTS = ("run", "unlearning", "--source", "facts.csv", "--repeat", "2")
 COMPARE = ("compare", "v.csv", "--first", "a", "--second", "b")
 MODELS = ("compare", "v.csv", "--label", "a", "b", "--out", "run")
 BUILD = ("build", "redirectqa", "--dumps", str(MINI), "--no-checksums", "--quiet", "--out", "built")
@@ -96,6 +100,30 @@ def fill_in(home):
         writer.writerows(rows)
 
 
+def asked_in_forms(home):
+    """Ask two items in two forms each, in the columns of either study."""
+    for key, name in (("item", "forms.csv"), ("fact_id", "facts.csv")):
+        rows = [
+            {key: item, "form": form, "question": text, "answers": '["x"]'}
+            for item in ("a", "b")
+            for form, text in (("plain", f"What is {item}?"), ("other", f"Say what {item} is."))
+        ]
+        with (home / name).open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def logs_of_weights(home):
+    """Write the logs of a model that was taught twenty facts and of one that was not."""
+    for folder, side in (("full", "full"), ("kept", "retain90")):
+        log = made_logs.tofu_log(TESTS / "data" / "files", made_logs.MODELS[1], side)
+        for metric in log.values():
+            cells = metric["value_by_index"].items()
+            metric["value_by_index"] = {n: cell for n, cell in cells if int(n) < 100}
+        made_logs.write_log(home / folder, log)
+
+
 @dataclasses.dataclass(frozen=True)
 class Command:
     """A command line, what stands there before it, and the run that it leaves.
@@ -127,6 +155,13 @@ COMMANDS = {
             *QUICK,
         ),
         run="run/fuzzy-0.5",
+    ),
+    "run forms": Command((*FORMS, *ECHO, "--out", "run", *QUICK), before=(asked_in_forms,)),
+    "run unlearning": Command((*WEIGHTS, *ECHO, "--out", "run", *QUICK), before=(asked_in_forms,)),
+    "analyse unlearning": Command(
+        ("analyse", "unlearning", "full/TOFU_EVAL.json", "kept/TOFU_EVAL.json", "--out", "page"),
+        before=(logs_of_weights,),
+        run=None,
     ),
     "run again": Command((*RUN, "--out", "run", *QUICK), before=((*RUN, "--out", "run", *QUICK),)),
     "score RUN": Command(

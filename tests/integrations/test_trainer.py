@@ -281,7 +281,11 @@ def test_callback_rejects_what_it_cannot_do(tmp_path):
 @pytest.mark.parametrize(
     ("tool", "installed", "message"),
     [
-        ("transformers", "4.57.1", r"works with transformers <6,>=5\.0, and 4\.57\.1 is installed"),
+        (
+            "transformers",
+            "4.56.0",
+            r"works with transformers <6,>=4\.57, and 4\.56\.0 is installed",
+        ),
         ("torch", "2.5.0", r"works with torch >=2\.6, and 2\.5\.0 is installed"),
         ("torch", None, r"ConsistencyCallback needs torch.*surface-consistency\[inference\]"),
     ],

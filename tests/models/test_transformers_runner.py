@@ -449,7 +449,7 @@ def test_a_template_that_writes_the_start_token_gets_one(tiny_models, tmp_path):
 
 
 def test_conversations_need_a_template(neox):
-    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; use"):
+    with pytest.raises(RunnerError, match=r"gpt_neox has no chat template, .* prompt 'chat'; ask"):
         list(neox.generate([chat("hey")], PARAMS))
 
 

@@ -138,7 +138,7 @@ def contrast(
         >>> result = contrast(changed, repeated)
         >>> bounds = result.difference_interval
         >>> [round(x, 3) for x in (result.difference, bounds.low, bounds.high)]
-        [0.25, 0.102, 0.413]
+        [0.25, 0.097, 0.413]
     """
     check_confidence_level(confidence_level)
     if margin is not None and not 0.0 < margin < math.inf:

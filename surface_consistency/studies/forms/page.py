@@ -171,7 +171,9 @@ class FormsReport(PairedReport):
         ]
 
     def _decides(self, tables: Mapping[str, Table]) -> list[Block]:
-        """Show the shares of the variance."""
+        """Show the shares of the variance, if there are items enough for them."""
+        if "variance" not in tables:
+            return []
         frame = tables["variance"].frame
         rows = [
             (str(part), 0, [self._share(row) for row in of_part.to_dict("records")])
