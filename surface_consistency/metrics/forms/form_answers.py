@@ -31,7 +31,9 @@ _RATES = ("same_answer", "chance", "kappa")
 @of_shares(Part(1.0, (0.0, 1.0), (1.0, 0.0)))
 def _mean_agreement(sums: Floats) -> Floats:
     """Divide the agreement of facts by their number."""
-    return np.asarray(sums[..., 1] / sums[..., 0])
+    with np.errstate(invalid="ignore"):
+        # Without one of few clusters nothing may be left.
+        return np.asarray(sums[..., 1] / sums[..., 0])
 
 
 def form_answers_by(

@@ -165,6 +165,18 @@ def test_the_page_stands_without_figures_of_kinds_that_are_not_there(tmp_path):
     assert "by_kind" in tables
 
 
+@pytest.mark.parametrize("n_items", [1, 2])
+def test_a_page_of_items_too_few_to_infer_from(tmp_path, n_items):
+    folder, _ = run(tmp_path, load_forms(rows(n_items=n_items)), model(world(n_items=n_items)))
+
+    page = report_runs([folder.path], tmp_path / "page").page
+
+    text = visible_text(page.read_text(encoding="utf-8"))
+    assert "The numbers" in text
+    assert "less often" not in text
+    assert "more often" not in text
+
+
 def test_samples_ask_the_same_text_under_seeds_of_their_own(tmp_path):
     plan = STUDY.plan(
         load_forms(rows(2)),
