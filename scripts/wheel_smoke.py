@@ -47,6 +47,9 @@ if find_spec("lm_eval") is not None:
             raise SystemExit(f"lm_eval run --tasks {study} failed:\n{told.stdout}{told.stderr}")
 if find_spec("inspect_ai") is not None:
     (point,) = [p for p in entry_points(group="inspect_ai") if p.name == "surface_consistency"]
-    if set(point.load()) != {"redirectqa", "slaq", "paired_verdicts", "paired_numbers"}:
+    if set(point.load()) != {
+        *("redirectqa", "slaq", "forms"),
+        *("paired_verdicts", "paired_numbers"),
+    }:
         raise SystemExit("the entry point of inspect_ai does not register the tasks")
 print(f"wheel of surface-consistency {surface_consistency.__version__} works")
