@@ -153,7 +153,7 @@ def test_a_form_stands_once_for_a_fact(metric):
 @pytest.mark.parametrize("forms", ["fixed", "sample"])
 def test_no_verdict_at_all_gives_a_reason(forms):
     frame = long(np.ones((5, 3))).assign(correct=np.nan)
-    with pytest.warns((UndefinedMetricWarning, UnscoredWarning)):
+    with pytest.warns((UndefinedMetricWarning, UnscoredWarning), match="verdict|undefined"):
         row = forms_by(frame, forms=forms).iloc[0]
     assert row["not_inferred"] == "no fact has two forms with a verdict"
 

@@ -336,8 +336,9 @@ def test_rows_that_nothing_names_may_repeat():
 def test_pairs_numbered_like_their_facts_do_not_repeat():
     """Rows are told apart by all columns together, also where two hold the same values."""
     number = np.arange(2_000)
-    rows = pd.DataFrame({"fact_id": number, "pair": number, "first_correct": number % 2 == 0})
-    rows["second_correct"] = number % 3 == 0
+    pair = np.where(number < 100, number, number + 10_000)
+    rows = pd.DataFrame({"fact_id": number, "pair": pair, "first_correct": number >= 100})
+    rows["second_correct"] = number % 3 > 3
 
     paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
 

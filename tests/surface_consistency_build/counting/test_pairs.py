@@ -74,12 +74,12 @@ def test_counts_agree_with_loops(documents, window):
 
 
 @given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=4),
+    st.lists(st.lists(st.sampled_from("abcd"), max_size=8), max_size=4),
     st.sampled_from([0, 1, 2, 5]),
 )
 def test_windows_of_names_inside_others_agree_with_loops(documents, window):
     """Of nested names the one that begins first need not end last."""
-    names = [("Q0", "a"), ("Q0", "a b c"), ("Q1", "b"), ("Q1", "c a"), ("Q2", "a b"), ("Q2", "c")]
+    names = [("Q0", "a b c"), ("Q0", "b"), ("Q1", "d"), ("Q1", "c a"), ("Q2", "a b"), ("Q2", "c")]
     table = SurfaceTable.from_records(names)
     pairs = [(one, other) for one in ("Q0", "Q1", "Q2") for other in ("Q0", "Q1", "Q2")]
     pairs = [(one, other) for one, other in pairs if one != other]
@@ -101,6 +101,16 @@ def test_windows_of_names_inside_others_agree_with_loops(documents, window):
 
     expected = [sum(is_near(text, *pair) for text in texts) for pair in pairs]
     assert counter.result().n_documents_both.tolist() == expected
+
+
+def test_a_long_name_that_begins_before_a_short_one_of_its_own_reaches_further():
+    names = [("Q0", "a b c"), ("Q0", "b"), ("Q1", "d")]
+    table = SurfaceTable.from_records(names)
+    counter = PairCounter(table, [("Q0", "Q1")], window=1, occurrences="bounded", engine="python")
+
+    counter.feed(["a b c d", "d a b c", "x b x d"])
+
+    assert counter.result().n_documents_both.tolist() == [2]
 
 
 def test_document_counts_of_the_members_and_parts_add_up():
