@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, Self
+from typing import Final, Literal, Self
 
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 from surface_consistency.text import folded, token_key
@@ -65,14 +65,6 @@ def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
     return (prompt.gold_object, *prompt.object_aliases)
 
 
-class _Node(NamedTuple):
-    """A name of a role as one of the keys reads it."""
-
-    role: Role
-    label: KeyName
-    key: str
-
-
 CACHED_KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
     {label: lru_cache(maxsize=1 << 17)(name_key(key)) for label, key in KEYS.items()}
 )
@@ -91,9 +83,14 @@ class AliasGroups:
 
     def __init__(self) -> None:
         """Start with every name in a group of its own."""
-        self._parents: dict[_Node, _Node] = {}
+        # A node is a key of a role; one of a tree's nodes stands for its group.
+        self._nodes: dict[Role, dict[KeyName, dict[str, int]]] = {
+            role: {label: {} for label in KEYS} for role in ROLES
+        }
+        self._parents: list[int] = []
+        self._titles: list[str] = []
         self._families: dict[tuple[Role, tuple[str, ...]], None] = {}
-        self._members: dict[tuple[Role, str], None] = {}
+        self._members: dict[Role, dict[str, list[int]]] = {role: {} for role in ROLES}
 
     @classmethod
     def from_prompts(
@@ -140,9 +137,10 @@ class AliasGroups:
         Returns:
             A text that the names of one group share and no other has.
         """
-        nodes = _nodes(role, name)
-        known = next((node for node in nodes if node in self._parents), None)
-        return "\1".join(nodes[0] if known is None else self._root(known))
+        for label, nodes in self._nodes[role].items():
+            if (node := nodes.get(CACHED_KEYS[label](name))) is not None:
+                return self._titles[self._root(node)]
+        return _title(role, "published", CACHED_KEYS["published"](name))
 
     def add(self, role: Role, name: str) -> None:
         """Take a name in that no fact gives: whatever shares a key with it is in its group.
@@ -153,26 +151,20 @@ class AliasGroups:
         """
         self._unite(role, (name,))
 
-    def keys(self, role: Role, names: Iterable[str] = ()) -> dict[KeyName, set[str]]:
-        """List the keys that a name must have to be in a group that is known.
+    def keys(self, role: Role) -> dict[KeyName, dict[str, str]]:
+        """List the keys that make a name one of a known group.
 
         Args:
             role: Whose names.
-            names: Names whose groups are wanted; none for all groups. Names that no group knows
-                are in one of their own.
 
         Returns:
-            By name of the key, in `KEYS`, the keys.
+            By name of the key, in `KEYS`, the group of each key. Of a name whose keys are in two
+            groups the first counts.
         """
-        wanted = {self.group_of(role, name) for name in names}
-        keys: dict[KeyName, set[str]] = {label: set() for label in KEYS}
-        for name in names:
-            for node in _nodes(role, name):
-                keys[node.label].add(node.key)
-        for node in self._parents:
-            if node.role == role and (not wanted or "\1".join(self._root(node)) in wanted):
-                keys[node.label].add(node.key)
-        return keys
+        return {
+            label: {key: self._titles[self._root(node)] for key, node in nodes.items()}
+            for label, nodes in self._nodes[role].items()
+        }
 
     def members(self, role: Role) -> dict[str, list[str]]:
         """List the names of each group.
@@ -184,9 +176,8 @@ class AliasGroups:
             By group, its names as they were joined.
         """
         groups: dict[str, list[str]] = {}
-        for owner, name in self._members:
-            if owner == role:
-                groups.setdefault(self.group_of(role, name), []).append(name)
+        for name in self._members[role]:
+            groups.setdefault(self.group_of(role, name), []).append(name)
         return groups
 
     def shared_aliases(self, role: Role) -> dict[str, tuple[str, ...]]:
@@ -207,22 +198,46 @@ class AliasGroups:
             {'MJ': ('Michael Jordan', 'Magic Johnson')}
         """
         families = [names for owner, names in self._families if owner == role]
-        own = {node for names in families for node in _nodes(role, names[0])}
+        nodes_of = self._members[role]
+        own = {node for names in families for node in nodes_of[names[0]]}
         declared = AliasGroups()
         for names in families:
-            owning = [name for name in names[1:] if not own.isdisjoint(_nodes(role, name))]
+            owning = [name for name in names[1:] if not own.isdisjoint(nodes_of[name])]
             declared.join(role, (names[0], *owning))
-        bearers: dict[_Node, dict[str, str]] = {}
+        bearers: dict[int, dict[str, str]] = {}
         for names in families:
             group = declared.group_of(role, names[0])
-            for node in {node for name in names[1:] for node in _nodes(role, name)} - own:
+            for node in {node for name in names[1:] for node in nodes_of[name]} - own:
                 bearers.setdefault(node, {}).setdefault(group, names[0])
         shared = {}
         for alias in dict.fromkeys(name for names in families for name in names[1:]):
-            for node in _nodes(role, alias):
+            for node in nodes_of[alias]:
                 if len(bearers.get(node, ())) > 1:
                     shared[alias] = tuple(bearers[node].values())
         return shared
+
+    def of_facts(self, facts: Iterable[AuditPrompt]) -> "AliasGroups":
+        """Give the groups of the names of some facts.
+
+        Args:
+            facts: The facts.
+
+        Returns:
+            These groups alone.
+        """
+        facts, groups = list(facts), AliasGroups()
+        wanted = {
+            role: {self.group_of(role, name) for fact in facts for name in names_in(fact, role)}
+            for role in ROLES
+        }
+        for role, family in self._families:
+            if self.group_of(role, family[0]) in wanted[role]:
+                groups.join(role, family)
+        for role, members in self._members.items():
+            for name in members:
+                if self.group_of(role, name) in wanted[role]:
+                    groups.add(role, name)
+        return groups
 
     def without_shared_aliases(self) -> "AliasGroups":
         """Give the groups that are left when shared aliases join nothing.
@@ -232,29 +247,42 @@ class AliasGroups:
         """
         groups = AliasGroups()
         shared = {role: self.shared_aliases(role) for role in ROLES}
-        for role, names in self._families:
-            groups.join(role, [name for name in names if name not in shared[role]])
-        for role, name in self._members:
-            groups.add(role, name)
+        for role, family in self._families:
+            groups.join(role, [name for name in family if name not in shared[role]])
+        for role, names in self._members.items():
+            for name in names:
+                groups.add(role, name)
         return groups
 
     def _unite(self, role: Role, names: Sequence[str]) -> None:
         """Make all keys of names one group."""
-        nodes = [node for name in names for node in _nodes(role, name)]
-        for node in nodes:
-            self._parents.setdefault(node, node)
-            self._parents[self._root(node)] = self._root(nodes[0])
-        self._members.update(dict.fromkeys((role, name) for name in names))
+        members = self._members[role]
+        for name in names:
+            if name not in members:
+                members[name] = [
+                    self._node(role, label, of(name)) for label, of in CACHED_KEYS.items()
+                ]
+        head = self._root(members[names[0]][0])
+        for name in names:
+            for node in members[name]:
+                self._parents[self._root(node)] = head
 
-    def _root(self, node: _Node) -> _Node:
+    def _node(self, role: Role, label: KeyName, key: str) -> int:
+        """Give the number of a key, and a new one to a new key."""
+        node = self._nodes[role][label].setdefault(key, len(self._parents))
+        if node == len(self._parents):
+            self._parents.append(node)
+            self._titles.append(_title(role, label, key))
+        return node
+
+    def _root(self, node: int) -> int:
         """Find the node that stands for a group, and shorten the way to it."""
-        while self._parents[node] != node:
-            self._parents[node] = self._parents[self._parents[node]]
-            node = self._parents[node]
+        parents = self._parents
+        while parents[node] != node:
+            parents[node] = node = parents[parents[node]]
         return node
 
 
-@lru_cache(maxsize=1 << 17)
-def _nodes(role: Role, name: str) -> tuple[_Node, ...]:
-    """Give a name under each key."""
-    return tuple(_Node(role, label, key(name)) for label, key in CACHED_KEYS.items())
+def _title(role: Role, label: KeyName, key: str) -> str:
+    """Name a group after one of its keys."""
+    return f"{role}\1{label}\1{key}"

@@ -28,6 +28,7 @@ from surface_consistency.studies.audit.retrieval.triplet_index import (
     NameFinder,
     TripletIndex,
     key_column,
+    split_by_fact,
 )
 
 _NO_ENTRIES: Final = np.empty(0, dtype=np.int64)
@@ -92,17 +93,17 @@ def alias_closures(
     if not parts or set(scope) - set(ROLES):
         raise ValueError(f"scope must name some of {', '.join(ROLES)}, got {tuple(scope)!r}")
     wanted, index = list(facts), TripletIndex.of(database)
-    finder = NameFinder(index, wanted, roles=parts, key=key, groups=groups)
-    known: dict[tuple[tuple[str, ...], ...], Closure] = {}
-    closures = []
-    for fact in wanted:
-        names = tuple(names_in(fact, role) for role in parts)
-        if names not in known:
-            entries = finder.entries(fact)
-            entries.setflags(write=False)
-            known[names] = Closure(indices=entries, n_triplets=len(index.triplets))
-        closures.append(known[names])
-    return closures
+    names = [tuple(names_in(fact, role) for role in parts) for fact in wanted]
+    distinct = dict(zip(names, wanted, strict=True))
+    finder = NameFinder(index, list(distinct.values()), roles=parts, key=key, groups=groups)
+    n_triplets = len(index.triplets)
+    closures = {}
+    for own, entries in zip(
+        distinct, split_by_fact(finder.entries(), len(distinct), n_triplets), strict=True
+    ):
+        entries.setflags(write=False)
+        closures[own] = Closure(indices=entries, n_triplets=n_triplets)
+    return [closures[own] for own in names]
 
 
 def similarity_closures(

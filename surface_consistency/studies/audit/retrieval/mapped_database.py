@@ -34,7 +34,6 @@ from surface_consistency.studies.audit.retrieval.alias_groups import (
     KeyName,
     NameKey,
     Role,
-    name_key,
 )
 from surface_consistency.studies.audit.retrieval.index_files import (
     ARRAYS,
@@ -44,7 +43,12 @@ from surface_consistency.studies.audit.retrieval.index_files import (
     write_index,
 )
 from surface_consistency.studies.audit.retrieval.retriever import content_digest
-from surface_consistency.studies.audit.retrieval.triplet_index import Ids, NameColumn, TripletIndex
+from surface_consistency.studies.audit.retrieval.triplet_index import (
+    Ids,
+    NameColumn,
+    TripletIndex,
+    join_ranges,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -132,28 +136,26 @@ class _MappedColumn(NameColumn):
         }
         object.__setattr__(self, "_hashes", hashes)
 
-    def with_keys(self, key: NameKey, keys: Collection[str]) -> dict[str, Ids]:
+    def with_keys(self, key: NameKey, keys: Collection[str]) -> dict[str, list[int]]:
         """Find the texts that have some keys; see `NameColumn.with_keys`.
 
-        A key in `KEYS` is looked up by its hash; one of your own is computed of every text.
+        A key in `KEYS` is looked up by its hash, once; one of your own is computed of every text.
         """
-        wanted = list(keys)
-        numbers_of: dict[str, list[int]] = {}
-        of = CACHED_KEYS[key] if isinstance(key, str) else name_key(key)
-        if isinstance(key, str):
-            hashes, numbers = self._hashes[key]
-            own = np.array([hash_key(one) for one in wanted], np.uint32)
-            lows, highs = (np.searchsorted(hashes, own, side) for side in ("left", "right"))
-            for one, low, high in zip(wanted, lows, highs, strict=True):
-                for number in sorted(numbers[low:high].tolist()):
-                    if of(self.names[number]) == one:
-                        numbers_of.setdefault(one, []).append(number)
-        else:
-            sought = set(wanted)
-            for number, name in enumerate(self.names):
-                if (one := of(name)) in sought:
-                    numbers_of.setdefault(one, []).append(number)
-        return {one: np.array(numbers, np.int64) for one, numbers in numbers_of.items()}
+        if not isinstance(key, str):
+            return super().with_keys(key, keys)
+        known = self._by_key.setdefault(key, {})
+        new = [one for one in keys if one not in known]
+        hashes, numbers = self._hashes[key]
+        own = np.array([hash_key(one) for one in new], np.uint32)
+        lows, highs = (np.searchsorted(hashes, own, side) for side in ("left", "right"))
+        candidates = numbers[join_ranges(lows, highs - lows)]
+        known.update((one, []) for one in new)
+        of, sought = CACHED_KEYS[key], np.repeat(np.arange(len(new)), highs - lows).tolist()
+        names = self.names.take(candidates)  # type: ignore[attr-defined]
+        for place, number, name in zip(sought, candidates.tolist(), names, strict=True):
+            if of(name) == new[place]:
+                known[new[place]].append(number)
+        return {one: known[one] for one in keys if known[one]}
 
 
 class MappedTriplets(Sequence[Triplet]):

@@ -7,26 +7,30 @@ another's give it away.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from surface_consistency.errors import ContaminationWarning, DataError, IncompleteClosureWarning
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 from surface_consistency.studies.audit.retrieval.alias_groups import (
+    CACHED_KEYS,
     AliasGroups,
     Role,
-    name_key,
     names_in,
 )
 from surface_consistency.studies.audit.retrieval.closure import Closure
 from surface_consistency.studies.audit.retrieval.triplet_index import (
+    Ids,
     NameFinder,
     TripletIndex,
     is_among,
+    split_by_fact,
 )
+
+_NONE: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,10 +83,10 @@ def database_coverage(
     if not wanted:
         raise ValueError("prompts must hold at least one prompt")
     index = TripletIndex.of(database)
-    finder = NameFinder(index, wanted, key="strict")
+    found = NameFinder(index, wanted, key="strict").entries()
     n_verbatim, missing = 0, []
-    for prompt in wanted:
-        entries = finder.entries(prompt)
+    parted = split_by_fact(found, len(wanted), len(index.triplets))
+    for prompt, entries in zip(wanted, parted, strict=True):
         fact = (prompt.subject, prompt.relation, prompt.gold_object)
         if any(index.triplets[int(entry)] == fact for entry in entries):
             n_verbatim += 1
@@ -260,53 +264,74 @@ def verify_closures(
         raise ValueError(f"closures must be of this database of {len(database.triplets)} triplets")
     index = TripletIndex.of(database)
     known = groups or index.alias_groups(facts)
-    left = _Leftovers(index, facts, known)
-    report = ClosureReport(facts=tuple(map(left.of, facts, closures)))
+    report = ClosureReport(facts=tuple(_leftovers(index, facts, closures, known)))
     if warn and not report.is_complete:
         warnings.warn(report.summary(), IncompleteClosureWarning, stacklevel=2)
     return report
 
 
-class _Leftovers:
-    """Compares what is deleted with what states, is about and holds the parts of facts."""
-
-    def __init__(
-        self, index: TripletIndex, facts: Sequence[AuditPrompt], groups: AliasGroups
-    ) -> None:
-        self._index = index
-        self._wide = NameFinder(index, facts, groups=groups)
-        self._sure = NameFinder(index, facts, groups=groups.without_shared_aliases())
-        self._holding = NameFinder(index, facts, roles=["object"])
-        self._exactly = NameFinder(index, facts, roles=["object"], key="strict")
-
-    def of(self, fact: AuditPrompt, closure: Closure) -> FactClosure:
-        """Tell what the deletion of one fact leaves."""
-        gone, stating = closure.indices, self._wide.entries(fact)
-        remaining = np.setdiff1d(stating, gone, assume_unique=True)
-        objects, held = self._index.columns["object"], self._holding.names(fact, "object")
-        about: dict[Role, Any] = {"subject": self._wide.names(fact, "subject"), "object": held}
-        shared = np.setdiff1d(self._index.entries(about), np.union1d(gone, stating))
-        is_exact = is_among(objects.ids[shared], self._exactly.names(fact, "object"))
-        n_gone = int(is_among(objects.ids[gone], held).sum())
-        return FactClosure(
+def _leftovers(
+    index: TripletIndex,
+    facts: Sequence[AuditPrompt],
+    closures: Sequence[Closure],
+    groups: AliasGroups,
+) -> Iterator[FactClosure]:
+    """Compare what is deleted with what states, is about and holds the parts of facts."""
+    n_facts, n_entries = len(facts), len(index.triplets)
+    objects = index.columns["object"]
+    wide = NameFinder(index, facts, groups=groups)
+    held = NameFinder(index, facts, roles=["object"]).names["object"]
+    sizes = [len(closure.indices) for closure in closures]
+    gone = np.repeat(np.arange(n_facts) * n_entries, sizes)
+    gone += np.concatenate([_NONE, *(closure.indices for closure in closures)])
+    stating = wide.entries()
+    remaining = np.setdiff1d(stating, gone, assume_unique=True)
+    # Few leave an entry: for these alone it is asked what they leave without shared aliases.
+    numbers = np.unique(remaining // n_entries)
+    some = [facts[number] for number in numbers]
+    sure = NameFinder(index, some, groups=groups.of_facts(some).without_shared_aliases()).entries()
+    sure = numbers[sure // n_entries] * n_entries + sure % n_entries
+    doubtful = np.setdiff1d(remaining, sure, assume_unique=True)
+    about: dict[Role, Any] = {"subject": wide.names["subject"], "object": held}
+    shared = np.setdiff1d(index.entries(about, n_facts=n_facts), np.union1d(gone, stating))
+    strict = NameFinder(index, facts, roles=["object"], key="strict").names["object"]
+    by_punctuation = shared[~is_among(_objects(index, shared), strict)]
+    holders, names = np.divmod(held, len(objects.names))
+    n_same = np.bincount(holders, objects.counts(names), n_facts).astype(np.int64)
+    n_same -= np.bincount(gone[is_among(_objects(index, gone), held)] // n_entries, None, n_facts)
+    parted = [
+        split_by_fact(some, n_facts, n_entries)
+        for some in (remaining, doubtful, shared, by_punctuation)
+    ]
+    for fact, n_deleted, n_same_object, *left in zip(
+        facts, sizes, n_same.tolist(), *parted, strict=True
+    ):
+        yield FactClosure(
             prompt_id=fact.prompt_id,
             fact_id=fact.fact_id,
             subject=fact.subject,
             relation=fact.relation,
             gold_object=fact.gold_object,
-            n_deleted=len(gone),
-            remaining=tuple(remaining.tolist()),
-            by_shared_alias=tuple(np.setdiff1d(remaining, self._sure.entries(fact)).tolist()),
-            shared_surface=tuple(shared.tolist()),
-            shared_by_punctuation=tuple(shared[~is_exact].tolist()),
-            n_same_object=objects.count(held) - n_gone,
+            n_deleted=n_deleted,
+            remaining=tuple(left[0].tolist()),
+            by_shared_alias=tuple(left[1].tolist()),
+            shared_surface=tuple(left[2].tolist()),
+            shared_by_punctuation=tuple(left[3].tolist()),
+            n_same_object=n_same_object,
             echoes=_echoes(fact),
         )
 
 
+def _objects(index: TripletIndex, pairs: Ids) -> Ids:
+    """Give the objects of entries of facts, each as a name of its fact."""
+    facts, entries = np.divmod(pairs, len(index.triplets))
+    column = index.columns["object"]
+    return facts * len(column.names) + column.ids[entries]
+
+
 def _echoes(fact: AuditPrompt) -> tuple[str, ...]:
     """Find the accepted objects in which a name of the subject stands as whole words."""
-    of = name_key("published")
+    of = CACHED_KEYS["published"]
     spoken = [f" {of(name)} " for name in names_in(fact, "subject")]
     return tuple(
         name

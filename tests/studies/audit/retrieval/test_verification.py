@@ -5,7 +5,12 @@ import pytest
 
 from surface_consistency.errors import IncompleteClosureWarning
 from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
-from surface_consistency.studies.audit.retrieval import AliasGroups, alias_closures, verify_closures
+from surface_consistency.studies.audit.retrieval import (
+    AliasGroups,
+    alias_closures,
+    triplet_index,
+    verify_closures,
+)
 from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
 
@@ -165,3 +170,37 @@ def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
     assert [item.by_shared_alias for item in report.facts] == [(1,), (0, 2), (1,)]
     assert (report.n_incomplete, report.n_by_shared_alias) == (3, 2)
     assert "(2 by an alias of two things alone)" in report.summary()
+
+
+def test_many_facts_are_checked_as_each_alone(published):
+    """Facts with much in common, at once, in any number: what one leaves is told of it alone."""
+    database, facts = published["politicians/alias"]
+    closures = alias_closures(database, facts)
+    groups = AliasGroups.from_prompts(facts, database=database)
+
+    report = verify_closures(database, facts, closures, groups=groups)
+
+    assert report == verify_closures(database, facts, closures)
+    for fact, closure, item in zip(facts, closures, report.facts, strict=True):
+        alone = verify_closures(database, [fact], [closure], groups=groups)
+        assert alone.facts == (item,)
+    assert verify_closures(database, [], []).facts == ()
+
+
+def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):
+    database = make(("U.S.", "Capital", "Washington"), ("usa", "Capital", "Washington"))
+    facts = [fact("u s", "capital", "WASHINGTON")]
+
+    closures = alias_closures(database, facts, groups=AliasGroups())
+
+    assert closures[0].indices.tolist() == [0]
+    assert verify_closures(database, facts, closures, groups=AliasGroups()).is_complete
+
+
+def test_entries_are_looked_at_block_by_block(published, monkeypatch):
+    database, facts = published["countries/base"]
+    whole = report_of(database, facts)
+
+    monkeypatch.setattr(triplet_index, "_BLOCK", 3)
+
+    assert report_of(database, facts) == whole
