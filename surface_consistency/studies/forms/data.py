@@ -75,6 +75,9 @@ class Forms:
     wordings: Wordings
     """Whether forms are shared by all items, templates of a relation, or each item's own."""
 
+    needs_two: bool = True
+    """Whether an item with a single form is left out; else it is asked, and compared with none."""
+
     def select(self, rows: pd.DataFrame) -> "Forms":
         """Keep a part.
 
@@ -171,6 +174,28 @@ def load_forms(
         return _forms(records, name, commit, layout, wordings)
 
 
+def forms_of(
+    rows: pd.DataFrame, *, name: str, revision: str | None, layout: Layout, needs_two: bool
+) -> Forms:
+    """Take rows that were read elsewhere for items in their forms, the same forms for all.
+
+    Args:
+        rows: Columns of `Forms.rows`; choices, rest and relation are none by default.
+        name: Of the source.
+        revision: Its commit.
+        layout: How they are asked.
+        needs_two: Whether an item with a single form is left out.
+
+    Returns:
+        The items.
+    """
+    missing: dict[str, Any] = {"choices": [()] * len(rows), "rest": "", "relation": None}
+    rows = rows.assign(**{key: x for key, x in missing.items() if key not in rows})
+    rows = rows.assign(answers=rows["answers"].map(tuple)).reset_index(drop=True)
+    described = _described(rows, name, revision)
+    return Forms(rows=rows, source=described, layout=layout, wordings="shared", needs_two=needs_two)
+
+
 def _as_flag(field: str, column: str) -> str:
     """Say on the command line that a column is that of a field."""
     return f"--column {field}={column}"
@@ -199,7 +224,8 @@ def _merged(rows: Iterable[tuple[Place, RowCells]]) -> _Merged:
         if known["question"] != record["question"]:
             raise RecordError(
                 f"{place}: item {record['item']!r} has another question under form "
-                f"{record['form']!r} already ({known['question']!r}); each form of an item has one"
+                f"{record['form']!r} already ({known['question']!r}); each form of an item "
+                "has one: name one of the forms otherwise, or number the items apart"
             )
         merged.n_merged += 1
         for name in ("answers", "choices"):

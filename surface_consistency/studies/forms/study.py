@@ -4,12 +4,13 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pandas as pd
 
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import Judge, RuleJudge
+from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import RuleScoring, Scored, Study
@@ -89,7 +90,7 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
     settings = FormsSettings
     scoring = RuleScoring
     outcome = FormOutcome
-    report = FormsReport
+    report: ClassVar[type[PairedReport]] = FormsReport
 
     def load(self, source: FormsSource) -> Forms:
         """Load the items; see `load_forms`."""
@@ -134,7 +135,7 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
             data=data.source,
             groups=groups,
             items=targets,
-            pairs=_pairs(targets, settings.reference or "", data.wordings),
+            pairs=target_pairs(targets, settings.reference or "", data.wordings),
             settings=settings,
         )
 
@@ -189,7 +190,8 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
         raise DataError(f"item {item!r} has two reference forms; mark one, or name --reference")
     wanted = rows["form"].isin(settings.forms) | marked if settings.forms else marked | True
     rows = rows.assign(is_reference=marked)[wanted & _askable(rows, settings)]
-    rows = rows[rows.groupby("item")["form"].transform("size") > 1]
+    if data.needs_two:
+        rows = rows[rows.groupby("item")["form"].transform("size") > 1]
     if rows.empty:
         raise DataError(f"no item of {data.source.id} can be asked in two of these forms")
     if settings.read != "generate" and rows["choices"].map(len).eq(0).any():
@@ -270,11 +272,24 @@ def _whole(data: Forms) -> pd.Series:
     return data.rows["cluster"].where(data.rows["cluster"].notna(), data.rows["item"])
 
 
-def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame:
-    """List what is compared: the reference form of each item with every other."""
+def target_pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame:
+    """List what is compared: the reference form of each item with every other.
+
+    Args:
+        targets: One row a form, item and sample, with target_id, fact_id, form, is_reference,
+            question, accepted (texts), sample, kind, relation, item_cluster and cluster.
+        reference: What the reference form is called.
+        wordings: What the forms are.
+
+    Returns:
+        The columns of `FormOutcome` that are known before a verdict, and both targets.
+    """
     keys = ["fact_id", "sample"]
     first = targets[targets["is_reference"].astype(bool)].set_index(keys)
-    others = targets[~targets["is_reference"].astype(bool)].reset_index(drop=True)
+    # An item in its reference form alone is compared with none.
+    is_alone = targets["is_reference"] & ~targets.duplicated(keys, keep=False)
+    others = targets[~targets["is_reference"].astype(bool) | is_alone].reset_index(drop=True)
+    is_compared = ~others["is_reference"].astype(bool)
     of_first = first.reindex(pd.MultiIndex.from_frame(others[keys]))
     # Of an item without its reference the first form stands in.
     order = targets.sort_values("is_reference", ascending=False, kind="stable")
@@ -293,7 +308,7 @@ def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame
             "first_target": pd.Series(named["target_id"], dtype=object).where(
                 lambda x: x.notna(), None
             ),
-            "second_target": others["target_id"],
+            "second_target": others["target_id"].astype(object).where(is_compared, None),
             "kind": others["kind"],
             "relation": others["relation"],
             "item_cluster": others["item_cluster"],
@@ -304,7 +319,7 @@ def _pairs(targets: pd.DataFrame, reference: str, wordings: str) -> pd.DataFrame
             "first_surface": pd.Series(named["question"], dtype=object).where(
                 lambda x: x.notna(), None
             ),
-            "second_surface": others["question"],
+            "second_surface": others["question"].astype(object).where(is_compared, None),
         }
     )
 

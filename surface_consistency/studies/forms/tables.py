@@ -100,8 +100,9 @@ def long_frame(outcomes: pd.DataFrame) -> pd.DataFrame:
         }
         part = outcomes[[*shared, "is_same_answer", *columns]].rename(columns=columns)
         part = part.rename(columns={"condition": "form"}).assign(is_reference=side == "first")
+        part = part.dropna(subset="surface")
         if side == "first":
-            part = part.dropna(subset="surface").assign(is_same_answer=True)
+            part = part.assign(is_same_answer=True)
             part = part.drop_duplicates(["model", "fact_id", "sample"])
         parts.append(part)
     frame = pd.concat(parts, ignore_index=True)

@@ -30,7 +30,7 @@ def test_the_sample_is_whole():
     assert (data.source.id, data.wordings, data.source.n_questions) == (
         "forms-sample",
         "shared",
-        600,
+        1005,
     )
     assert data.source.is_sample
 

@@ -1,0 +1,261 @@
+"""Verdicts that are there already: the page of forms without a question asked."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.engine import ReportSettings, report_runs
+from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.metrics import forms_by, variance_shares_by
+from surface_consistency.models import read_results
+from surface_consistency.studies.forms import load_forms
+from surface_consistency.studies.forms.results import FormResults, FormsAnalysis
+from surface_consistency.studies.forms.tables import long_frame
+from tests.studies.forms.test_study import model, rows, run, world
+
+
+def analysed(paths, out, *, page=False, **columns):
+    """Tables of result files."""
+    return report_runs(
+        paths,
+        out,
+        settings=ReportSettings(page=page, answers=20),
+        analyses={FormsAnalysis(): FormResults(**columns)},
+    )
+
+
+def verdicts(n_items=40, forms=("plain", "terse", "long"), seed=0):
+    """A row an item and form, as a user's table has them."""
+    rng = np.random.default_rng(seed)
+    known = rng.random(n_items)
+    return pd.DataFrame(
+        [
+            {"model": "a", "item": f"i{number}", "form": form, "correct": int(draw < known[number])}
+            for number in range(n_items)
+            for form, draw in zip(forms, rng.random(len(forms)), strict=True)
+        ]
+    )
+
+
+def saved(frame, path):
+    """A table as a file."""
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_verdicts_of_a_run_give_the_tables_of_the_run(tmp_path):
+    data = load_forms([row | {"cluster": row["item"][-1]} for row in rows()])
+    folder, outcomes = run(
+        tmp_path, data, model(world(n_samples=2)), samples=2, temperature=0.5, reference="polite"
+    )
+    asked = report_runs([folder.path], tmp_path / "asked", settings=ReportSettings(page=False))
+    long = long_frame(outcomes).rename(columns={"fact_id": "item", "sample": "repeat"})
+    # The reference is named, and not the form of the first row.
+    long = long.sort_values("form", key=lambda form: form != "plain", kind="stable")
+    file = saved(
+        long[["model", "item", "form", "repeat", "correct", "item_cluster"]],
+        tmp_path / "verdicts.csv",
+    )
+
+    given = analysed(
+        [file], tmp_path / "given", reference="polite", cluster=("item_cluster",), wordings="shared"
+    )
+
+    assert {"forms", "variance", "spread", "samples", "by_form"} <= given.tables.keys()
+    for name in given.tables.keys() & asked.tables.keys() - {"runs"}:
+        first, second = (one.tables[name].frame for one in (asked, given))
+        keys = [
+            key for key in ("model", "form", "part", "first", "second", "about") if key in first
+        ]
+        keys += [key for key in ("n_right",) if key in first]
+        pd.testing.assert_frame_equal(
+            first.sort_values(keys, ignore_index=True),
+            second.sort_values(keys, ignore_index=True),
+        )
+
+
+def test_prompteval_is_read_from_its_files(tmp_path):
+    rng = np.random.default_rng(1)
+    held = {}
+    for subject, n_items in (("abstract_algebra", 12), ("formal_logic", 15)):
+        for name in ("google_flan_t5_xl", "tiiuae_falcon_40b"):
+            right = rng.integers(0, 2, size=(7, n_items))
+            held[subject, name] = right
+            path = tmp_path / "prompteval" / subject / f"{name}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pd.DataFrame(right, columns=[f"example_{n}" for n in range(n_items)]).to_parquet(path)
+
+    frame = read_results(tmp_path / "prompteval").frame
+    files = sorted((tmp_path / "prompteval").rglob("*.parquet"))
+    tables = analysed(files, tmp_path / "page").tables
+
+    cells = frame.set_index(["task", "model", "form", "item"])["score"]
+    for (subject, name), right in held.items():
+        part = cells[subject, name].unstack("form")
+        columns = [f"template {n}" for n in range(7)]
+        names = [f"example_{n}" for n in range(right.shape[1])]
+        np.testing.assert_array_equal(part.loc[names, columns].to_numpy().T, right)
+    named = frame.assign(fact=frame["task"].astype(str) + " " + frame["item"].astype(str))
+    named = named.assign(correct=named["score"].astype(bool))
+    expected = forms_by(named, by="model", fact="fact", form="form").set_index("model")
+    shown = tables["forms"].frame.query("about == 'these forms'").set_index("model")
+    for column in ("accuracy", "consistency", "all_right", "n_facts"):
+        pd.testing.assert_series_equal(
+            shown[column].loc[expected.index], expected[column], check_dtype=False
+        )
+    shares = variance_shares_by(named, by="model", item="fact", form="form").set_index("model")
+    form = tables["variance"].frame.query("part == 'form'").set_index("model")["share"]
+    pd.testing.assert_series_equal(form.loc[shares.index], shares["form_share"], check_names=False)
+
+
+def test_a_table_with_columns_called_example_is_no_prompteval(tmp_path):
+    table = pd.DataFrame({"item": ["a"], "model": ["m"], "correct": [1]})
+    file = saved(table.assign(example_0="x", example_1="y"), tmp_path / "own.csv")
+
+    assert read_results(file).frame["score"].tolist() == [1.0]
+
+
+def test_answers_are_judged_by_a_rule(tmp_path):
+    frame = verdicts()
+    frame["prediction"] = np.where(frame["correct"] == 1, "It is Lima.", "It is Cusco.")
+    frame = frame.assign(answers="Lima", question=frame["form"] + " " + frame["item"])
+    file = saved(frame.drop(columns="correct"), tmp_path / "answers.csv")
+
+    with pytest.warns(SurfaceConsistencyWarning, match="answers without scores"):
+        judged = analysed([file], tmp_path / "judged", rule="popqa", page=True)
+    given = analysed([saved(verdicts(), tmp_path / "v.csv")], tmp_path / "given", page=True)
+
+    pd.testing.assert_frame_equal(judged.tables["variance"].frame, given.tables["variance"].frame)
+    assert judged.tables["form_answers"].frame["same_answer"].iloc[0] > 0.5
+    assert "form_answers" not in given.tables
+    page = judged.page.read_text("utf-8")
+    assert "It is Cusco." in page
+    assert not any("other answers than" in note for note in (*judged.notes, *given.notes))
+
+
+def test_answers_without_references_are_not_held_against_each_other(tmp_path):
+    frame = verdicts().assign(prediction="Lima")
+
+    reported = analysed([saved(frame, tmp_path / "v.csv")], tmp_path / "page", page=True)
+
+    assert "form_answers" not in reported.tables
+    assert any("may accept, other answers than" in note for note in reported.notes)
+
+
+def test_wordings_of_each_item_are_its_own(tmp_path):
+    frame = verdicts()
+    frame["form"] = frame["item"] + " " + frame["form"]
+
+    folder = FormsAnalysis().prepare(
+        [saved(frame, tmp_path / "v.csv")], tmp_path, FormResults(reference="i0 plain")
+    )[0]
+
+    outcomes = pd.read_parquet(folder / "outcomes.parquet")
+    assert set(outcomes["wordings"]) == {"own"}
+    assert outcomes["first_correct"].notna().sum() == 2
+
+
+def test_templates_of_relations_are_taken_whole(tmp_path):
+    frame = verdicts()
+    frame["relation"] = "r" + frame["item"].str[-1]
+    frame["form"] = frame["relation"] + " " + frame["form"]
+    columns = FormResults(cluster=("relation",), wordings="templates", reference="r0 plain")
+
+    folder = FormsAnalysis().prepare([saved(frame, tmp_path / "v.csv")], tmp_path, columns)[0]
+
+    outcomes = pd.read_parquet(folder / "outcomes.parquet")
+    assert (outcomes["relation"] == "r" + outcomes["fact_id"].str[-1]).all()
+    assert (outcomes["cluster"] == outcomes["relation"]).all()
+
+
+def test_a_sample_that_stands_twice_and_differs_is_refused(tmp_path):
+    frame = pd.concat([verdicts(), verdicts().head(1).assign(correct=lambda row: 1 - row.correct)])
+
+    with pytest.raises(DataError, match="i0"):
+        FormsAnalysis().prepare([saved(frame, tmp_path / "v.csv")], tmp_path, FormResults())
+
+
+def test_models_of_other_forms_and_samples_are_counted_each(tmp_path):
+    """One model was asked twice; the other never in the reference form."""
+    one = pd.concat([verdicts().assign(repeat=1), verdicts(seed=1).assign(repeat=2)])
+    other = verdicts(seed=2).query("form != 'plain'").assign(model="b", repeat=1)
+    file = saved(pd.concat([one, other]), tmp_path / "v.csv")
+
+    folders = FormsAnalysis().prepare([file], tmp_path, FormResults(reference="plain"))
+
+    counts = [json.loads((folder / "manifest.json").read_text())["data"] for folder in folders]
+    assert [data["n_questions"] for data in counts] == [120, 80]
+    first, second = (pd.read_parquet(folder / "outcomes.parquet") for folder in folders)
+    assert (len(first), len(second)) == (160, 80)
+    assert first["first_correct"].notna().all()
+    assert second["first_correct"].isna().all()
+
+
+def test_a_run_is_not_replaced(tmp_path):
+    file = saved(verdicts(), tmp_path / "v.csv")
+    (tmp_path / "manifest.json").write_text("{}")
+
+    with pytest.raises(DataError, match=r"holds a run, .*choose another --out"):
+        FormsAnalysis().prepare([file], tmp_path, FormResults())
+
+
+def test_an_item_of_one_form_and_failed_answers(tmp_path):
+    frame = verdicts(n_items=10).astype({"correct": object})
+    frame = frame.drop(index=[1, 2])
+    frame.loc[5, "correct"] = None
+    file = saved(frame, tmp_path / "v.csv")
+
+    with pytest.warns(SurfaceConsistencyWarning, match="1 item with a single form is left out"):
+        folder = FormsAnalysis().prepare([file], tmp_path, FormResults())[0]
+
+    outcomes = pd.read_parquet(folder / "outcomes.parquet")
+    assert "i0" not in set(outcomes["fact_id"])
+    assert outcomes["second_correct"].isna().sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "columns", "error", "message"),
+    [
+        (
+            {"correct": 0.5},
+            {},
+            DataError,
+            r"0\.5 of item 'i0' by correct is no verdict, .*choose another metric by --metrics",
+        ),
+        (
+            {"form": "plain", "item": range(120)},
+            {},
+            DataError,
+            "name the column of forms by --form",
+        ),
+        ({}, {"reference": "plan"}, DataError, r"no form 'plan' \(did you mean 'plain'"),
+        ({}, {"wordings": "templates"}, DataError, "name its column by --cluster-column"),
+        ({}, {"cluster": ("shelf",)}, ColumnNotFoundError, "shelf"),
+        ({"f1": 1}, {}, DataError, r"scores of 2 metrics \(.*\), .* name it by --metrics"),
+        ({"item": range(120)}, {}, DataError, "no item has two forms; name the columns"),
+    ],
+    ids=["no verdict", "one form", "reference", "templates", "cluster", "metrics", "no item"],
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, change, columns, error, message):
+    file = saved(verdicts().assign(**change), tmp_path / "v.csv")
+
+    with pytest.raises(error, match=message):
+        FormsAnalysis().prepare([file], tmp_path, FormResults(**columns))
+
+
+def test_a_thousand_forms_are_a_page(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        [
+            {"item": f"i{n}", "form": f"f{k}", "model": "a", "correct": int(rng.random() < 0.6)}
+            for n in range(3)
+            for k in range(1_000)
+        ]
+    )
+
+    reported = analysed([saved(frame, tmp_path / "v.csv")], tmp_path / "page", page=True)
+
+    assert len(reported.tables["by_form"].frame) == 999
+    assert reported.page.stat().st_size < 5e6
