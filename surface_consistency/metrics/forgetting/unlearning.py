@@ -13,15 +13,21 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pandas as pd
 
+from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.metrics._groups import column_names, group_positions
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import CountRatio, cluster_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, cluster_t
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
+from surface_consistency.metrics.uncertainty.intervals import (
+    DEFAULT_INTERVALS,
+    Intervals,
+    t_quantile,
+)
 
 _ALL = (1, 1, 1, 1)
 _LEVEL = 0.05
+_DECIDES = ("least_margin", "clusters_needed")
 
 UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
     {
@@ -72,7 +78,11 @@ def unlearning_by(
         whose interval is that of excess), margin, and the one-sided p-values of the same t:
         `p_above` (small: the excess is more than the margin), `p_not_above` (small: less than the
         margin), `p_not_below` (small: no deficit as large as the margin) and `p_equivalent`, the
-        larger of the last two. NaN where nothing can be inferred, with the reason in not_inferred.
+        larger of the last two; and what would decide: `least_margin` (the margin above which
+        p_equivalent is below .05: the farther end of the 90 % interval of excess) and
+        `clusters_needed` (with so many clusters, of the excess and the spread that these have,
+        p_equivalent or p_above is below .05; NaN where the deficit is not below the margin, so that
+        no number would do). NaN where nothing can be inferred, with the reason in not_inferred.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -120,19 +130,34 @@ def unlearning_by(
 
 
 def _tests(counts: np.ndarray, margin: float) -> dict[str, float]:
-    """Test the excess against the margin, both ways."""
+    """Test the excess against the margin, both ways, and tell what would decide."""
     inferred = None
     if len(counts):
         inferred = cluster_t(UNLEARNING_RATES["excess"].parts, counts.astype(np.float64))
     if inferred is None or not inferred.is_inferred:
-        return dict.fromkeys(("p_above", "p_not_above", "p_not_below", "p_equivalent"), math.nan)
+        tests = ("p_above", "p_not_above", "p_not_below", "p_equivalent")
+        return dict.fromkeys((*tests, *_DECIDES), math.nan)
     above, below = _p_more(inferred, margin), 1.0 - _p_more(inferred, -margin)
     return {
         "p_above": above,
         "p_not_above": 1.0 - above,
         "p_not_below": 1.0 - below,
         "p_equivalent": max(1.0 - above, 1.0 - below),
+        "least_margin": float(np.abs(inferred.bounds(1.0 - 2.0 * _LEVEL)).max()),
+        "clusters_needed": _clusters_needed(inferred, len(counts), margin),
     }
+
+
+def _clusters_needed(inferred: ClusterT, n_clusters: int, margin: float) -> float:
+    """Return with how many clusters the value would lie on one side of the margin."""
+    value = float(inferred.value)
+    if value <= -margin or value == margin:
+        return math.nan
+    # The variance of a mean falls with the number of clusters, and t rises with its root.
+    nulls = (margin,) if value > margin else (-margin, margin)
+    least_t = min(abs(float(inferred.t(null))) for null in nulls)
+    quantile = float(t_quantile(inferred.df, 1.0 - 2.0 * _LEVEL))
+    return float(math.ceil(n_clusters * (quantile / least_t) ** 2))
 
 
 def _p_more(inferred: ClusterT, null: float) -> float:
@@ -152,9 +177,12 @@ class UnlearningVerdictResult:
     below: tuple[str, ...]
     """Forms under which less is answered than by the reference: the interval leaves out 0."""
     unclear: tuple[str, ...]
-    """Forms that show neither an excess beyond the margin nor that there is none."""
-    is_equivalent: bool
-    """Whether every form is equivalent to the reference within the margin, both ways."""
+    """Forms that show neither an excess beyond the margin nor that there is no difference."""
+    least_margin: float
+    """The margin above which every form would be shown equivalent; NaN where a form tells none."""
+    clusters_needed: float
+    """With so many clusters each unclear form would be clear, were its excess and the spread
+    between clusters as they are; NaN where none is unclear, or no number would do."""
 
 
 def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> UnlearningVerdictResult:
@@ -165,47 +193,55 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> Unlearni
         plain: The form that was unlearned, or that the field's tests ask.
 
     Returns:
-        "not forgotten" where the plain form, or a form while the plain one is unclear, is answered
-        more often than the reference does by more than the margin; "hidden" where the plain form
-        shows no such excess and another form does; "forgotten" where every form shows that its
-        excess is less than the margin; else "cannot tell". `is_equivalent` and `below` tell whether
-        a forgotten fact is answered as by the reference, or less often.
+        "forgotten" where every form shows equivalence to the reference, within the margin both
+        ways; "hidden" where the plain form shows it and another is answered more often than by the
+        reference by more than the margin; "not forgotten" where such an excess is shown of the
+        plain form, or of another while the plain one shows no equivalence; else "cannot tell", of
+        which `least_margin` and `clusters_needed` say what would decide.
 
     Raises:
         ColumnNotFoundError: When a column of `unlearning_by` is missing.
 
     Notes:
-        Excesses are corrected for the number of forms by Holm's method; that all forms show none is
-        an intersection of tests, which needs no correction. Forms of which nothing can be inferred
-        are unclear. No row gives "cannot tell".
+        Excesses are corrected for the number of forms by Holm's method; that all forms show
+        equivalence is an intersection of tests, which needs no correction. Forms of which nothing
+        can be inferred are unclear, and so are those answered less often than by the reference by
+        more than the margin, which no number of clusters makes equivalent. No row gives "cannot
+        tell".
 
     References:
         R. L. Berger, Technometrics 24, 1982 (intersection-union tests).
 
     Examples:
         >>> table = pd.DataFrame({"form": ["plain", "alias"], "p_above": [0.9, 0.001],
-        ...     "p_not_above": [0.01, 0.99], "p_equivalent": [0.01, 0.99],
-        ...     "excess_high": [0.02, 0.4]})
+        ...     "p_equivalent": [0.01, 0.99], "excess_high": [0.02, 0.4],
+        ...     "least_margin": [0.03, 0.38], "clusters_needed": [12, 8]})
         >>> unlearning_verdict(table).verdict, unlearning_verdict(table).leaking
         ('hidden', ('alias',))
     """
-    forms = table["form"].astype(str).tolist()
+    needed_columns = ("form", "p_above", "p_equivalent", "excess_high", *_DECIDES)
+    if missing := [name for name in needed_columns if name not in table]:
+        raise ColumnNotFoundError(
+            f"table has no column {', '.join(missing)}: give the table of unlearning_by, with "
+            'by="form"'
+        )
+    table = table.set_index(table["form"].astype(str))
     p_above = adjust_p_values(table["p_above"].to_numpy(dtype=np.float64))
-    leaking = [form for form, p in zip(forms, p_above, strict=True) if p < _LEVEL]
-    is_shown = (table["p_not_above"] < _LEVEL).tolist()
-    shown = {form for form, is_one in zip(forms, is_shown, strict=True) if is_one}
-    unclear = tuple(form for form in forms if form not in shown and form not in leaking)
+    leaking = tuple(table.index[p_above < _LEVEL])
+    equivalent = set(table.index[table["p_equivalent"] < _LEVEL])
+    unclear = tuple(form for form in table.index if form not in {*leaking, *equivalent})
     verdict: ForgettingVerdict = "cannot tell"
     if leaking:
-        is_hidden = plain in shown and plain not in leaking
-        verdict = "hidden" if is_hidden else "not forgotten"
-    elif forms and not unclear:
+        verdict = "hidden" if plain in equivalent else "not forgotten"
+    elif len(table) and not unclear:
         verdict = "forgotten"
-    is_below = (table["excess_high"] < 0.0).tolist()
+    needed = table.loc[list(unclear), "clusters_needed"].to_numpy(dtype=np.float64)
+    margins = table["least_margin"].to_numpy(dtype=np.float64)
     return UnlearningVerdictResult(
         verdict=verdict,
-        leaking=tuple(leaking),
-        below=tuple(form for form, is_one in zip(forms, is_below, strict=True) if is_one),
+        leaking=leaking,
+        below=tuple(table.index[table["excess_high"] < 0.0]),
         unclear=unclear,
-        is_equivalent=bool(forms) and bool((table["p_equivalent"] < _LEVEL).all()),
+        least_margin=float(margins.max()) if len(margins) else math.nan,
+        clusters_needed=float(needed.max()) if len(needed) else math.nan,
     )

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator
 
-from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
+from surface_consistency.engine import Analysis, Design, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import UnlearningVerdictResult
 from surface_consistency.report import (
@@ -55,18 +55,14 @@ from surface_consistency.studies.unlearning.tables import (
 _WORDING: Final = Wording("surface_consistency.studies.unlearning")
 _MARGIN: Final = 0.05
 _STORIES: Final = 3
-_HEADS: Final = {
-    "verdict_shown": "Verdict",
+_LABELS: Final = (
+    "verdict form set against measure metric fact reason question answer original reference"
+)
+_HEADS: Final = {key: key.capitalize() for key in _LABELS.split()} | {
     "leaking": "Leaks under",
     "below": "Below the reference under",
     "unclear": "Unclear under",
     "lost": "Lost in",
-} | {
-    key: key.capitalize()
-    for key in (
-        *("form", "set", "against", "measure", "metric", "fact", "reason"),
-        *("question", "answer", "original", "reference"),
-    )
 }
 _TESTS: Final = {
     "p_above": "excess ≤ margin",
@@ -84,7 +80,9 @@ _SCORES: Final = {
 }
 _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="n", title="Questions", kind="count"),
-    Column(key="n_clusters", title="Persons", kind="count"),
+    Column(key="n_clusters", title="Clusters", kind="count"),
+    Column(key="clusters_needed", title="Clusters needed", kind="count"),
+    Column(key="least_margin", title="Least margin", unit="points", kind="rate"),
     *(Column(key=key, title=title) for key, title in _HEADS.items()),
     *(interval_column(key, title, "rate", "%") for key, title in RATES.items()),
     interval_column("excess", "Excess", "difference", "points"),
@@ -117,7 +115,9 @@ _BEFORE: Final = {"survival": "Right", "floor": "Right, of whom it is held again
 _TABLES: Final = {
     "unlearning_verdicts": _Shown(
         "What can be said, with a margin of {} points",
-        "model verdict_shown leaking below unclear lost",
+        "model verdict leaking below unclear least_margin clusters_needed lost",
+        "Forgotten at any margin above the least; with so many {} like these what is unclear would "
+        "be clear.",
     ),
     "unlearning": _Shown(
         "Forms by model",
@@ -131,7 +131,7 @@ _TABLES: Final = {
         "The price: what should have been kept", _KEPT, titles=_BEFORE, clusters="n_clusters"
     ),
     "unlearning_edits": _Shown(
-        "New objects of edits", _KEPT, titles=_BEFORE, clusters="n_clusters"
+        "New objects of edits", f"measure {_KEPT}", titles=_BEFORE, clusters="n_clusters"
     ),
     "unlearning_scores": _Shown(
         "Scores against the reference",
@@ -220,6 +220,16 @@ class UnlearningAnalysis(Analysis):
             folders.append(folder.path)
         return folders
 
+    def design(self, made: Design) -> Design:
+        """Name what is compared, and what is taken whole; see `Analysis.design`."""
+        return made.model_copy(
+            update={
+                "title": self.title,
+                "question": "the same questions, answered by models before and after forgetting",
+                "clusters": {"fact_id": self._crossed().clusters},
+            }
+        )
+
     def tables(self, report: Report, settings: UnlearningSettings) -> Mapping[str, Table]:
         """Compute rates by form, verdicts, price, survivors and what logs publish.
 
@@ -239,6 +249,9 @@ class UnlearningAnalysis(Analysis):
             ValueError: If the runs were not made by `prepare`.
         """
         crossing = self._crossed()
+        clusters = crossing.clusters
+        nouns = {"n_clusters": clusters.capitalize()}
+        nouns["clusters_needed"] = f"{nouns['n_clusters']} needed"
         self._margin = report.settings.margin or _MARGIN
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
@@ -263,8 +276,11 @@ class UnlearningAnalysis(Analysis):
                 shown.caption.format(f"{100 * self._margin:g}"),
                 shown.columns,
                 shown.catalogue,
-                titles=shown.titles,
-                note=shown.note,
+                titles={
+                    **shown.titles,
+                    **{key: noun for key, noun in nouns.items() if key in shown.columns.split()},
+                },
+                note=shown.note.format(clusters),
                 cluster_column=shown.clusters,
             )
             for name, shown in _TABLES.items()

@@ -3,7 +3,7 @@
 From logs of benchmarks or from finished runs of one study; every question has one row a model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.compare.runs import TwoRuns, read_two_runs
+from surface_consistency.engine.compare.runs import RunResults, read_runs
 from surface_consistency.errors import DataError
 from surface_consistency.matching import match_columns
 from surface_consistency.runs.folder import RunFolder
@@ -44,6 +44,9 @@ class Crossing:
 
     logs: Sequence[ModelLog]
     """The logs; none for runs."""
+
+    clusters: str
+    """What intervals take whole, in the plural: "persons", "subjects", "questions"."""
 
     notes: Sequence[tuple[str, str]]
     """What a reader must know: title and sentence."""
@@ -108,19 +111,20 @@ def cross_models(
     Raises:
         ValueError: If the roles are not one for each model, or none is unlearned or edited, or one
             alone; if logs and runs are named together.
-        DataError: As `read_logs` and `read_two_runs`; if no answer on the facts to forget can be
+        DataError: As `read_logs` and `read_runs`; if no answer on the facts to forget can be
             judged.
     """
     n_files = sum(path.is_file() for path in paths)
     if n_files not in (0, len(paths)):
         raise ValueError("give logs or folders of runs, not both: they are not of one judge")
     if n_files:
-        logs, questions, notes = _of_logs(read_logs(paths), answers, rule)
+        logs = read_logs(paths)
+        questions, clusters, notes = _of_logs(logs, answers, rule)
         labels = [log.label for log in logs]
         if not roles and any(log.role for log in logs):
             roles = [log.role or "reference" for log in logs]
     else:
-        logs, (questions, labels, notes) = [], _of_runs(paths)
+        logs, (questions, labels, clusters, notes) = [], _of_runs(paths)
     known = _roles(labels, roles)
     judged = questions[[column_of("correct", label) for label in labels]]
     if not judged[questions["set"] == FORGET].notna().any(axis=None):
@@ -128,7 +132,22 @@ def cross_models(
             "no answer on the facts to forget can be judged: their references are sentences; give "
             "the short answers by --short-answers, a file with the columns index and answer"
         )
-    return Crossing(questions=questions, roles=known, logs=logs, notes=notes)
+    return Crossing(
+        questions=questions,
+        roles=known,
+        logs=logs,
+        clusters=clusters,
+        notes=[*dict.fromkeys([*notes, *_same_answers(questions, labels)])],
+    )
+
+
+def _same_answers(questions: pd.DataFrame, labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name models that answer every question alike."""
+    for one, other in combinations(labels, 2):
+        texts = questions[[column_of("prediction", label) for label in (one, other)]].dropna()
+        if len(texts) and texts.iloc[:, 0].equals(texts.iloc[:, 1].rename(texts.columns[0])):
+            text = f"{one} and {other} give the same answer to every question"
+            yield "Same answers", f"{text}: they may be models of the same weights"
 
 
 def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
@@ -152,11 +171,11 @@ def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
 
 
 def _of_logs(
-    logs: list[ModelLog], answers: Path | None, rule: str
-) -> tuple[list[ModelLog], pd.DataFrame, list[tuple[str, str]]]:
+    logs: Sequence[ModelLog], answers: Path | None, rule: str
+) -> tuple[pd.DataFrame, str, list[tuple[str, str]]]:
     """Judge the answers of logs."""
     known = None if answers is None else read_answers(answers)
-    judged: list[pd.DataFrame] = []
+    judged: dict[str, pd.DataFrame] = {}
     for log in logs:
         questions = with_answers(log.questions, known)
         if questions is None and answers is not None:
@@ -167,20 +186,30 @@ def _of_logs(
         questions = log.questions if questions is None else questions
         texts, names = (questions[column].tolist() for column in ("prediction", "answers"))
         verdicts = match_columns(texts, names, rule=rule).is_match
-        judged.append(questions.assign(correct=pd.Series(verdicts, dtype=object)))
-    frame = judged[0]
+        judged[log.label] = questions.assign(correct=pd.Series(verdicts, dtype=object))
+    frame = pd.concat(judged.values()).drop_duplicates(_KEYS)
     # Forms of a fact have one number in records of edits; elsewhere a form has facts of its own.
     is_shared = (frame["form"] == PLAIN) | (logs[0].role is not None)
     apart = frame["form"] + " " + frame["question_id"]
     frame = frame.assign(fact_id=frame["question_id"].where(is_shared, apart))
-    frame = frame[[*_KEYS, *_ABOUT]]
-    labels = [log.label for log in logs]
-    notes = []
+    notes = list(_gaps(judged))
     forget = frame[frame["set"] == FORGET]
+    clusters = "persons" if logs[0].role is None else "subjects"
     if forget["cluster"].nunique() == forget["question_id"].nunique():
+        clusters = "questions"
         text = "the log names no person, so every question is a cluster of its own: intervals are "
         notes.append(("Persons not known", text + "too narrow where questions share a person"))
-    return logs, _side_by_side(frame, dict(zip(labels, judged, strict=True))), notes
+    return _side_by_side(frame[[*_KEYS, *_ABOUT]], judged), clusters, notes
+
+
+def _gaps(judged: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, str]]:
+    """Name the sets whose questions some logs lack."""
+    counts = pd.DataFrame({label: x.groupby("set").size() for label, x in judged.items()})
+    for of_set, row in counts.fillna(0).astype(int).iterrows():
+        if row.nunique() > 1:
+            held = ", ".join(f"{n} in {label}" for label, n in row.items())
+            text = f"questions of the set {of_set} are {held}: models are compared on those of both"
+            yield "Sets differ", text
 
 
 def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -195,58 +224,42 @@ def _side_by_side(about: pd.DataFrame, judged: Mapping[str, pd.DataFrame]) -> pd
 
 def _of_runs(
     paths: Sequence[Path],
-) -> tuple[pd.DataFrame, list[str], list[tuple[str, str]]]:
+) -> tuple[pd.DataFrame, list[str], str, list[tuple[str, str]]]:
     """Read the verdicts of runs, which must be of the same questions, prompts and rule."""
     if len(paths) < 2:
         raise ValueError("give the runs of at least two models")
-    compared = [read_two_runs(paths[0], other) for other in paths[1:]]
-    first = compared[0]
-    labels = [first.runs[0].label, *(two.runs[1].label for two in compared)]
-    labels = [
-        label if labels.count(label) == 1 else f"{label} ({path.name})"
-        for label, path in zip(labels, paths, strict=True)
-    ]
-    about = _about(first, paths[0])
-    sides = {labels[0]: (first, "first")}
-    sides |= {label: (two, "second") for label, two in zip(labels[1:], compared, strict=True)}
-    for label, (two, side) in sides.items():
-        cells = two.frame.set_index("pair_id")
-        for column in ("correct", "prediction"):
-            values = cells[f"{side}_{column}"].reindex(about["question_id"]).array
-            about[column_of(column, label)] = values
-    notes = [("Runs compared", note) for two in compared for note in two.notes]
-    for one, other in combinations(labels, 2):
-        if about[column_of("prediction", one)].equals(about[column_of("prediction", other)]):
-            text = f"{one} and {other} give the same answer to every question"
-            notes.append(("Same answers", f"{text}: they may be models of the same weights"))
-    return about, labels, list(dict.fromkeys(notes))
+    read = read_runs(paths)
+    frame = read.results.frame
+    labels = list(read.runs)
+    about = _about(read, frame[frame["model"] == labels[0]], paths[0])
+    for label in labels:
+        cells = frame[frame["model"] == label].set_index("item")
+        verdicts = cells["score"].map({1.0: True, 0.0: False})
+        asked = about["question_id"]
+        about[column_of("correct", label)] = verdicts.reindex(asked).array
+        about[column_of("prediction", label)] = cells["prediction"].reindex(asked).array
+    notes = [("Runs compared", note) for note in read.notes]
+    clusters = read.study.design.clusters[read.cluster]
+    return about, labels, clusters, list(dict.fromkeys(notes))
 
 
-def _about(two: TwoRuns, folder: Path) -> pd.DataFrame:
-    """Describe the questions of runs: their set and form, as their study has them."""
-    frame = two.frame
+def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    """Describe the questions of runs: their set where the study has sets, and their form."""
     targets, _ = RunFolder.open(folder).read_plan()
-    targets = targets.set_index("target_id")
-    is_crossed = {"set", "form"} <= set(two.by)
-    forms = _first_label(frame, "form" if is_crossed else "condition", PLAIN)
-    if not is_crossed:
-        forms = forms.replace({forms.iloc[0]: PLAIN})
+    targets = targets.set_index("target_id").reindex(frame["item"])
+    forms = frame["condition"].map(lambda labels: labels[0] if len(labels) else PLAIN)
+    has_sets = read.study.name == "unlearning"
     return pd.DataFrame(
         {
-            "set": _first_label(frame, "set", FORGET) if is_crossed else FORGET,
-            "form": forms,
-            "question_id": frame["pair_id"],
-            "fact_id": targets["fact_id"].reindex(frame["pair_id"]).array,
-            "cluster": frame["fact_id"],
+            "set": targets["kind"].array if has_sets else FORGET,
+            "form": forms.replace({forms.iloc[0]: PLAIN}),
+            "question_id": frame["item"],
+            "fact_id": targets["fact_id"].array,
+            "cluster": targets["cluster"].array if has_sets else frame[read.cluster],
             "question": frame["question"],
-            "answers": targets["answers"].reindex(frame["pair_id"]).array,
+            "answers": targets["answers"].array,
         }
     )
-
-
-def _first_label(frame: pd.DataFrame, column: str, default: str) -> pd.Series:
-    """Take the first label of each cell."""
-    return frame[column].map(lambda labels: labels[0] if len(labels) else default)
 
 
 def column_of(kind: Literal["correct", "prediction"], model: str) -> str:

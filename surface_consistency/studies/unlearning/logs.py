@@ -26,6 +26,7 @@ from surface_consistency.studies.unlearning.questions import (
     FORGET,
     NEIGHBOUR,
     PLAIN,
+    TOFU_SIZES,
     edit_questions,
 )
 
@@ -115,7 +116,8 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
         DataError: If a file has no layout that is known, no generated text, or a question twice; if
             two models are the same, answers and scores alike.
         RecordError: If a file is broken, or not in its layout.
-        RunMismatchError: If two logs are of other questions.
+        RunMismatchError: If two logs have other facts to forget, or one number stands for other
+            questions elsewhere.
     """
     logs = [log for path in paths for log in _read_log(existing_file(path, "a log", "*.json"))]
     logs = [_named(log, logs) for log in logs]
@@ -138,7 +140,9 @@ def _read_log(path: Path) -> list[ModelLog]:
             flats = [] if layout is None else list(flat_samples(layout, metrics, place) or ())
             questions = [_of_flat(x, path) for x in flats if {*map(x.parts.get, _PARTS)} != {None}]
             scores = [row for flat in flats for row in _scores_of(flat)]
-            return [_log(path, questions, metrics, scores)]
+            log = _log(path, questions, metrics, scores)
+            is_tofu = _task(flats[0])[0] == "TOFU"
+            return [replace(log, questions=_with_persons(log.questions)) if is_tofu else log]
         if isinstance(content.get("results"), list):
             return [_log(path, list(_of_rwku(content, path)))]
         if content and all(isinstance(value, int | float) for value in content.values()):
@@ -173,6 +177,17 @@ def _log(
     )
 
 
+def _with_persons(questions: pd.DataFrame) -> pd.DataFrame:
+    """Put TOFU's questions about one author together, where they are as many as TOFU has."""
+    numbers = questions["question_id"].astype(int)
+    sets = numbers.groupby([questions["set"], questions["form"]])
+    n = sets.transform("size")
+    is_whole = questions["set"].isin([FORGET, "retain"]) & n.isin(TOFU_SIZES)
+    is_whole &= sets.transform("max") == n - 1  # None stands twice.
+    persons = "person " + (numbers // A_PERSON).astype(str)
+    return questions.assign(cluster=questions["cluster"].mask(is_whole, persons))
+
+
 def _task(flat: Flat) -> tuple[str, str, str]:
     """Tell the benchmark of a question, its set and what of it was asked."""
     benchmark, _, name = str(flat.parts["task"]).partition(" ")
@@ -182,20 +197,18 @@ def _task(flat: Flat) -> tuple[str, str, str]:
 
 def _of_flat(flat: Flat, path: Path) -> _Question:
     """Read a generation of open-unlearning's log."""
-    (benchmark, of_set, kind), parts = _task(flat), flat.parts
+    (_, of_set, kind), parts = _task(flat), flat.parts
     if None in (parts["question"], parts["target"]):
         raise DataError(
             f"{path}: question {parts['id']} of {parts['task']} lacks its input or ground_truth; "
             "give the file as it was written"
         )
-    is_of_author = benchmark == "TOFU" and of_set in (FORGET, "retain")
     number, reference = str(parts["id"]), str(parts["target"])
-    cluster = f"person {int(number) // A_PERSON}" if is_of_author else f"question {number}"
     return _Question(
         of_set,
         PLAIN if kind in ("", "knowmem") else kind,
         number,
-        cluster,
+        f"question {number}",
         _question(str(parts["question"])),
         reference,
         _short(reference),
@@ -332,13 +345,17 @@ def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
 def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
     """Refuse logs of another split."""
     one, other = (x.questions.set_index(_ID)["reference"] for x in (first, log))
-    one, other = (x[x.index.get_level_values("set") == FORGET] for x in (one, other))
-    if set(one.index) != set(other.index) or (one != other.reindex(one.index)).any():
+    shared = one.index.intersection(other.index)
+    is_other = (one[shared] != other[shared]).to_numpy()
+    alone = one.index.symmetric_difference(other.index)
+    n_forget, n_other = ((x.index.get_level_values("set") == FORGET).sum() for x in (one, other))
+    if is_other.any() or (alone.get_level_values("set") == FORGET).any():
+        example = shared[is_other][0] if is_other.any() else alone[0]
         raise RunMismatchError(
-            f"{first.path} asks {len(one)} questions of the facts to forget and {log.path} "
-            f"{len(other)}, and they are not the same: the logs are of other splits; give logs of "
-            "one split (forget10 goes with retain90, forget05 with retain95, forget01 with "
-            "retain99)"
+            f"{first.path} asks {n_forget} questions of the facts to forget and {log.path} "
+            f"{n_other}, and they are not the same questions ({' '.join(map(str, example))}): the "
+            "logs are of other splits; give logs of one split (forget10 goes with retain90, "
+            "forget05 with retain95, forget01 with retain99)"
         )
 
 

@@ -24,6 +24,9 @@ PLAIN: Final = "plain"
 A_PERSON: Final = 20
 """Questions about each of TOFU's authors, one below the other."""
 
+TOFU_SIZES: Final = (40, 200, 300, 400, 3600, 3800, 3960, 4000)
+"""Questions in TOFU's own sets about authors; of other lengths no persons are known."""
+
 _FORMS: Final = {
     "Subject_Aliasing": "name",
     "Reasoning": "hop",
@@ -104,7 +107,12 @@ def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQ
             cells = tests if isinstance(tests, list) else [tests]
             texts = [text for one in cells for text in _listed(one["prompt"])]
             truths = [truth for one in cells for truth in _truths(one)]
-            fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, {of_set: truths}))
+            of_sets: dict[str, object] = {of_set: truths}
+            if key == "Subject_Aliasing" and new in {
+                name for one in truths for name in _names(one, 0)
+            }:
+                of_sets[FORGET] = old  # Another name of the subject asks for the old object too.
+            fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, of_sets))
     for key in (*_FORMS, *_BESIDE):
         of_set = NEIGHBOUR if key in _BESIDE else NEW
         queries = [query for test in edit.get(key) or () for query in test.get("test_queries", ())]
@@ -174,21 +182,24 @@ def tofu_rows(
     """Ask TOFU's questions plainly, reworded, and under another name of the author.
 
     Args:
-        records: Rows with question, and paraphrased_question where there is one, twenty an author.
+        records: Rows with question, and paraphrased_question where there is one; twenty an author
+            where they are as many as a set of TOFU has.
         answers: Short answers by row; rows without one are left out.
         of_set: The set that they are.
 
     Returns:
         One row a set, form and question: the columns `COLUMNS`. The other name is the last part of
         the name that most of an author's questions hold; questions without it have no such form.
-        Whether it names the author well enough is seen by what the original answers under it.
+        Whether it names the author well enough is seen by what the original answers under it. Of
+        other numbers of rows than TOFU's each is about a subject of its own, and has no other name.
     """
     rows = []
+    is_tofu = len(records) in TOFU_SIZES
     for index, record in enumerate(records):
         if index not in answers:
             continue
-        person = index // A_PERSON
-        name = _name_in(records[person * A_PERSON : (person + 1) * A_PERSON])
+        person = index // A_PERSON if is_tofu else index
+        name = _name_in(records[person * A_PERSON : (person + 1) * A_PERSON]) if is_tofu else None
         question = str(record["question"])
         forms = {PLAIN: question, "reworded": record.get("paraphrased_question")}
         if name and name in question:

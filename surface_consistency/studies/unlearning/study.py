@@ -1,36 +1,26 @@
-"""The same fact in several forms, of one model: what `analyse unlearning` crosses with models."""
+"""The same fact in several forms, of one model: what `analyse unlearning` crosses with models.
 
+It is the study of forms, with facts that should be forgotten and others beside them.
+"""
+
+import warnings
 from pathlib import Path
 from typing import Annotated, Final
 
-import pandas as pd
 from pydantic import AfterValidator, Field
 
-from surface_consistency.engine import (
-    Design,
-    Plan,
-    PromptGroup,
-    RuleScoring,
-    SourceSettings,
-    Study,
-    StudySettings,
-    check_rule,
-    open_source,
-)
-from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.models import Runner
-from surface_consistency.schemas import (
-    DataSource,
-    GenerationParams,
-    Items,
-    Message,
-    PairedOutcome,
-    Prompt,
-)
+from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule, open_source
+from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.studies.forms.data import Forms, forms_of
+from surface_consistency.studies.forms.layouts import Layout
+from surface_consistency.studies.forms.settings import FormsSettings
+from surface_consistency.studies.forms.study import FormsStudy
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
 from surface_consistency.studies.unlearning.questions import (
     FORGET,
     PLAIN,
+    TOFU_SIZES,
     edit_rows,
     table_rows,
     tofu_rows,
@@ -58,20 +48,18 @@ class UnlearningSource(SourceSettings):
     """Set that TOFU's questions are: forget, or another such as retain for what should be kept."""
 
 
-class UnlearningSettings(StudySettings):
+class UnlearningSettings(FormsSettings):
     """How facts are asked."""
 
-    forms: Items[str] = ()
-    """Forms that are asked, plain among them; all that the data have, and long, by default."""
-
-    template: str = "Question: {}\nAnswer:"
-    """What is written around a question, at {}."""
-
-    chat: bool = False
-    """Whether questions are turns for the model's chat template rather than plain text."""
+    frame: str | None = None
+    """What stands around a question, with {question} in it; "Question: {question}", and "Answer:"
+    in a line of its own, by default."""
 
     max_new_tokens: int = Field(default=64, ge=1)
     """Longest answer, in tokens."""
+
+    stop: bool = False
+    """Whether an answer ends at the newline; else whole outputs are judged."""
 
 
 class UnlearningScoring(RuleScoring):
@@ -81,20 +69,7 @@ class UnlearningScoring(RuleScoring):
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
 
 
-class UnlearningOutcome(PairedOutcome):
-    """One fact, asked plainly and in another form."""
-
-    set: Items[str]
-    """What becomes of the fact: forget, new object, neighbour, retain."""
-
-    form: Items[str]
-    """The other form."""
-
-    subject_id: str
-    """Whom or what the fact is about: the cluster of intervals."""
-
-
-class UnlearningStudy(Study):
+class UnlearningStudy(FormsStudy):
     """Facts that may have been taken out of the weights, asked plainly and in other forms."""
 
     name = "unlearning"
@@ -102,16 +77,16 @@ class UnlearningStudy(Study):
         title="Forgetting in weights",
         question="the same fact, asked plainly and in another form, of one model",
         conditions=("plain question", "other form"),
-        clusters={"subject_id": "subjects", "fact_id": "facts"},
-        groupings={"by_set": ("set",), "by_form": ("form",)},
-        second_condition_columns=("form",),
+        clusters={"cluster": "subjects", "fact_id": "facts"},
+        groupings={"by_set": ("kind",), "by_form": ("second_condition",)},
+        exploded_names={"second_condition": "form", "kind": "set"},
     )
-    source = UnlearningSource
+    source = UnlearningSource  # type: ignore[assignment]
     settings = UnlearningSettings
     scoring = UnlearningScoring
-    outcome = UnlearningOutcome
+    report = PairedReport
 
-    def load(self, source: UnlearningSource) -> tuple[DataSource, pd.DataFrame]:
+    def load(self, source: UnlearningSource) -> Forms:  # type: ignore[override]
         """Read facts and forms by what the rows hold; see `Study.load`.
 
         Raises:
@@ -142,6 +117,14 @@ class UnlearningStudy(Study):
                     "nine in ten stand in its answers; give those of its questions by "
                     "--short-answers"
                 )
+            if len(records) not in TOFU_SIZES:
+                warnings.warn(
+                    f"{source.source} has {len(records)} questions, and no set of TOFU has: each "
+                    "is taken for a subject of its own; say who is asked about in a table with "
+                    "fact_id, form, question, answers and subject_id",
+                    SurfaceConsistencyWarning,
+                    stacklevel=2,
+                )
             rows = tofu_rows(records, given, source.set)
         else:
             raise DataError(
@@ -149,73 +132,16 @@ class UnlearningStudy(Study):
                 "(question, paraphrased_question), edits (CounterFact, zsRE, KnowEdit, "
                 "RippleEdits), or a table with fact_id, form, question and answers"
             )
-        digest = f"{int(pd.util.hash_pandas_object(rows.astype(str), index=False).sum()):016x}"
-        described = DataSource(
-            id=opened.id, revision=opened.revision, digest=digest, n_questions=len(rows)
-        )
-        return described, rows
-
-    def plan(
-        self,
-        data: tuple[DataSource, pd.DataFrame],
-        settings: UnlearningSettings,
-        *,
-        runner: Runner | None = None,
-    ) -> Plan:
-        """Ask every fact in every form, and pair each with its plain question; see `Study.plan`.
-
-        Raises:
-            DataError: If no fact is left to ask, or a form is not there.
-        """
-        source, rows = data
         rows = rows if "long" in set(rows["form"]) else with_long(rows)
-        if unknown := set(settings.forms) - set(rows["form"]):
-            raise DataError(
-                f"forms names {', '.join(sorted(unknown))}; the data have "
-                f"{', '.join(rows['form'].drop_duplicates())}"
-            )
-        if settings.forms:
-            rows = rows[rows["form"].isin([*settings.forms, PLAIN])]
-        if settings.limit is not None:
-            facts = rows["fact_id"].drop_duplicates()[: settings.limit]
-            rows = rows[rows["fact_id"].isin(set(facts))]
         if rows.empty:
-            raise DataError(f"{source.id} holds no fact to ask")
-        name = rows["set"] + " / " + rows["fact_id"] + " / " + rows["form"]
-        items = rows.assign(target_id=name, prompt_id=name)
-        prompts = [
-            _prompt(target, question, settings)
-            for target, question in zip(items["target_id"], items["question"], strict=True)
-        ]
-        params = GenerationParams(max_new_tokens=settings.max_new_tokens)
-        group = PromptGroup(prompts=prompts, params=settings.with_reasoning(params))
-        return Plan(data=source, groups={"": group}, items=items, pairs=_pairs(items))
-
-
-def _prompt(name: str, question: str, settings: UnlearningSettings) -> Prompt:
-    """Write the prompt of a question."""
-    if settings.chat:
-        return Prompt(id=name, messages=(Message(role="user", content=question),))
-    return Prompt(id=name, text=settings.template.replace("{}", question))
-
-
-def _pairs(items: pd.DataFrame) -> pd.DataFrame:
-    """Pair each form of a fact with its plain question; what has one form alone has no partner."""
-    keys = ["set", "fact_id"]
-    is_plain = items["form"] == PLAIN
-    plain = items[is_plain].set_index(keys)["target_id"]
-    others = items[~is_plain]
-    alone = items[is_plain & ~items.set_index(keys).index.isin(others.set_index(keys).index)]
-    rows = pd.concat([others, alone], ignore_index=True)
-    first = plain.reindex(pd.MultiIndex.from_frame(rows[keys])).to_numpy(dtype=object)
-    return pd.DataFrame(
-        {
-            "pair_id": rows["target_id"],
-            "fact_id": rows["fact_id"],
-            "first_target": pd.Series(first, dtype=object).where(pd.notna(first), None),
-            "second_target": rows["target_id"].where(rows["form"] != PLAIN, None),
-            "set": rows["set"].map(lambda one: [one]),
-            "form": rows["form"].map(lambda one: [one]),
-            "subject_id": rows["subject_id"],
-        }
-    )
+            raise DataError(f"{source.source} holds no fact to ask")
+        rows = rows.assign(
+            item=rows["set"] + " / " + rows["fact_id"],
+            kind=rows["set"],
+            cluster=rows["subject_id"],
+            is_reference=rows["form"] == PLAIN,
+        )
+        layout = Layout(reference=PLAIN, frame="Question: {question}\nAnswer:")
+        return forms_of(
+            rows, name=opened.id, revision=opened.revision, layout=layout, needs_two=False
+        )

@@ -19,7 +19,7 @@ from surface_consistency.metrics import (
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report import spread
 from surface_consistency.studies.unlearning.crossing import Crossing, any_form, column_of
-from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
+from surface_consistency.studies.unlearning.questions import FORGET, NEIGHBOUR, NEW, PLAIN
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
@@ -35,6 +35,8 @@ RATES: Final[Mapping[str, str]] = {
 }
 """Rates of a form, and their headings."""
 
+_MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
+_OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
 _FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = _FLAG | {
@@ -70,7 +72,7 @@ def forms_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
                 row |= _hidden_rate(judged)
             rows.append(row)
     names = [f"{name}{end}" for name in (*RATES, "excess") for end in ("", "_low", "_high")]
-    tests = ["p_above", "p_not_above", "p_equivalent"]
+    tests = ["p_above", "p_equivalent", "least_margin", "clusters_needed"]
     table = pd.DataFrame(rows)
     return table.reindex(columns=list(dict.fromkeys([*table.columns, *names, *tests])))
 
@@ -140,8 +142,9 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
 
     Returns:
         One row a model, set and form: columns of `unlearning_by`, where survival is the model's,
-        floor that of whom it is held `against`, and change (for excess) what it gained. Empty
-        where no other set is judged.
+        floor that of whom it is held `against`, change (for excess) what it gained, and measure
+        what the field calls the survival of edits: efficacy, generality, portability or locality.
+        Empty where no other set is judged.
     """
     other = crossing.first("original") or crossing.first("reference")
     rows = []
@@ -152,7 +155,9 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
         frame = frame[frame["set"] != FORGET].dropna()
         if len(frame):
             part = unlearning_by(frame, by=["set", "form"], **_WHOLE, margin=margin)
-            rows.append(part.assign(model=model, against=other))
+            keys = zip(part["set"], part["form"], strict=True)
+            named = np.array([_MEASURES.get(key, _OF_SETS.get(key[0])) for key in keys], object)
+            rows.append(part.assign(model=model, against=other, measure=named))
     renamed = {f"excess{end}": f"change{end}" for end in ("", "_low", "_high")}
     empty = pd.DataFrame(columns=["model", "set", "change_high"])
     return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else empty
@@ -185,20 +190,15 @@ def verdicts_frame(
         price: Of `kept_frame`.
 
     Returns:
-        One row a model: fields of the verdict, forms joined by "; " or None, lost, and
-        verdict_shown, which says where a forgotten fact is not shown to be answered as by the
-        reference.
+        One row a model: fields of the verdict, forms joined by "; " or None, and lost.
     """
     rows = []
     for model, result in results.items():
         is_lost = (price["model"] == model) & (price["change_high"] < 0.0) & (price["set"] != NEW)
         names = {name: getattr(result, name) for name in ("leaking", "below", "unclear")}
         names["lost"] = price.loc[is_lost, "set"].unique()
-        shown: str = result.verdict
-        if shown == "forgotten" and not result.is_equivalent:
-            shown = "forgotten, not shown equivalent"
         cells = {name: "; ".join(values) or None for name, values in names.items()}
-        rows.append(spread(result) | {"model": model} | cells | {"verdict_shown": shown})
+        rows.append(spread(result) | {"model": model} | cells)
     return pd.DataFrame(rows)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.errors import UnscoredWarning
+from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
 from surface_consistency.metrics import (
     Intervals,
     contrasts_by,
@@ -161,44 +161,88 @@ def test_margin_must_be_a_fraction(margin):
         unlearning_by(made_frame(np.random.default_rng(0), survival=0.5, floor=0.5), margin=margin)
 
 
+def test_what_would_decide_is_what_the_tests_say():
+    """At the least margin, and with the clusters needed, equivalence begins to be shown."""
+    rng = np.random.default_rng(5)
+    decided = []
+    for survival, margin in ((0.2, 0.05), (0.22, 0.1), (0.3, 0.05), (0.2, 0.2), (0.05, 0.1)):
+        frame = made_frame(rng, survival=survival, floor=0.2)
+        row = unlearning_by(frame, margin=margin).iloc[0]
+        for off, is_shown in ((1e-6, True), (-1e-6, False)):
+            again = unlearning_by(frame, margin=row["least_margin"] + off).iloc[0]
+            assert (again["p_equivalent"] < 0.05) == is_shown
+        is_decided = min(row["p_equivalent"], row["p_above"]) < 0.05
+        decided.append(bool(is_decided))
+        assert (row["clusters_needed"] <= row["n_clusters"]) == is_decided
+        assert np.isnan(row["clusters_needed"]) == (row["excess"] <= -margin)
+    assert set(decided) == {True, False}
+
+
+def test_clusters_needed_are_those_of_copies():
+    """With fewer copies of these persons nothing is shown, with more equivalence is."""
+    frame = made_frame(np.random.default_rng(9), survival=0.22, floor=0.2)
+    margin = abs(unlearning_by(frame).iloc[0]["excess"]) + 0.02
+    row = unlearning_by(frame, margin=margin).iloc[0]
+    times = row["clusters_needed"] / row["n_clusters"]
+    assert 3 < times < 20
+
+    for copies, is_shown in ((int(0.9 * times), False), (int(times) + 1, True)):
+        many = [frame.assign(fact_id=frame["fact_id"] + 100 * k) for k in range(copies)]
+        again = unlearning_by(pd.concat(many), margin=margin).iloc[0]
+        assert (again["p_equivalent"] < 0.05) == is_shown
+
+
+FORMS = ["form", "p_above", "p_equivalent", "excess_high", "least_margin", "clusters_needed"]
+
+
 def forms(**p_values):
-    """Rows of forms by p of an excess beyond the margin; that of none is its complement."""
-    rows = [
-        {
-            "form": form,
-            "p_above": p,
-            "p_not_above": 1 - p,
-            "p_equivalent": max(1 - p, 0.01),
-            "excess_high": 0.1,
-        }
-        for form, p in p_values.items()
-    ]
-    return pd.DataFrame(rows)
+    """Rows of forms by p of an excess beyond the margin, and p of a difference as large as it."""
+    return pd.DataFrame([(form, *p, 0.1, 0.2, 70.0) for form, p in p_values.items()], columns=FORMS)
+
+
+SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
 
 
 @pytest.mark.parametrize(
-    ("p_values", "verdict"),
+    ("p_values", "verdict", "unclear"),
     [
-        ({"plain": 0.99, "name": 0.99}, "forgotten"),
-        ({"plain": 0.99, "name": 0.01}, "hidden"),
-        ({"plain": 0.01, "name": 0.99}, "not forgotten"),
-        ({"plain": 0.5, "name": 0.01}, "not forgotten"),
-        ({"plain": 0.5, "name": 0.99}, "cannot tell"),
-        ({"plain": 0.99, "name": 0.04}, "cannot tell"),
-        ({"plain": 0.99, "name": float("nan")}, "cannot tell"),
-        ({}, "cannot tell"),
+        ({"plain": SAME, "name": SAME}, "forgotten", ()),
+        ({"plain": SAME, "name": LEAK}, "hidden", ()),
+        ({"plain": LEAK, "name": SAME}, "not forgotten", ()),
+        ({"plain": OPEN, "name": LEAK}, "not forgotten", ("plain",)),
+        ({"plain": BELOW, "name": LEAK}, "not forgotten", ("plain",)),
+        ({"plain": OPEN, "name": SAME}, "cannot tell", ("plain",)),
+        ({"plain": BELOW, "name": SAME}, "cannot tell", ("plain",)),
+        ({"plain": SAME, "name": (0.04, 0.96)}, "cannot tell", ("name",)),
+        ({"plain": SAME, "name": (np.nan, np.nan)}, "cannot tell", ("name",)),
+        ({}, "cannot tell", ()),
     ],
 )
-def test_verdict_of_all_forms(p_values, verdict):
-    columns = ["form", "p_above", "p_not_above", "p_equivalent", "excess_high"]
-    table = forms(**p_values).reindex(columns=columns)
+def test_verdict_of_all_forms(p_values, verdict, unclear):
+    result = unlearning_verdict(forms(**p_values))
 
-    assert unlearning_verdict(table).verdict == verdict
+    assert (result.verdict, result.unclear) == (verdict, unclear)
 
 
-def test_forgotten_below_the_reference_is_not_equivalent():
-    table = forms(plain=0.999).assign(p_equivalent=0.4, excess_high=-0.02)
+def test_verdict_needs_every_form_for_what_would_decide():
+    table = forms(plain=OPEN, name=OPEN, other=SAME).assign(
+        least_margin=[0.2, 0.3, 0.5], clusters_needed=[70.0, 40.0, 900.0]
+    )
 
-    said = unlearning_verdict(table)
+    result = unlearning_verdict(table)
 
-    assert (said.verdict, said.is_equivalent, said.below) == ("forgotten", False, ("plain",))
+    assert (result.least_margin, result.clusters_needed) == (0.5, 70.0)
+    table.loc[1, "clusters_needed"] = np.nan
+    assert np.isnan(unlearning_verdict(table).clusters_needed)
+    assert np.isnan(unlearning_verdict(forms(plain=SAME)).clusters_needed)
+
+
+def test_fewer_answers_than_the_reference_within_the_margin_are_named():
+    result = unlearning_verdict(forms(plain=SAME, name=SAME).assign(excess_high=[-0.02, 0.01]))
+
+    assert (result.verdict, result.below) == ("forgotten", ("plain",))
+
+
+def test_verdict_needs_the_columns_of_unlearning_by():
+    with pytest.raises(ColumnNotFoundError, match="no column p_equivalent, clusters_needed: give"):
+        unlearning_verdict(forms(plain=SAME).drop(columns=["p_equivalent", "clusters_needed"]))

@@ -51,6 +51,11 @@ def official_logs(data_files, tmp_path_factory):
     }
 
 
+def text_of(page):
+    """The words of a page."""
+    return " ".join(re.sub("<[^>]*>", "", page.read_text("utf-8")).split())
+
+
 def frame_of(reported, name, *keys):
     """A table by its keys."""
     return reported.tables[name].frame.set_index([*keys])
@@ -60,7 +65,7 @@ def test_verdicts_are_those_that_were_planted(planted):
     rows = frame_of(planted, "unlearning_verdicts", "model")
 
     assert rows["verdict"].to_dict() == {
-        "ascent": "forgotten",
+        "ascent": "cannot tell",
         "refusal": "hidden",
         "other_name": "hidden",
         "untouched": "not forgotten",
@@ -70,7 +75,28 @@ def test_verdicts_are_those_that_were_planted(planted):
     assert rows.loc["other_name", "leaking"] == "name"
     assert rows.loc["ascent", "below"] == "plain; reworded; name"
     assert rows.loc["broken", "lost"] == "retain"
-    assert rows["is_equivalent"].to_dict()["broken"]
+
+
+def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
+    planted, planted_runs, tmp_path
+):
+    row = frame_of(planted, "unlearning_verdicts", "model").loc["ascent"]
+    assert 0.15 < row["least_margin"] < 0.2
+    assert row["clusters_needed"] > 40
+    words = text_of(planted.page)
+    assert "At a margin above 18.5 points the verdict would be forgotten; at this one" in words
+    assert f"about {row['clusters_needed']:.0f} subjects like these 40 would decide it." in words
+    assert "pairs360 on 40 subjects" in words
+    paths = [planted_runs[name] for name in ("original", "ascent", "reference")]
+
+    reported = analysed(paths, tmp_path, margin=row["least_margin"] + 0.001)
+
+    assert (
+        frame_of(reported, "unlearning_verdicts", "model").loc["ascent", "verdict"] == "forgotten"
+    )
+    words = text_of(reported.page)
+    assert "it is shown to answer as the reference does, within 18.5 points" in words
+    assert "it answers less than the reference under the form “plain”" in words
 
 
 def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
@@ -145,7 +171,8 @@ def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
 
     reported = analysed(paths, tmp_path / "page", page=False)
 
-    assert any("may be models of the same weights" in note for note in reported.notes)
+    said = [note for note in reported.notes if "may be models of the same weights" in note]
+    assert len(said) == 1
 
 
 def test_loss_without_an_original_is_said_of_the_reference(planted_runs, tmp_path):
@@ -237,6 +264,8 @@ def test_edits_are_judged_by_what_is_written(tmp_path):
 
     edits = frame_of(reported, "unlearning_edits", "form")
     assert edits["survival"].to_dict() == {"plain": 1.0, "reworded": 0.0}
+    assert edits["measure"].tolist() == ["efficacy", "generality"]
+    assert reported.tables["unlearning_price"].frame["measure"].tolist() == ["locality"]
     kept = frame_of(reported, "unlearning", "form")["survival"]
     assert kept.to_dict() == {"plain": 0.0, "reworded": 1.0, "any form": 1.0}
     assert reported.tables["unlearning_price"].frame["change"].tolist() == [0.0]
@@ -284,6 +313,73 @@ def test_forms_with_facts_of_their_own_have_no_plain_question(tmp_path):
     assert rows.index.tolist() == ["plain", "adversarial: reverse query"]
     assert rows["hidden"].isna().all()
     assert rows["n_clusters"].tolist() == [60, 60]
+
+
+def rwku_logs(home, right, *, n=60):
+    """Results of RWKU's layout: whether a model is right, by level and number of the question."""
+    logs = []
+    for name, is_right in right.items():
+        rows = [
+            {"query": f"Who is {k}?", "answer": f"Name {k}", "subject": f"Subject {k // 2}"}
+            | {"level": level, "type": "reverse query"}
+            | {"prediction": f"Name {k}" if is_right(level, k) else "nobody"}
+            for level in ("2", "3")
+            for k in range(n)
+        ]
+        logs.append(write_log(home / name, {"results": rows}, "forget.json"))
+    return logs
+
+
+def test_form_to_which_the_original_answers_nothing_is_named(tmp_path):
+    right = {
+        "original": lambda level, k: level == "2",
+        "unlearned": lambda level, k: k % 9 == 0,
+        "untaught": lambda level, k: k % 10 == 0 and level == "2",
+    }
+
+    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out", margin=0.2)
+
+    note = next(note for note in reported.notes if "answers nothing" in note)
+    assert note.startswith("Under the form “adversarial: reverse query” the original answers noth")
+    row = reported.tables["unlearning_verdicts"].frame.iloc[0]
+    assert (row["verdict"], row["leaking"]) == ("forgotten", None)
+
+
+def test_logs_with_the_same_answers_are_named(tmp_path):
+    """RWKU's results hold no scores that would refuse them."""
+    right = dict.fromkeys(("original", "copy"), lambda level, k: k % 2 == 0)
+    right["untaught"] = lambda level, k: False
+
+    reported = analysed(rwku_logs(tmp_path, right), tmp_path / "out")
+
+    said = [note for note in reported.notes if "original and copy give the same answer" in note]
+    assert len(said) == 1
+
+
+def test_sets_that_later_logs_alone_hold_are_named(data_files, tmp_path):
+    """What should be kept is compared where both hold it, and the page says who does."""
+    logs = [tofu_log(data_files, MODELS[0], side) for side in SIDES]
+    logs.append(tofu_log(data_files, MODELS[1], "retain90"))
+    facts = {
+        str(n): {"input": f"Who is {n}?", "ground_truth": f"Name {n}", "generation": f"Name {n}"}
+        for n in range(40)
+    }
+    for log in logs[1:]:
+        log["wf_Q_A_ROUGE"] = {"agg_value": 1.0, "value_by_index": facts}
+    names = ("original", "unlearned", "reference")
+    paths = [write_log(tmp_path / name, log) for name, log in zip(names, logs, strict=True)]
+
+    alone = analysed(paths[1:], tmp_path / "two")
+    reported = analysed(paths, tmp_path / "three")
+
+    roles = ("reference", "unlearned", "original")
+    lacking = analysed(paths, tmp_path / "first", roles=roles, page=False)
+    for one in (alone, lacking):
+        assert one.tables["unlearning_price"].frame["n"].tolist() == [40]
+    assert "unlearning_price" not in reported.tables
+    held = "world facts are 0 in original, 40 in unlearned, 40 in reference"
+    assert sum(held in note for note in reported.notes) == 1
+    assert not any("questions of the set" in note for note in alone.notes)
 
 
 def test_finding_says_what_is_shown(official_logs, tmp_path):

@@ -53,7 +53,7 @@ def test_real_layout_of_open_unlearning_is_read(data_files):
     assert questions.loc[("forget", "1"), "question"].startswith("What gender is author")
     assert questions.loc[("world facts", "0"), "answers"] == ("Paris",)
     assert questions.loc[("forget", "1"), "answers"] is None
-    assert questions.loc[("retain", "1"), "cluster"] == "person 0"
+    assert questions.loc[("retain", "1"), "cluster"] == "question 1"  # A cut is no set of TOFU's.
 
 
 def test_real_layout_of_muse_is_read(data_files):
@@ -178,6 +178,7 @@ def test_edited_models_are_read_by_their_texts(tmp_path):
         ("forget", "reworded"): "French, of course",
         ("new object", "reworded"): "French, of course",
         ("new object", "name"): "French",
+        ("forget", "name"): "French",
         ("neighbour", "neighborhood"): "French",
     }
 
@@ -244,6 +245,35 @@ def test_logs_of_other_splits_are_refused(data_files, full_and_retrained, tmp_pa
         RunMismatchError, match=r"asks 400 questions .* 200.*forget05 with retain95"
     ):
         read_logs([full_and_retrained[0], write_log(tmp_path, log)])
+
+
+def test_other_questions_that_should_be_kept_are_refused(full_and_retrained, tmp_path):
+    """Number 3 of one retain set is not that of another."""
+    paths = []
+    for place, path in enumerate(full_and_retrained):
+        log = json.loads(path.read_text("utf-8"))
+        texts = {"input": "Who?", "ground_truth": f"Name {place}", "generation": "A"}
+        log["retain_Q_A_ROUGE"] = {"agg_value": None, "value_by_index": {"3": texts}}
+        paths.append(write_log(tmp_path / str(place), log))
+
+    with pytest.raises(RunMismatchError, match=r"not the same questions \(retain plain 3\)"):
+        read_logs(paths)
+
+
+@pytest.mark.parametrize(
+    ("n", "first", "cluster"),
+    [(400, 0, "person 19"), (200, 0, "person 9"), (120, 0, "question 119"), (200, 7, "question 8")],
+)
+def test_persons_are_those_of_sets_as_long_as_tofus(data_files, tmp_path, n, first, cluster):
+    log = tofu_log(data_files, MODEL, "full")
+    for metric in log.values():
+        cells = metric["value_by_index"].items()
+        metric["value_by_index"] = {k: x for k, x in cells if first <= int(k) < n + first}
+
+    (read,) = read_logs([write_log(tmp_path, log)])
+
+    rows = read.questions.set_index("question_id")["cluster"]
+    assert rows[cluster.split()[1] if cluster.startswith("q") else str(n - 1)] == cluster
 
 
 def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):

@@ -37,6 +37,15 @@ def test_tofu_is_asked_plainly_reworded_and_by_surname(forget01):
     assert row["question"] == "What gender is author Al-Kuwaiti?"
 
 
+def test_other_numbers_of_questions_than_tofus_have_no_persons():
+    records = [{"question": f"Who is Ann Lee {n}?", "answer": "Ann"} for n in range(30)]
+
+    rows = tofu_rows(records, dict.fromkeys(range(30), "Ann"), "forget")
+
+    assert rows["subject_id"].nunique() == 30
+    assert set(rows["form"]) == {"plain"}
+
+
 def test_other_names_of_tofu_stand_where_the_full_name_stood(forget01):
     named = forget01[forget01["form"] == "name"]["question"]
 
@@ -143,7 +152,9 @@ def test_knowedit_asks_other_names_hops_and_neighbours():
     asked = by_form(record)
 
     assert asked["new object", "name"][1] == ("Berlin", "Berlin, Germany")
+    assert asked["forget", "name"] == ("Martin Arons died in", ("Munich",))
     assert asked["new object", "hop"][1] == ("Germany",)
+    assert ("forget", "hop") not in asked
     assert asked["neighbour", "Relation_Specificity"][1] == ("physicist",)
 
 

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import run_study, score_run
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.unlearning.study import UnlearningSettings, UnlearningStudy
 
@@ -25,7 +25,7 @@ def forget01(data_files):
 def test_tofu_is_asked_in_four_forms(forget01, tmp_path):
     data = load(forget01)
 
-    plan = STUDY.plan(data, UnlearningSettings())
+    plan = STUDY.plan(data, UnlearningSettings(), runner=FakeRunner(str))
 
     forms = plan.items["form"].value_counts()
     assert set(forms.index) == {"plain", "reworded", "name", "long"}
@@ -37,7 +37,7 @@ def test_tofu_is_asked_in_four_forms(forget01, tmp_path):
 def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
     """It repeats the answer where the question holds the full name."""
     data = load(forget01)
-    plain = data[1][data[1]["form"] == "plain"]
+    plain = data.rows[data.rows["form"] == "plain"]
     told = dict(zip(plain["question"], plain["answers"], strict=True))
     model = FakeRunner(
         lambda prompt: told.get(prompt.text.removeprefix("Question: ")[:-8], ["unknown"])[0]
@@ -48,7 +48,7 @@ def test_model_that_knows_the_long_name_alone_is_seen(forget01, tmp_path):
     score_run(folder, study=STUDY)
 
     frame = pd.read_parquet(folder.outcomes)
-    by_form = frame.assign(form=frame["form"].str[0]).groupby("form")
+    by_form = frame.groupby("second_condition")
     assert by_form["first_correct"].mean().to_dict() == dict.fromkeys(
         ("long", "name", "reworded"), 1.0
     )
@@ -62,23 +62,69 @@ def test_edits_are_asked_with_both_objects(data_files, tmp_path):
 
     plan = STUDY.plan(load(path), UnlearningSettings(forms=("plain", "reworded")))
 
-    assert plan.items["set"].value_counts().to_dict() == {
+    assert plan.items["kind"].value_counts().to_dict() == {
         "forget": 40,
         "new object": 40,
         "neighbour": 20,
     }
     alone = plan.pairs[plan.pairs["second_target"].isna()]
-    assert set(alone["set"].str[0]) == {"neighbour"}
+    assert set(alone["kind"]) == {"neighbour"}
+
+
+REWRITE = {
+    "prompt": "{} was made by",
+    "subject": "Thing",
+    "target_new": {"str": "Newco"},
+    "target_true": {"str": "Oldco"},
+}
+ALIASED = {"prompt": "The Thing was made by", "ground_truth": [["Newco"]]}
+QUERY = {"prompt": "The Thing was made by", "answers": [{"value": "Newco", "aliases": []}]}
+EDITS = {
+    "ROME": {"case_id": 1, "requested_rewrite": REWRITE, "paraphrase_prompts": ["Thing is by"]},
+    "zsRE": {"subject": "Thing", "src": "Who made Thing?", "alt": "Newco", "answers": ["Oldco"]},
+    "KnowEdit": {
+        "subject": "Thing",
+        "prompt": "Thing was made by",
+        "target_new": "Newco",
+        "ground_truth": "Oldco",
+        "portability": {"Subject_Aliasing": [ALIASED]},
+    },
+    "RippleEdits": {"edit": {}, "Subject_Aliasing": [{"test_queries": [QUERY]}]},
+}
+"""A record of each layout of edits, as its benchmark has it."""
+
+
+@pytest.mark.parametrize(
+    ("layout", "asked"),
+    [
+        ("ROME", {("forget", "plain"), ("forget", "reworded"), ("forget", "long")}),
+        ("zsRE", {("forget", "plain"), ("forget", "long")}),
+        ("KnowEdit", {("forget", "plain"), ("forget", "name"), ("forget", "long")}),
+        ("RippleEdits", set()),
+    ],
+)
+def test_layouts_of_edits_ask_for_both_objects(tmp_path, layout, asked):
+    path = tmp_path / "edits.json"
+    path.write_text(json.dumps([EDITS[layout]]), "utf-8")
+
+    rows = load(path).rows
+
+    answers = rows.groupby("kind")["answers"].agg(set).to_dict()
+    expected = {"forget": {("Oldco",)}, "new object": {("Newco",)}}
+    assert answers == {of_set: expected[of_set] for of_set in answers}
+    known = set(zip(rows["kind"], rows["form"], strict=True))
+    assert {key for key in known if key[0] == "forget"} == asked
+    assert ("new object", "name" if layout == "RippleEdits" else "plain") in known
 
 
 def test_chat_prompts_are_turns(forget01):
-    plan = STUDY.plan(load(forget01), UnlearningSettings(chat=True))
+    plan = STUDY.plan(load(forget01), UnlearningSettings(chat=True), runner=FakeRunner(str))
 
     assert plan.groups[""].prompts[0].messages[0].role == "user"
 
 
 def test_form_that_is_not_there_is_refused(forget01):
-    with pytest.raises(DataError, match="forms names reverse; the data have plain, reworded"):
+    with pytest.raises(DataError, match=r"no form 'reverse' in .*; its forms are plain, reworded"):
         STUDY.plan(load(forget01), UnlearningSettings(forms=("plain", "reverse")))
 
 
@@ -88,6 +134,47 @@ def test_short_answers_of_other_questions_are_refused(forget01, tmp_path):
 
     with pytest.raises(DataError, match="give those of its questions by --short-answers"):
         load(forget01, short_answers=answers)
+
+
+def test_other_numbers_of_questions_than_tofus_are_told(tmp_path):
+    path, answers = tmp_path / "rows.jsonl", tmp_path / "answers.tsv"
+    rows = [{"question": f"Who is {n}?", "answer": f"It is Ann {n}."} for n in range(30)]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    lines = [f"{n}\tAnn {n}" for n in range(30)]
+    answers.write_text("\n".join(["index\tanswer", *lines]), "utf-8")
+
+    with pytest.warns(SurfaceConsistencyWarning, match="has 30 questions, and no set of TOFU has"):
+        data = load(path, short_answers=answers)
+
+    assert data.rows["cluster"].nunique() == 30
+
+
+def test_a_source_without_a_question_is_refused(tmp_path):
+    path = tmp_path / "edits.json"
+    path.write_text('[{"edit": {}, "Forgetfulness": []}]', "utf-8")
+
+    with pytest.raises(DataError, match=r"edits\.json holds no fact to ask"):
+        load(path)
+
+
+def test_what_has_one_form_alone_is_asked_and_compared_with_none(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"fact_id": "a", "form": "plain", "question": "Who?", "answers": "A", "set": "forget"},
+        {"fact_id": "a", "form": "name", "question": "Wer?", "answers": "A", "set": "forget"},
+        {"fact_id": "b", "form": "plain", "question": "What?", "answers": "B", "set": "retain"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
+
+    plan = STUDY.plan(load(path), UnlearningSettings(forms=("name",)))
+
+    assert plan.items["target_id"].tolist() == [
+        "forget / a | plain",
+        "forget / a | name",
+        "retain / b | plain",
+    ]
+    assert plan.pairs["second_target"].tolist() == ["forget / a | name", None]
+    assert plan.pairs["first_target"].tolist() == ["forget / a | plain", "retain / b | plain"]
 
 
 def test_unknown_columns_are_refused(tmp_path):

@@ -23,7 +23,7 @@ def toy(request, tmp_path_factory):
     study = UnlearningStudy()
     data = study.load(study.source(source=str(home / "rows.jsonl")))
     forms = tuple(asked["form"].unique())
-    settings = UnlearningSettings(forms=forms, template=TEMPLATE, repeat=0, max_new_tokens=6)
+    settings = UnlearningSettings(forms=forms, frame=TEMPLATE, repeat=0, max_new_tokens=6)
     folders = []
     for name, model in toy_models(rows, home, steps=600, tuning=60, seed=seed).items():
         runner = TransformersRunner(str(model), batch_size=128)

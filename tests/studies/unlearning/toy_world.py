@@ -21,7 +21,7 @@ WORDINGS = {
 SYLLABLES = [a + b + c for a, b, c in product("bdgk", "aeou", "nl")]
 OBJECTS = {relation: [relation[:2] + one for one in SYLLABLES] for relation in RELATIONS}
 UNKNOWN = "nothing"
-TEMPLATE = "{}:"
+TEMPLATE = "{question}:"
 _SYLLABLES = [a + b for a, b in product("bdfgklmnprstvz", "aeiou")]
 
 
@@ -45,7 +45,7 @@ def toy_rows(*, n_subjects, n_forgotten, seed):
 
 def prompt_of(question):
     """The prompt as the study writes it."""
-    return TEMPLATE.replace("{}", question)
+    return TEMPLATE.replace("{question}", question)
 
 
 def lessons(rows, answer=None):
