@@ -117,7 +117,9 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
                     number += 1
                     yield number, dict(zip(batch.schema.names, cells, strict=True))
     except pa.ArrowException as error:
-        raise DataError(f"{path} is no readable Parquet file: {error}") from error
+        raise DataError(
+            f"{path} is no readable Parquet file: {str(error).rstrip('.')}; copy or write it again"
+        ) from error
 
 
 def python_values(column: "pa.Array | pa.ChunkedArray") -> list[Any]:

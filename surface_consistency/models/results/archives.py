@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models.results.rows import Cells, shown
-from surface_consistency.models.results.workbooks import is_workbook, workbook_rows
 from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
 from surface_consistency.runs.readers import Place, Row, read_rows
 
@@ -32,11 +31,14 @@ def packed_rows(file: Path) -> Iterator[Row]:
     if file.is_dir():
         for number, row in enumerate(_dataset_rows(file), start=1):
             yield Place(str(file), number), row
-    elif is_archive(file) and is_workbook(file):
-        for number, row in workbook_rows(file):
-            yield Place(str(file), number), row
     elif is_archive(file):
-        yield from _archive_rows(file)
+        from surface_consistency.models.results.workbooks import is_workbook, workbook_rows
+
+        if is_workbook(file):
+            for number, row in workbook_rows(file):
+                yield Place(str(file), number), row
+        else:
+            yield from _archive_rows(file)
     else:
         yield from read_rows(file)
 

@@ -13,6 +13,7 @@ from surface_consistency.models.results.columns import ResultColumns, need_colum
 from surface_consistency.models.results.inputs import path_labels
 from surface_consistency.models.results.rows import shown
 from surface_consistency.models.results.tables import COLUMNS
+from surface_consistency.reading import first_names
 
 _MANY: Final = 2**62
 _DENSE: Final = 8
@@ -194,6 +195,19 @@ def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+class Read(NamedTuple):
+    """What one file tells of its items."""
+
+    kind: str
+    """What `content` is a hash of; only like is held against like."""
+
+    item: str = "item"
+    """What the file calls an item."""
+
+    columns: Sequence[str] = ()
+    """Its own columns, of a plain table."""
+
+
 class Held(NamedTuple):
     """Rows that were held against each other."""
 
@@ -211,7 +225,7 @@ class Held(NamedTuple):
 
 
 def checked(
-    frame: pd.DataFrame, kinds: Mapping[str, str], given: ResultColumns, notes: list[str]
+    frame: pd.DataFrame, files: Mapping[str, Read], given: ResultColumns, notes: list[str]
 ) -> Held:
     """Hold the rows of all files against each other.
 
@@ -220,7 +234,7 @@ def checked(
 
     Args:
         frame: The rows.
-        kinds: By file, what its `content` is a hash of; only like is held against like.
+        files: What each file tells of its items.
         given: The user's own clusters go before all that is found.
         notes: Takes sentences on what was done.
 
@@ -238,10 +252,11 @@ def checked(
         codes = _Codes(frame)
         is_again = _is_again(codes.sample)
     if is_again.any():
-        frame = _collapse_doubles(codes, is_again, notes)
+        frame = _collapse_doubles(codes, is_again, files, notes)
         codes = _Codes(frame)
-    _refuse_other_content(codes, kinds, notes)
-    clusters = _group_columns(codes, given)
+    _refuse_other_content(codes, files, notes)
+    _note_scales(frame, notes)
+    clusters = _group_columns(codes, given, files)
     groups = () if given.cluster else [name for name in clusters if name != "item"]
     return Held(
         frame=frame.assign(**{name: codes.categories(name) for name in groups}),
@@ -282,17 +297,19 @@ def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
 
 def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
     """Return the keys whose rows do not say the same."""
-    said = rows[list(_SAME)].groupby(key, sort=False).nunique(dropna=False)
+    said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
     return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
 
 
-def _collapse_doubles(codes: _Codes, is_again: np.ndarray, notes: list[str]) -> pd.DataFrame:
+def _collapse_doubles(
+    codes: _Codes, is_again: np.ndarray, read: Mapping[str, Read], notes: list[str]
+) -> pd.DataFrame:
     """Leave rows once that stand twice; refuse those of one sample that differ."""
     frame, sample = codes.frame, codes.sample
     is_double = pd.Index(sample).duplicated(keep=False)
     broken = _differing(frame[is_double], sample[is_double])
     if broken.size:
-        raise DataError(_double(frame[sample == broken[0]], len(broken)))
+        raise DataError(_double(frame[sample == broken[0]], len(broken), read))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
     notes.append(
         f"{is_again.sum():,} rows of {', '.join(files)} stand twice, word for word, and count once"
@@ -300,21 +317,28 @@ def _collapse_doubles(codes: _Codes, is_again: np.ndarray, notes: list[str]) -> 
     return frame[~is_again].reset_index(drop=True)
 
 
-def _double(rows: pd.DataFrame, n_broken: int) -> str:
+def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
     """Say that one sample stands twice and differs."""
     one, other = rows.iloc[0], rows.iloc[1]
     if one["content"] and other["content"] and one["content"] != other["content"]:
-        return _other(one, other, n_broken)
+        return _other(one, other, n_broken, read)
     said = ", ".join(
         f"{name} {_plain(one[name])} and {_plain(other[name])}"
+        if not isinstance(one[name], np.unsignedinteger)
+        else "two answers"
         for name in ("score", "prediction", "error")
         if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
     )
     return (
-        f"{one['file']}: item {one['item']!r} of {one['model']!r} stands more than once with "
+        f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
         f"{said} ({n_broken:,} such items); name the column that tells the rows apart by `repeat`, "
         "`form` or `item`, or leave one of them out"
     )
+
+
+def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
+    """Name an item by the column that the file has for it."""
+    return f"{read[row['file']].item} {row['item']!r}"
 
 
 def _plain(value: object) -> str:
@@ -322,12 +346,12 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[str]) -> None:
+def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> None:
     """Refuse items that are two things under one name."""
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
     files = pd.unique(frame["file"])
-    of_file, names = pd.factorize(np.array([kinds[file] for file in files], dtype=object))
+    of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
     if len(names) > 1:
         notes.append(
             "the files tell in different ways what was asked "
@@ -342,23 +366,42 @@ def _refuse_other_content(codes: _Codes, kinds: Mapping[str, str], notes: list[s
             other = rows[differs][0]
             one = rows[first][of[differs][0]]
             n_items = len(np.unique(asked[rows[differs]]))
-            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items))
+            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items, read))
 
 
-def _other(one: pd.Series, other: pd.Series, n_items: int) -> str:
+def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
+    """Say which models' scores leave 0 to 1, where those of others by the same metric do not."""
+    scores = frame["score"].to_numpy()
+    if not ((scores < 0) | (scores > 1)).any():
+        return
+    spans = frame.groupby(["metric", "model"], sort=False, observed=True)["score"]
+    for metric, span in spans.agg(["min", "max"]).dropna().groupby(level="metric", observed=True):
+        is_share = (span["min"] >= 0) & (span["max"] <= 1)
+        shares, others = span[is_share], span[~is_share]
+        if len(shares) and len(others):
+            notes.append(
+                f"scores ({metric}) of {first_names(shares.index.get_level_values('model'))} lie "
+                f"in 0 to 1, those of {first_names(others.index.get_level_values('model'))} in "
+                f"{others['min'].min():g} to {others['max'].max():g}; if these are two scales, as "
+                "shares and percent are, bring them to one"
+            )
+
+
+def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
     """Say that one item is two questions."""
     same = "; their other fields differ" if _asked(one) == _asked(other) else ""
     if one["file"] == other["file"]:
         return (
-            f"{one['file']}: one item, {one['item']!r}, is {_asked(one)} in one row and "
+            f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
             f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
             "item, such as wordings or prompts, name the column that tells them apart by `form`; "
             "if not, name by `item` what tells the items apart"
         )
     return (
-        f"the files do not hold the same items: {one['item']!r} is {_asked(one)} in {one['file']} "
-        f"and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); give files over "
-        "the same data, or name by `item` the column that names the same thing in both"
+        f"the files do not hold the same items: {_item(one, read)} is {_asked(one)} in "
+        f"{one['file']} and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); "
+        "give files over the same data, or name by `item` the column that names the same thing in "
+        "both"
     )
 
 
@@ -368,12 +411,18 @@ def _asked(row: pd.Series) -> str:
     return f"{shown(row['question'] or 'untold')} ({references or 'no reference'})"
 
 
-def _group_columns(codes: _Codes, given: ResultColumns) -> tuple[str, ...]:
+def _group_columns(
+    codes: _Codes, given: ResultColumns, read: Mapping[str, Read]
+) -> tuple[str, ...]:
     """Name the columns that group items: the user's, else those known to, the finest first."""
     frame = codes.frame
     if given.cluster:
         names = list(map(str, frame.columns))
-        return tuple(need_column(name, names, "cluster", "the results") for name in given.cluster)
+        seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
+        return tuple(
+            need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
+            for name in given.cluster
+        )
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
     known = [

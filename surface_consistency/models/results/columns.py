@@ -121,14 +121,21 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
             roles, tuple(need_column(name, names, "item", source) for name in given.item)
         )
     if item is None:
+        only = next(iter(names)) if len(names) == 1 else ""
+        mark = next((mark for mark in ";\t|" if mark in only), None)
+        remedy = "name it by `item`"
+        if mark is not None:
+            remedy = f"cells are parted by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
         raise ColumnNotFoundError(
             f"{source}: no column names the items; looked for "
-            f"{', '.join(map(repr, USUAL['item']))}; saw {first_names(names)}; name it by `item`"
+            f"{', '.join(map(repr, USUAL['item']))}; saw {first_names(names)}; {remedy}"
         )
     return TableColumns(roles, (item,))
 
 
-def need_column(wanted: str, names: Collection[str], role: str, source: str) -> str:
+def need_column(
+    wanted: str, names: Collection[str], role: str, source: str, seen: Collection[str] = ()
+) -> str:
     """Find a column that a user names.
 
     Args:
@@ -136,6 +143,7 @@ def need_column(wanted: str, names: Collection[str], role: str, source: str) -> 
         names: The columns that are there.
         role: What it is named for.
         source: The file, for messages.
+        seen: The columns by the names that the user knows, where these are others.
 
     Returns:
         The column.
@@ -146,7 +154,7 @@ def need_column(wanted: str, names: Collection[str], role: str, source: str) -> 
     column = find_column(wanted, names)
     if column is None:
         raise ColumnNotFoundError(
-            f"{source}: no column {wanted!r}, named by `{role}`; saw {first_names(names)}"
+            f"{source}: no column {wanted!r}, named by `{role}`; saw {first_names(seen or names)}"
         )
     return column
 
@@ -159,6 +167,6 @@ def need_labels(given: ResultColumns, n_files: int) -> None:
     """
     if len(given.label) not in (0, n_files):
         raise DataError(
-            f"{len(given.label)} labels ({', '.join(given.label)}) for {n_files} files; give one a "
-            "file, in their order"
+            f"`label` names {', '.join(given.label)} for {n_files} files; give one name a file, in "
+            "their order"
         )

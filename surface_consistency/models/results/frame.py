@@ -1,7 +1,7 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -13,7 +13,13 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import checked, constant, joined, shortened
+from surface_consistency.models.results.checks import (
+    Read,
+    checked,
+    constant,
+    joined,
+    shortened,
+)
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.inputs import (
     Input,
@@ -27,6 +33,7 @@ from surface_consistency.models.results.rows import Flat
 from surface_consistency.models.results.run_folders import is_run, run_part
 from surface_consistency.models.results.tables import (
     Part,
+    hashes,
     read_table,
     table_part,
     wanted_scores,
@@ -70,6 +77,8 @@ class Results:
 def read_results(
     sources: ResultSource | Sequence[str | os.PathLike[str]],
     columns: ResultColumns | None = None,
+    *,
+    has_answers: bool = True,
 ) -> Results:
     """Read result files of any tool as one long frame.
 
@@ -80,6 +89,8 @@ def read_results(
     Args:
         sources: A file, a folder of them or several; a frame, a `datasets.Dataset` or rows.
         columns: Names of columns where a file does not say what they are; None for the usual ones.
+        has_answers: Whether the frame holds the answers, which take most of the memory; if not,
+            `prediction` is empty in all rows.
 
     Returns:
         The frame, in the order of the files. A model that no file names is called as its file or
@@ -98,7 +109,7 @@ def read_results(
         [1.0]
     """
     given = columns or ResultColumns()
-    reading = _Reading(given)
+    reading = _Reading(given, has_answers=has_answers)
     frames: list[pd.DataFrame] = []
     problems: list[str] = []
     for one in inputs_of(sources, given):
@@ -116,9 +127,14 @@ def read_results(
             f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
             f"columns of a table; the models are called {first_names(frame['model'].unique())}"
         )
-    held = checked(frame, reading.kinds, given, reading.notes)
+    held = checked(frame, reading.read, given, reading.notes)
     notes = shortened(reading.notes, list(reading.tool))
-    return Results(held.frame, held.items, held.pairs, held.clusters, reading.tool, notes)
+    frame = held.frame
+    if not has_answers:
+        codes = np.full(len(frame), -1, dtype=np.int8)
+        nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
+        frame = frame.assign(prediction=nothing)
+    return Results(frame, held.items, held.pairs, held.clusters, reading.tool, notes)
 
 
 class _NoMetric(DataError):
@@ -128,12 +144,13 @@ class _NoMetric(DataError):
 class _Reading:
     """What is gathered while files are read one after the other."""
 
-    def __init__(self, given: ResultColumns) -> None:
+    def __init__(self, given: ResultColumns, *, has_answers: bool) -> None:
         self.given = given
+        self._has_answers = has_answers
         self.notes: list[str] = []
         self.tool: dict[str, str] = {}
-        self.kinds: dict[str, str] = {}
-        self._texts: dict[str | None, str | None] = {}
+        self.read: dict[str, Read] = {}
+        self._texts: dict[Hashable, Hashable] = {}
 
     def frame(self, one: Input) -> pd.DataFrame:
         """Read one input."""
@@ -145,13 +162,15 @@ class _Reading:
                 f"of {', '.join(part.scores)} by `metrics`"
             )
         frame = _long(part._replace(scores=scores), one, self.notes)
-        if tool != _TABLE and _has(frame, "question"):
-            # A question that a hundred files repeat is held in memory once.
-            texts = self._texts
-            asked = [texts.setdefault(text, text) for text in frame["question"]]
-            frame["question"] = pd.Series(asked, dtype=object)
+        for name in ("question", "references"):
+            if _has(frame, name):
+                # What a hundred files repeat is held in memory once.
+                texts = [self._texts.setdefault(text, text) for text in frame[name]]
+                frame[name] = pd.Series(texts, dtype=object)
+        if not self._has_answers:
+            frame["prediction"] = _hashed_answers(frame)
         self.tool[one.name] = tool
-        self.kinds[one.name] = f"{tool}: {_asked_by(part, frame)}"
+        self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
         return frame
 
 
@@ -216,6 +235,16 @@ def _has(frame: pd.DataFrame, name: str) -> bool:
     return name in frame and any(cell is not None and cell != () for cell in frame[name])
 
 
+def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
+    """Hash the answers, by which doubled rows are told apart; 0 where there is none."""
+    if "prediction" not in frame:
+        return np.zeros(len(frame), dtype=np.uint8)
+    hashed = np.zeros(len(frame), dtype=np.uint64)
+    is_there = frame["prediction"].notna().to_numpy()
+    hashed[is_there] = hashes(frame.loc[is_there, "prediction"])
+    return hashed
+
+
 def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
     """Put the scores of samples below each other, one row a score."""
     samples, scores = part.samples, dict(part.scores)
@@ -224,7 +253,8 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
         if samples[told].isna().all(axis=None):
             raise DataError(
                 f"{one.name} holds neither scores nor answers; name the column of scores by "
-                f"`score`, or that of answers by `prediction`; saw {first_names(samples.columns)}"
+                "`score`, or that of answers by `prediction`; saw "
+                f"{first_names(part.columns or list(samples))}"
             )
         notes.append(f"{one.name}: answers without scores, which a rule or judge can give")
         scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}

@@ -286,6 +286,13 @@ LAYOUTS: Final = (
     Layout(
         "open-unlearning, MUSE_EVAL", "forget_knowmem_ROUGE", rows=tools.muse, versions="of 2025"
     ),
+    Layout(
+        "PromptEval",
+        "example_0 example_1",
+        rows=tools.prompteval,
+        named=tools.named_by_split,
+        versions="PromptEval_MMLU_correctness",
+    ),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
     Layout("a summary", "results", rows=tools.summary),
 )

@@ -6,15 +6,18 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.models.results.tables import Part, content_of, text_or_none
-from surface_consistency.runs.folder import RunFolder
 
 _KNOWN = ("target_id", "prompt_id", "question", "answers", "prompt_key", "group")
 
 
 def is_run(path: Path) -> bool:
     """Tell the folder of a run that was scored."""
+    if not path.is_dir():
+        return False
+    from surface_consistency.runs.folder import RunFolder
+
     folder = RunFolder(path)
-    return path.is_dir() and folder.manifest.is_file() and folder.verdicts.is_file()
+    return folder.manifest.is_file() and folder.verdicts.is_file()
 
 
 def run_part(path: Path) -> Part:
@@ -31,6 +34,8 @@ def run_part(path: Path) -> Part:
     Raises:
         RunLogError: If the manifest breaks its schema.
     """
+    from surface_consistency.runs.folder import RunFolder
+
     folder = RunFolder.open(path)
     manifest = folder.read_manifest()
     verdicts = pd.read_parquet(folder.verdicts)

@@ -49,6 +49,12 @@ class Part(NamedTuple):
     failures: Mapping[str, Mapping[int, str]] = MappingProxyType({})
     """By metric, why a row has no score of it."""
 
+    columns: Sequence[str] = ()
+    """Columns of the file, of a plain table."""
+
+    item: str = "item"
+    """What the file calls an item."""
+
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
     """Keep the scores of the metrics that are asked for.
@@ -136,16 +142,8 @@ def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: li
     columns = table_columns(names, given, source)
     table = _Table(frame.set_axis(names, axis=1).reset_index(drop=True), columns, given, source)
     models = table.models(notes)
-    if models:
-        return table.wide(models)
-    samples, metrics = table.samples(), table.metrics()
-    rows = np.arange(len(frame))
-    if "metric" not in columns.roles or not metrics:
-        return Part(samples, {name: (rows, table.numbers(name)) for name in metrics})
-    scores = table.numbers(metrics[0])
-    codes, uniques = pd.factorize(_text(table.frame[columns.roles["metric"]]))
-    is_of = {str(name): codes == code for code, name in enumerate(uniques)}
-    return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
+    part = table.wide(models) if models else table.long()
+    return part._replace(columns=names, item=JOINED.join(columns.items))
 
 
 COLUMNS: Final = (
@@ -221,6 +219,17 @@ class _Table(NamedTuple):
             )
         return values
 
+    def long(self) -> Part:
+        """Read a row a score, or a column for each metric."""
+        samples, metrics = self.samples(), self.metrics()
+        rows = np.arange(len(self.frame))
+        if "metric" not in self.columns.roles or not metrics:
+            return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
+        scores = self.numbers(metrics[0])
+        codes, uniques = pd.factorize(_text(self.frame[self.columns.roles["metric"]]))
+        is_of = {str(name): codes == code for code, name in enumerate(uniques)}
+        return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
+
     def wide(self, models: Sequence[str]) -> Part:
         """Put the columns of models below each other."""
         samples = self.samples(models)
@@ -231,6 +240,12 @@ class _Table(NamedTuple):
     def items(self) -> pd.Series:
         """Name the items; refuse rows that name none."""
         first, *others = self.columns.items
+        for name in self.columns.items:
+            if _is_nested(self.frame[name]):
+                raise RecordError(
+                    f"{self.source}: column {name!r} holds lists or objects, which name no item; "
+                    "name a column of texts or numbers by `item`"
+                )
         item = _text(self.frame[first])
         for name in others:
             item = item + JOINED + _text(self.frame[name])

@@ -19,6 +19,7 @@ _RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
 _COSTS: Final = re.compile(
     r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
 )
+_EXAMPLE: Final = re.compile(r"example_\d+")
 _ROTATION: Final = 10**6
 
 
@@ -461,3 +462,19 @@ def deepeval_parts(case: Cells, row: Cells) -> Cells:
     """Name the model of a test run of deepeval, where its hyperparameters do."""
     model = at(row, "hyperparameters.model")
     return {} if model is None else {"model": str(model)}
+
+
+def prompteval(row: Cells, place: Place) -> Flats | None:
+    """Lay verdicts of one template on all examples out: a row a template, by its number from 0."""
+    if not all(_EXAMPLE.fullmatch(name) for name in row):
+        return None
+    form = f"template {place.number - 1}"
+    return [
+        Flat({"id": name, "form": form}, {"correct": verdict}, {}) for name, verdict in row.items()
+    ]
+
+
+def named_by_split(file: Path) -> dict[str, str]:
+    """Name subject and model of a file of the hub: <subject>/<model>-00000-of-00001.parquet."""
+    name = re.fullmatch(r"(.+)-\d{5}-of-\d{5}", file.stem)
+    return {"task": file.parent.name, "model": name[1]} if name else {}

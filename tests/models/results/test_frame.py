@@ -7,7 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import read_results
 from surface_consistency.models.results.tables import COLUMNS
@@ -236,7 +241,8 @@ def test_other_documents_under_one_number_are_refused_and_shown(data_files):
     other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
 
     with pytest.raises(
-        DataError, match=r"items: '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France"
+        DataError,
+        match=r"items: item '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France",
     ):
         read_results([one, other])
 
@@ -264,11 +270,12 @@ def test_a_null_score_is_missing(data_files):
         (b'{"item": "q1", "corr', RecordError, "a last line that is cut off means"),
         (b'\xff\xfe{\x00"\x00', RecordError, "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
         (b'{"item": "\xe9", "correct": 1}', RecordError, "p.jsonl:1: not UTF-8 at byte 10"),
-        (b'{"item": "q1", "note": "x"}', DataError, "holds neither scores nor answers"),
+        (b'{"item": "q1", "note": "x"}', DataError, "neither scores nor .* saw item, note$"),
+        (b'{"id": ["q1"], "correct": 1}', RecordError, "'id' holds lists or objects, which name"),
         (b'{"correct": 1}', DataError, "no column names the items; looked for 'item', "),
         (b'{"item": "q1", "correct": "maybe"}', RecordError, "row 1 of column 'correct' holds 'm"),
     ],
-    ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "no item", "no score"],
+    ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "a list", "no item", "no score"],
 )
 def test_bad_files_are_named_with_what_to_do(tmp_path, content, error, message):
     path = tmp_path / "p.jsonl"
@@ -383,7 +390,7 @@ def test_labels_name_the_models_one_a_file(read):
     frame = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
 
     assert list(dict.fromkeys(frame["model"])) == ["old", "new"]
-    with pytest.raises(DataError, match=r"3 labels \(a, b, c\) for 2 files; give one a file"):
+    with pytest.raises(DataError, match=r"`label` names a, b, c for 2 files; give one name"):
         read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["a", "b", "c"])
 
 
@@ -540,3 +547,67 @@ def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
     assert frame["repeat"].tolist() == [1, 2, 0]
     assert frame["prediction"].tolist() == ["Lima", "Oslo", None]
     assert frame["references"].tolist() == [(), (), ()]
+
+
+def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
+    for name, questions in (("a", "QR"), ("b", "ST"), ("twice", "QQ")):
+        rows = {"nr": [1, 1 if name == "twice" else 2], "question": list(questions)}
+        pd.DataFrame({**rows, "score": [0, 1]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    one, other, twice = (tmp_path / f"{name}.csv" for name in ("a", "b", "twice"))
+
+    with pytest.raises(DataError, match=r"not hold the same items: nr '1' is 'Q' .* and 'S' "):
+        read_results([one, other], ResultColumns(item=["nr"]))
+    with pytest.raises(DataError, match="nr '1' of 'twice' stands more than once with score 0 "):
+        read_results(twice, ResultColumns(item=["nr"]))
+    with pytest.raises(ColumnNotFoundError, match=r"named by `cluster`; saw nr, question, score$"):
+        read_results(one, ResultColumns(item=["nr"], cluster=["topic"]))
+
+
+def test_a_table_with_other_delimiters_is_told_so(tmp_path):
+    (tmp_path / "a.csv").write_text("id;score\n1;1\n")
+
+    with pytest.raises(ColumnNotFoundError, match=r"parted by ';': write them with commas"):
+        read_results(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(("scores", "is_said"), [([0, 75], True), ([0.5, 1], False)])
+def test_scores_on_two_scales_are_said(tmp_path, scores, is_said):
+    (tmp_path / "a.csv").write_text("id,score\n1,0\n2,1\n")
+    (tmp_path / "b.csv").write_text("id,score\n1,{}\n2,{}\n".format(*scores))
+
+    notes = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).notes
+
+    said = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
+    assert [said in note for note in notes] == [True] * is_said
+
+
+def test_questions_and_references_of_several_files_are_held_once(tmp_path):
+    row = {"item": "q1", "question": "Which city?", "answers": ["Lima", "Limas"], "score": 1}
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
+    frame = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]).frame
+
+    for column in ("question", "references"):
+        first, second = frame[column]
+        assert first is second
+
+
+def test_without_answers_scores_and_checks_are_the_same(tmp_path):
+    rows = [{"item": i, "prediction": f"p{i}", "score": i % 2} for i in range(4)]
+    other = {**rows[0], "prediction": "another"}
+    files = {"whole": rows, "again": [*rows, rows[0]], "broken": [*rows, other]}
+    for name, held in files.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, held)))
+    whole, again, broken = (tmp_path / f"{name}.jsonl" for name in files)
+    results = read_results([whole, again], has_answers=False)
+
+    assert results.frame["prediction"].isna().all()
+    with_answers = read_results([whole, again])
+    assert results.notes == with_answers.notes
+    pd.testing.assert_frame_equal(
+        results.frame.drop(columns="prediction"), with_answers.frame.drop(columns="prediction")
+    )
+    with pytest.raises(DataError, match=r"item '0' of 'broken' stands more than once with two ans"):
+        read_results(broken, has_answers=False)
+    with pytest.raises(DataError, match=r"prediction 'p0' and 'another' \(1 such items\)"):
+        read_results(broken)

@@ -3,8 +3,8 @@
 import pytest
 
 from surface_consistency import FakeRunner
-from surface_consistency.engine.compare.runs import read_two_runs
-from surface_consistency.engine.compare.table import VerdictColumns
+from surface_consistency.engine.compare.results import compare_results
+from surface_consistency.engine.compare.results_text import comparison_text
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
@@ -44,8 +44,11 @@ def test_two_runs_have_the_table_that_comparing_them_gives(runs):
     wide = frame.pivot(index="item", columns="model", values="score").astype(bool)
 
     own = paired_table(wide["m (before)"], wide["m (after)"])
-    two = read_two_runs(runs / "before", runs / "after", VerdictColumns()).frame
-    assert own == paired_table(two["first_correct"], two["second_correct"])
+    compared = compare_results([runs / "before", runs / "after"])
+    row = compared.metrics["correct"].differences.iloc[0]
+    cells = ("both", "reference_only", "model_only", "neither")
+    assert list(own.counts) == [row[name] for name in cells]
+    assert "differs from itself" not in comparison_text(compared)
 
 
 def test_a_run_tells_questions_answers_and_facts(runs):
