@@ -16,8 +16,8 @@ from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
 from surface_consistency.schemas.settings import Settings
 
-VERDICTS: Final = ("verdicts", "runs")
-"""What manifests of verdicts from elsewhere, and of two runs, name in place of a study."""
+VERDICTS: Final = "verdicts"
+"""What manifests of verdicts from elsewhere name in place of a study."""
 
 
 def bibtex(package: str) -> str:

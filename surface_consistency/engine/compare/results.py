@@ -5,18 +5,17 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from surface_consistency.engine.compare.settings import ComparisonSettings
-from surface_consistency.engine.compare.table import TableSettings, split_labels
+from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
+from surface_consistency.engine.compare.table import split_labels
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
-from surface_consistency.matching.bulk import match_columns
 from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
-from surface_consistency.metrics.forms.form_groups import forms_by
 from surface_consistency.metrics.uncertainty.intervals import (
     Intervals,
     are_enough,
@@ -25,6 +24,9 @@ from surface_consistency.metrics.uncertainty.intervals import (
 from surface_consistency.models.results.columns import USUAL, ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.compare.runs import RunResults
 
 _Numbers: TypeAlias = npt.NDArray[np.int64]
 """Numbers of what stands in rows."""
@@ -78,6 +80,12 @@ class ComparedResults:
     notes: tuple[str, ...]
     """What else a reader must know, in sentences."""
 
+    by: Sequence[str] = ()
+    """Columns of slices."""
+
+    runs: "RunResults | None" = None
+    """The runs, where they are of a study."""
+
     @cached_property
     def models(self) -> list[str]:
         """Labels of the models, in the order of the files."""
@@ -117,14 +125,33 @@ class ComparedResults:
             model, reference, task, item, form, question, references, reference_score, model_score,
             reference_answer, model_answer.
         """
-        rows = self.rows[self.rows["metric"] == metric].set_index("_pair")
-        of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
         pairs = self.metrics[metric].differences
         if len(pairs) > _MOST_PAIRS and self.settings.baseline is None:
             return
         for row in pairs.to_dict("records"):
-            one, other = of_models[row["model"]], of_models[row["reference"]]
-            yield _changed(one, other, is_lower_better=self.settings.lower_is_better)
+            both = self.paired(metric, row["model"], row["reference"])
+            yield _changed(both, is_lower_better=self.settings.lower_is_better)
+
+    def paired(self, metric: str, model: str, reference: str) -> pd.DataFrame:
+        """Put the scores of two models side by side.
+
+        Args:
+            metric: The metric.
+            model: The model.
+            reference: What it is held against.
+
+        Returns:
+            The rows of the model that both have a score for, with the columns `model_of_reference`,
+            `score_of_reference` and `prediction_of_reference`.
+        """
+        rows = self.rows
+        is_scored = (rows["metric"] == metric) & rows["score"].notna()
+        one, other = (
+            rows[is_scored & (rows["model"] == name)].set_index("_pair")
+            for name in (model, reference)
+        )
+        sides = ["model", "score", "prediction"]
+        return one.join(other[sides].add_suffix("_of_reference"), how="inner")
 
 
 def compare_results(
@@ -132,6 +159,8 @@ def compare_results(
     columns: ResultColumns | None = None,
     settings: ComparisonSettings | None = None,
     table: TableSettings | None = None,
+    *,
+    has_answers: bool = True,
 ) -> ComparedResults:
     """Compare all models whose results are given, on the items that all of them have a score for.
 
@@ -144,6 +173,7 @@ def compare_results(
         columns: What is where in files that do not say it, and the clusters.
         settings: Baseline, margin and the like.
         table: Slices (`by`, `separator`), test and level.
+        has_answers: Whether the answers are read, as for `read_results`; those of runs always are.
 
     Returns:
         A comparison for each metric that all models have.
@@ -157,23 +187,24 @@ def compare_results(
         columns or ResultColumns(), settings or ComparisonSettings(), table or TableSettings(),
     )  # fmt: skip
     _check_settings(settings, table)
-    results = sources if isinstance(sources, Results) else read_results(sources, columns)
-    notes = list(results.notes)
+    results, runs = _read(sources, columns, has_answers=has_answers)
+    notes = [*results.notes, *(() if runs is None else runs.notes)]
+    by = table.by or (() if runs is None else runs.by)
     frame = results.frame
     if settings.rule is not None:
-        frame = _judged(frame, settings.rule)
+        frame = judged_by_rule(frame, settings.rule)
     frame = _common_metrics(_of_several_models(frame, settings), notes)
-    frame = _with_own_names(frame, columns, (*table.by, *columns.cluster))
-    frame = split_labels(frame, table.by, table.separator)
+    frame = _with_own_names(frame, columns, (*by, *columns.cluster))
+    frame = split_labels(frame, by, table.separator)
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
-    clusters = _clusters(frame, results, columns)
+    clusters = find_clusters(frame, results, columns, runs)
     frame = frame.assign(_cluster=clusters.codes)
     rows = _without_repeats(frame)
     comparisons, missing = {}, list[str]()
     for metric, part in _by_metric(rows):
-        comparisons[metric] = _compared(part, settings, table)
+        comparisons[metric] = _compared(part, by, settings, table)
         missing += _missing_items(metric, comparisons[metric])
         notes += _left_out(part)
     has_content = (frame["content"] != 0).all()
@@ -182,14 +213,48 @@ def compare_results(
         rows=rows,
         clusters=clusters.names,
         cluster_note=clusters.note,
-        noise=_noise(frame),
+        noise=_noise(frame) if runs is None else runs.noise(),
         tools=tuple(dict.fromkeys(results.tool.values())),
         is_same_questions=True if has_content else None,
         settings=settings,
         table=table,
         missing=tuple(missing),
         notes=tuple(dict.fromkeys(notes)),
+        by=tuple(by),
+        runs=runs,
     )
+
+
+def _read(
+    sources: ResultSource | Sequence[str | os.PathLike[str]] | Results,
+    columns: ResultColumns,
+    *,
+    has_answers: bool,
+) -> tuple[Results, "RunResults | None"]:
+    """Read results; of runs with what their study says."""
+    if isinstance(sources, Results):
+        return sources, None
+    folders = _run_folders(sources)
+    if not folders:
+        return read_results(sources, columns, has_answers=has_answers), None
+    # What runs need of the engine is loaded for them alone.
+    from surface_consistency.engine.compare.runs import read_runs
+
+    runs = read_runs(folders, columns)
+    return runs.results, runs
+
+
+def _run_folders(sources: object) -> list[Path]:
+    """List the run folders that are given; none where something else is."""
+    paths = [sources] if isinstance(sources, str | os.PathLike) else sources
+    if not isinstance(paths, list | tuple):
+        return []
+    if not all(isinstance(path, str | os.PathLike) for path in paths):
+        return []
+    folders = [Path(path).expanduser() for path in paths]
+    if len(folders) == 1 and folders[0].is_dir():
+        folders = sorted(path.parent for path in folders[0].glob("**/manifest.json")) or folders
+    return folders if all((path / "manifest.json").is_file() for path in folders) else []
 
 
 def _with_own_names(
@@ -234,7 +299,8 @@ def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.
         files = ", ".join(map(str, frame["file"].unique()))
         raise DataError(
             f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
-            "name the column of models by --model, or the files by --label"
+            "name the column of models by --model, or the files by --label; two conditions of one "
+            "model are named by --first and --second, columns of verdicts or values of --condition"
         )
     if settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
@@ -244,8 +310,21 @@ def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.
     return frame
 
 
-def _judged(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
-    """Score the answers by a rule, once each."""
+def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """Score answers by a rule, once each.
+
+    Args:
+        frame: As of `read_results`.
+        rule: Name of the matching rule.
+
+    Returns:
+        One row an answer, the rule as its metric; an answer that failed has no score.
+
+    Raises:
+        DataError: If no row holds an answer and its references.
+    """
+    from surface_consistency.matching.bulk import match_columns
+
     key = ["model", *ITEM, "repeat"]
     answers = frame.drop_duplicates(key)
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
@@ -275,10 +354,10 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
         return frame
     n_models = frame["model"].nunique()
-    held = scored.groupby("metric", sort=False)["model"].nunique()
+    held = scored.groupby("metric", sort=False, observed=True)["model"].nunique()
     common = [str(name) for name in held.index[held == n_models]]
     if not common:
-        by_model = scored.groupby("model", sort=False)["metric"].unique()
+        by_model = scored.groupby("model", sort=False, observed=True)["metric"].unique()
         listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
         raise DataError(
             f"the models have no metric in common ({listed}); leave a model out, or judge the "
@@ -301,7 +380,7 @@ def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(score=scores.fillna(0.0))
 
 
-class _Clusters(NamedTuple):
+class Clusters(NamedTuple):
     """What intervals take whole."""
 
     names: tuple[str, ...]
@@ -334,11 +413,35 @@ def _varies(column: pd.Series) -> bool:
     return bool((column != column.iat[0]).any())
 
 
-def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> _Clusters:
-    """Choose what intervals take whole, and say why."""
+def find_clusters(
+    frame: pd.DataFrame,
+    results: Results,
+    columns: ResultColumns,
+    runs: "RunResults | None" = None,
+) -> Clusters:
+    """Choose what intervals take whole, and say why.
+
+    Args:
+        frame: Rows of the results, each with the number of its item, `_unit`, and of its item and
+            form, `_pair`.
+        results: The results.
+        columns: Names the clusters where `cluster` does; else the finest of `results.clusters` that
+            groups items, of which there are enough.
+        runs: The runs that are compared, which say what they take whole; None for other results.
+
+    Returns:
+        The clusters.
+
+    Raises:
+        ColumnNotFoundError: If a named column is not there.
+        DataError: If it is empty, or says two things of one item.
+    """
+    if runs is not None:
+        whole = (runs.cluster,)
+        return Clusters(whole, _named_codes(frame, whole), runs.cluster_note)
     if columns.cluster:
         named = tuple(columns.cluster)
-        return _Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
+        return Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
     items = frame["_unit"].to_numpy()
     n_items, few = int(items.max()) + 1, ""
     of_task = _of_items(items, _numbered(frame, ("task",)))
@@ -353,7 +456,7 @@ def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> 
             continue
         if all(_is_enough(of_item[part]) for part in tasks):
             note = f"{name}, a column of the files that groups items"
-            return _Clusters(("task", name), codes, note)
+            return Clusters(("task", name), codes, note)
         few = (
             f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
             f"intervals hold for these groups alone (--cluster {name} takes them whole)"
@@ -363,7 +466,7 @@ def _clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> 
         note = "items, each in all its forms"
     elif _varies(frame["repeat"]):
         note = "items, each with all its repeats"
-    return _Clusters((), items, note + few)
+    return Clusters((), items, note + few)
 
 
 def _is_enough(clusters: _Numbers) -> bool:
@@ -409,7 +512,7 @@ def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
         return frame
     key = ["model", "_pair", "metric"]
     first = frame.drop_duplicates(key)
-    means = frame.groupby(key, sort=False)["score"].mean()
+    means = frame.groupby(key, sort=False, observed=True)["score"].mean()
     return first.assign(score=means.loc[pd.MultiIndex.from_frame(first[key])].to_numpy(), repeat=0)
 
 
@@ -420,6 +523,8 @@ _NOISE_COLUMNS: Final = (
 
 def _noise(frame: pd.DataFrame) -> pd.DataFrame:
     """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
+    from surface_consistency.metrics.forms.form_groups import forms_by
+
     if not _varies(frame["repeat"]):
         return pd.DataFrame(columns=list(_NOISE_COLUMNS))
     scored = frame[frame["score"].notna()]
@@ -448,17 +553,16 @@ def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     if not _varies(rows["metric"]):
         yield str(rows["metric"].iat[0]), rows
         return
-    for metric, part in rows.groupby("metric", sort=False):
+    for metric, part in rows.groupby("metric", sort=False, observed=True):
         yield str(metric), part
 
 
 def _compared(
-    rows: pd.DataFrame, settings: ComparisonSettings, table: TableSettings
+    rows: pd.DataFrame, by: Sequence[str], settings: ComparisonSettings, table: TableSettings
 ) -> ModelComparisonResult:
     """Compare the models by one metric."""
-    by = list(table.by)
     if _varies(rows["form"]) and "form" not in by:
-        by.append("form")
+        by = [*by, "form"]
     try:
         return compare_models(
             rows,
@@ -506,7 +610,7 @@ def _left_out(rows: pd.DataFrame) -> Iterator[str]:
     for column in ("task", "form"):
         if not _varies(rows[column]):
             continue
-        held = scored.groupby(column, sort=False)["model"].nunique()
+        held = scored.groupby(column, sort=False, observed=True)["model"].nunique()
         alone = held.index[held < scored["model"].nunique()]
         if len(alone):
             yield (
@@ -516,16 +620,11 @@ def _left_out(rows: pd.DataFrame) -> Iterator[str]:
             )
 
 
-_ANSWERS: Final = ("prediction", "score")
-
-
-def _changed(one: pd.DataFrame, other: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
+def _changed(both: pd.DataFrame, *, is_lower_better: bool) -> pd.DataFrame:
     """List the items on which two models score differently, losses first."""
-    first = other[["model", *_ANSWERS]].add_suffix("_of_reference")
-    both = first.join(one[[*ITEM, "model", "question", "references", *_ANSWERS]], how="inner")
     gain = both["score"] - both["score_of_reference"]
-    both = both[gain.notna() & (gain != 0)]
-    gain = -gain[both.index] if is_lower_better else gain[both.index]
+    both, gain = both[gain != 0], gain[gain != 0]
+    gain = -gain if is_lower_better else gain
     listed = pd.DataFrame(
         {
             "change": np.where(gain < 0, "lost", "gained"),

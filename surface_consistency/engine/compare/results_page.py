@@ -20,6 +20,9 @@ from surface_consistency.engine.compare.results_report import (
     listed_changes,
     plain_difference,
 )
+from surface_consistency.engine.compare.verdicts import label_list
+from surface_consistency.engine.design import bibtex
+from surface_consistency.engine.paired.checks import warning_of
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import sentence_text, value_text
@@ -30,27 +33,6 @@ from surface_consistency.runs.folder import RunFolder
 
 _MOST_ROWS: Final = 500
 _MOST_ANSWERS: Final = 500
-_CITATION: Final = """\
-@software{{surface_consistency,
-  title = {{surface-consistency}},
-  author = {{{{The surface-consistency authors}}}},
-  version = {{{version}}}
-}}
-@misc{{miller2024errorbars,
-  title = {{Adding Error Bars to Evals: A Statistical Approach to Language Model Evaluations}},
-  author = {{Miller, Evan}},
-  year = {{2024}},
-  eprint = {{2411.00640}},
-  archivePrefix = {{arXiv}}
-}}
-@article{{mogstad2024ranks,
-  title = {{Inference for Ranks with Applications to Mobility across Neighbourhoods and Academic
-           Achievement across Countries}},
-  author = {{Mogstad, Magne and Romano, Joseph P. and Shaikh, Azeem M. and Wilhelm, Daniel}},
-  journal = {{The Review of Economic Studies}},
-  volume = {{91}},
-  year = {{2024}}
-}}"""
 
 
 def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> Path:
@@ -109,15 +91,24 @@ def comparison_page(compared: ComparedResults) -> tuple[Page, dict[str, pd.DataF
         question=f"{len(compared.models)} models on the same items, scored by {first.what}",
         models=compared.models,
         finding=Finding(
-            sentence=first.finding(), summary=first.summary(), facts=_facts(compared, first)
+            sentence=first.finding(),
+            summary=first.summary(),
+            facts=_facts(compared, first),
+            warning="" if compared.runs is None else warning_of(list(compared.runs.runs.values())),
         ),
         sections=sections,
         checks=first.checks(),
         provenance=_provenance(compared),
         method=_method(compared, first),
-        citation=_CITATION.format(version=surface_consistency.__version__),
+        citation=_citation(compared),
     )
     return page, {name: pd.concat(parts, ignore_index=True) for name, parts in frames.items()}
+
+
+def _citation(compared: ComparedResults) -> str:
+    """Say what to cite: the study of runs, and who made the statistics."""
+    study = "" if compared.runs is None else compared.runs.study.design.citation
+    return "\n".join(filter(None, (study, bibtex("surface_consistency.engine.compare"))))
 
 
 def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
@@ -205,17 +196,16 @@ def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | N
     if not (report.result.is_verdicts and has_one_reference) or rows["prediction"].isna().all():
         return None
     reference = str(report.differences["reference"].iat[0])
-    of_models = {str(name): part for name, part in rows.groupby("model", sort=False)}
+    filters = [*(["task"] if report.n_tasks > 1 else []), *compared.by]
     names = [name for name in compared.models if name != reference]
-    is_one = len(names) == 1
-    chosen = [one for name in names for one in _answers_of(compared, of_models, name, reference)]
-    model = names[0] if is_one else "the model"
+    pairs = {name: compared.paired(report.metric, name, reference) for name in names}
+    model = names[0] if len(names) == 1 else "the model"
     return Answers(
-        answers=chosen,
-        n_pairs={compared.models.index(name): report.result.n_items for name in names},
+        answers=[one for both in pairs.values() for one in _answers_of(compared, both, filters)],
+        n_pairs={compared.models.index(name): len(both) for name, both in pairs.items()},
         conditions=(reference, model),
         cells=cell_names(reference, model),
-        filters=["task"] if report.n_tasks > 1 else [],
+        filters=filters,
     )
 
 
@@ -225,45 +215,44 @@ _CELL_OF: Final[Mapping[tuple[float, float], str]] = {
 
 
 def _answers_of(
-    compared: ComparedResults, of_models: Mapping[str, pd.DataFrame], name: str, reference: str
+    compared: ComparedResults, both: pd.DataFrame, filters: Sequence[str]
 ) -> Iterator[Answer]:
     """Yield items of one model, flips first, the rest drawn."""
-    keys = list(ITEM)
-    both = of_models[reference].merge(
-        of_models[name][[*keys, "score", "prediction"]], on=keys, suffixes=("", "_model")
-    )
-    both = both[both["score"].notna() & both["score_model"].notna()]
     both = both.sample(frac=1.0, random_state=0)
-    is_same = (both["score"] == both["score_model"]).to_numpy()
+    is_same = (both["score"] == both["score_of_reference"]).to_numpy()
     both = both.iloc[np.argsort(is_same, kind="stable")]
-    place = compared.models.index(name)
     for row in islice(both.to_dict("records"), _MOST_ANSWERS):
         texts = [
             None if pd.isna(row[key]) else str(row[key])
-            for key in ("prediction", "prediction_model")
+            for key in ("prediction_of_reference", "prediction")
         ]
         yield Answer(
-            model=place,
-            pair_id="-".join(filter(None, (str(row[key]) for key in keys))),
-            cell=_CELL_OF[row["score"], row["score_model"]],  # type: ignore[arg-type]
+            model=compared.models.index(str(row["model"])),
+            pair_id="-".join(filter(None, (str(row[key]) for key in ITEM))),
+            cell=_CELL_OF[row["score_of_reference"], row["score"]],  # type: ignore[arg-type]
             question=str(row["item"] if pd.isna(row["question"]) else row["question"]),
-            surfaces=(reference, name),
+            surfaces=(str(row["model_of_reference"]), str(row["model"])),
             answers=(texts[0], texts[1]),
             accepted=row["references"],
-            labels={"task": [str(row["task"])]},
+            labels={name: label_list(row[name]) for name in filters},
         )
 
 
 def _provenance(compared: ComparedResults) -> list[Provenance]:
-    """Say of each model where its results came from."""
-    files = compared.rows.groupby("model", sort=False)["file"].unique()
+    """Say of each model where its results came from, and of runs how they were made."""
+    files = compared.rows.groupby("model", sort=False, observed=True)["file"].unique()
+    runs = {} if compared.runs is None else compared.runs.runs
     command = COMMAND.get() or "compare_results(...)"
-    return [
-        Provenance(
-            label=str(name),
-            settings={"files": ", ".join(Path(str(file)).name for file in files[name])},
-            command=command,
-            signature=f"surface-consistency {surface_consistency.__version__}, compare",
+    parts = []
+    for name in compared.models:
+        settings = {"files": ", ".join(Path(str(file)).name for file in files[name])}
+        signature = f"surface-consistency {surface_consistency.__version__}, compare"
+        if name in runs:
+            run = runs[name]
+            made = {"judged by": run.judged_by, **run.varying, **run.manifest.runner}
+            settings |= {key: str(value) for key, value in made.items()}
+            signature = run.signature
+        parts.append(
+            Provenance(label=name, settings=settings, command=command, signature=signature)
         )
-        for name in compared.models
-    ]
+    return parts

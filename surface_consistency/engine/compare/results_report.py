@@ -1,5 +1,6 @@
 """What a comparison of models says by one metric: its sentences, tables and charts."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
@@ -9,7 +10,14 @@ import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.compare.results import SAID_MISSING, ComparedResults
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
+from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
+from surface_consistency.metrics.paired.paired_groups import paired_by
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
+from surface_consistency.metrics.uncertainty.bootstrap import Statistic
+from surface_consistency.metrics.uncertainty.intervals import Intervals
+from surface_consistency.report.columns import catalogue
 from surface_consistency.report.numbers import (
     format_interval,
     format_number,
@@ -28,6 +36,7 @@ from surface_consistency.report.page import (
     Value,
 )
 from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.report.tabulation import describe
 from surface_consistency.report.wording import Wording
 
 WORDING: Final = Wording("surface_consistency.engine.compare", "models.md.jinja")
@@ -42,6 +51,34 @@ _NO_EQUALITY: Final = (
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _MOST_DRAWN: Final = 60
 _MOST_STRIPS: Final = 100
+
+
+_FLIPS: Final[Mapping[str, Statistic]] = {
+    "negative_flip_rate": PAIRED_RATES["negative_flip_rate"],
+    "lost_of_known": CountRatio(numerator=(0, 1, 0, 0), denominator=(1, 1, 0, 0)),
+    "positive_flip_rate": PAIRED_RATES["positive_flip_rate"],
+    "gained_of_unknown": CountRatio(numerator=(0, 0, 1, 0), denominator=(0, 0, 1, 1)),
+    "consistency": PAIRED_RATES["consistency"],
+    "kappa": kappa_of_counts,
+}
+"""What flips between the verdicts of two models; the reference is what was known."""
+_FLIP_COLUMNS: Final = [f"{name}{end}" for name in _FLIPS for end in ("", "_low", "_high")]
+
+
+def _flips(pairs: pd.DataFrame, column: str, level: float) -> pd.DataFrame:
+    """Compute what flips between two models, by the labels of a column or of all items ("")."""
+    frame = pairs[["score_of_reference", "score", "_cluster"]]
+    with warnings.catch_warnings():
+        # What cannot be inferred stands in the cells.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        rows = paired_by(
+            frame.assign(group=pairs[column]) if column else frame,
+            by=["group"] if column else [], first="score_of_reference", second="score",
+            cluster="_cluster", rates=_FLIPS, intervals=Intervals(level=level),
+        )  # fmt: skip
+    if not column:
+        return rows[_FLIP_COLUMNS]
+    return rows.assign(by=column, group=rows["group"].astype(str))[["by", "group", *_FLIP_COLUMNS]]
 
 
 class ComparisonReport:
@@ -62,6 +99,18 @@ class ComparisonReport:
         self.rate: Literal["rate", "number"] = "rate" if is_share else "number"
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.what = metric or "the score"
+        self.groups = self.result.groups
+        self.has_flips = (
+            len(compared.models) == 2 and self.result.is_verdicts and self.n_tasks == 1
+        ) and not compared.settings.lower_is_better
+        if self.has_flips:
+            row = self.differences.iloc[0]
+            pairs = compared.paired(metric, row["model"], row["reference"])
+            level = compared.table.confidence
+            self.differences = pd.concat([self.differences, _flips(pairs, "", level)], axis=1)
+            parts = [_flips(pairs, column, level) for column in self.groups["by"].unique()]
+            if parts:
+                self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
     def finding(self) -> list[Part]:
         """Say what the comparison shows, first what is missing.
@@ -82,7 +131,7 @@ class ComparisonReport:
         Returns:
             Words and numbers.
         """
-        rows, groups = self.differences, self.result.groups
+        rows, groups = self.differences, self.groups
         against = groups[groups["is_against"] & (groups["by"] == "task")]
         shown = against[against["is_shown_against"]]
         least = rows["detectable"].median() if len(rows) > 1 else np.nan
@@ -99,6 +148,7 @@ class ComparisonReport:
             n_unshown=against["group"].nunique() - shown["group"].nunique(),
             noise=noise[noise["metric"] == self.metric].to_dict("records"),
             kind=self.kind,
+            flips=rows.to_dict("records") if self.has_flips else [],
         )
 
     def tables(self) -> dict[str, Table]:
@@ -108,7 +158,7 @@ class ComparisonReport:
             "differences", "models", and a table "by_<column>" for tasks and each slice.
         """
         tables = {"differences": self._differences(), "models": self._models()}
-        for column, frame in self.result.groups.groupby("by", sort=False):
+        for column, frame in self.groups.groupby("by", sort=False):
             tables[f"by_{column}"] = self._groups(str(column), frame)
         return tables
 
@@ -182,38 +232,61 @@ class ComparisonReport:
 
     def _differences(self) -> Table:
         """Describe the differences."""
-        frame, has_margin = self.differences, self.compared.settings.margin is not None
-        rate, kind, points = self.rate, self.kind, "points" if self.kind == "difference" else ""
-        columns = [
+        several, has_margin = len(self.differences) > 1, self.compared.settings.margin is not None
+        unit = "both/reference/model/neither"
+        return self._described(
+            self.differences,
+            "Differences",
+            "model reference difference p_value",
+            "p_value_holm" if several else "",
+            "conclusion",
+            "p_equivalent_holm p_not_worse_holm" if has_margin else "",
+            "detectable n n_clusters reference_mean model_mean",
+            Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
+            if self.result.is_verdicts
+            else "",
+            "pooled_difference" if self.n_tasks > 1 else "",
+            self._flip_keys(),
+            note=self._scale(),
+        )
+
+    def _described(
+        self, frame: pd.DataFrame, caption: str, *shown: str | Column, note: str = ""
+    ) -> Table:
+        """Describe a frame by the columns of all tables."""
+        caption = f"{caption} ({self.what})"
+        return describe(frame, caption, shown, self._columns(), model=None, note=note)
+
+    def _columns(self) -> dict[str, Column]:
+        """Describe each column of the tables."""
+        rate, kind = self.rate, self.kind
+        percent, points = ("%", "points") if self.rate == "rate" else ("", "")
+        return catalogue(
             Column(key="model", title="Model"),
             Column(key="reference", title="Reference"),
             interval_column("difference", "Difference", kind, points),
             Column(key="p_value", title="p", kind="p_value"),
-        ]
-        if len(frame) > 1:
-            columns.append(Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"))
-        columns.append(Column(key="conclusion", title="Shown"))
-        if has_margin:
-            columns += [
-                Column(key="p_equivalent_holm", title="p", kind="p_value", unit="equivalent"),
-                Column(key="p_not_worse_holm", title="p", kind="p_value", unit="not worse"),
-            ]
-        columns += [
-            Column(key="detectable", title="Found 4 in 5", kind=kind, unit=points, on_phones=False),
+            Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
+            Column(key="conclusion", title="Shown"),
+            Column(key="p_equivalent_holm", title="p", kind="p_value", unit="equivalent"),
+            Column(key="p_not_worse_holm", title="p", kind="p_value", unit="not worse"),
+            Column(key="detectable", title="Found 4 in 5", kind=rate, unit=points, on_phones=False),
             Column(key="n", title="Items", kind="count", on_phones=False),
             Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
-            Column(key="reference_mean", title="Reference", kind=rate, unit=_percent(rate)),
-            Column(key="model_mean", title="Model", kind=rate, unit=_percent(rate)),
-        ]
-        if self.result.is_verdicts:
-            unit = "both/reference/model/neither"
-            columns.append(
-                Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
-            )
-        if self.n_tasks > 1:
-            columns.append(interval_column("pooled_difference", "All items", kind, points))
-        caption = f"Differences ({self.what})"
-        return Table(frame=frame, caption=caption, columns=columns, model=None, note=self._scale())
+            Column(key="reference_mean", title="Reference", kind=rate, unit=percent),
+            Column(key="model_mean", title="Model", kind=rate, unit=percent),
+            interval_column("pooled_difference", "All items", kind, points),
+            interval_column("negative_flip_rate", "Lost", "rate", "of all, %", direction="lower"),
+            interval_column("lost_of_known", "Lost", "rate", "of known, %", direction="lower"),
+            interval_column(
+                "positive_flip_rate", "Gained", "rate", "of all, %", direction="higher"
+            ),
+            Column(key="n_missing", title="Missing", kind="count"),
+            interval_column("mean", "Mean", rate, percent),
+            Column(key="rank", title="Rank", kind="count", direction="lower"),
+            Column(key="possible_ranks", title="Possible ranks"),
+            Column(key="against", title="Sign"),
+        )
 
     def _scale(self) -> str:
         """Say on which scale the scores are."""
@@ -226,22 +299,17 @@ class ComparisonReport:
 
     def _models(self) -> Table:
         """Describe means and ranks."""
-        frame = self.result.models
-        ranks = [*map(span_text, frame[["rank_low", "rank_high"]].to_numpy().tolist())]
-        columns = [
-            Column(key="model", title="Model"),
-            Column(key="n", title="Items", kind="count"),
-            Column(key="n_missing", title="Missing", kind="count"),
-            interval_column("mean", "Mean", self.rate, _percent(self.rate)),
-            Column(key="rank", title="Rank", kind="count", direction="lower"),
-            Column(key="possible_ranks", title="Possible ranks"),
-        ]
-        return Table(
-            frame=frame.assign(possible_ranks=ranks),
-            caption=f"Means and ranks ({self.what})",
-            columns=columns,
-            model="model",
+        table = self._described(
+            self.result.models.assign(possible_ranks=self._spans()),
+            "Means and ranks",
+            "model n n_missing mean rank possible_ranks",
         )
+        return replace(table, model="model")
+
+    def _spans(self) -> list[str]:
+        """Write the possible ranks of each model."""
+        ends = self.result.models[["rank_low", "rank_high"]]
+        return [*map(span_text, ends.to_numpy().tolist())]
 
     def _groups(self, column: str, frame: pd.DataFrame) -> Table:
         """Describe the differences within tasks or slices."""
@@ -249,23 +317,19 @@ class ComparisonReport:
             frame["is_shown_against"], "against the whole",
             np.where(frame["is_against"], "other sign, not shown", ""),
         )  # fmt: skip
-        unit = "points" if self.kind == "difference" else ""
-        return Table(
-            frame=frame.assign(against=against).drop(columns="by"),
-            caption=f"By {column.replace('_', ' ')} ({self.what})",
-            columns=[
-                Column(key="group", title=column.replace("_", " ").capitalize()),
-                Column(key="model", title="Model"),
-                Column(key="reference", title="Reference"),
-                Column(key="n", title="Items", kind="count"),
-                Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
-                interval_column("difference", "Difference", self.kind, unit),
-                Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
-                Column(key="against", title="Sign"),
-            ],
-            model=None,
-            cluster_column="n_clusters",
+        name = column.replace("_", " ")
+        table = self._described(
+            frame.assign(against=against).drop(columns="by"),
+            f"By {name}",
+            Column(key="group", title=name.capitalize()),
+            "model reference n n_clusters difference p_value_holm against",
+            self._flip_keys(),
         )
+        return replace(table, cluster_column="n_clusters")
+
+    def _flip_keys(self) -> str:
+        """Name the columns on what flips between two models."""
+        return "negative_flip_rate lost_of_known positive_flip_rate" if self.has_flips else ""
 
     def forest(self) -> ForestPlot:
         """Draw the differences, tasks below each.
@@ -275,9 +339,8 @@ class ComparisonReport:
         """
         rows: list[tuple[str, int, Sequence[Dot]]] = []
         remarks = {}
-        groups = self.result.groups
+        groups = self.groups
         tasks = groups[groups["by"] == "task"]
-        alpha = 1 - self.compared.table.confidence
         several = self.differences["reference"].nunique() > 1
         ordered = self.differences.sort_values("difference", ascending=False, kind="stable")
         n_all, note = len(ordered), _NO_EQUALITY
@@ -295,10 +358,10 @@ class ComparisonReport:
                     str(row["conclusion"]),
                 )
             )
-            rows.append((label, 0, [self._dot(row, alpha)]))
+            rows.append((label, 0, [self._difference_dot(row)]))
             own = (tasks["model"] == row["model"]) & (tasks["reference"] == row["reference"])
             rows += [
-                (str(one["group"]), 1, [self._dot(one, alpha)])
+                (str(one["group"]), 1, [self._difference_dot(one)])
                 for one in tasks[own].to_dict("records")
             ]
         if len(rows) > _MOST_STRIPS:
@@ -316,14 +379,26 @@ class ComparisonReport:
             note=note,
         )
 
-    def _dot(self, row: Mapping[Any, Any], alpha: float) -> Dot:
+    def _difference_dot(self, row: Mapping[Any, Any]) -> Dot:
         """Draw a difference."""
+        is_shown = row["p_value_holm"] < 1 - self.compared.table.confidence
+        return self._dot(row, "difference", self.kind, is_certain=bool(is_shown))
+
+    def _dot(
+        self,
+        row: Mapping[Any, Any],
+        name: str,
+        kind: Literal["difference", "number"],
+        *,
+        is_certain: bool,
+    ) -> Dot:
+        """Draw a number of a model."""
         return Dot(
             model=self.compared.models.index(str(row["model"])),
-            value=interval_value(row, "difference", kind=self.kind),
+            value=interval_value(row, name, kind=kind),
             n=int(row["n"]),
             n_clusters=int(row["n_clusters"]),
-            is_certain=bool(row["p_value_holm"] < alpha),
+            is_certain=is_certain,
         )
 
     def ranks(self) -> ForestPlot:
@@ -335,24 +410,9 @@ class ComparisonReport:
         models = self.result.models
         step = -(-len(models) // 20)
         rows: list[tuple[str, int, Sequence[Dot]]] = [
-            (
-                str(row["model"]),
-                0,
-                [
-                    Dot(
-                        model=self.compared.models.index(str(row["model"])),
-                        value=Value(
-                            value=float(row["rank"]), low=float(row["rank_low"]),
-                            high=float(row["rank_high"]), kind="number",
-                        ),
-                        n=int(row["n"]),
-                        n_clusters=int(row["n_clusters"]),
-                        is_certain=True,
-                    )
-                ],
-            )
+            (str(row["model"]), 0, [self._dot(row, "rank", "number", is_certain=True)])
             for row in models.to_dict("records")
-        ]  # fmt: skip
+        ]
         return ForestPlot(
             name=f"ranks-{self.metric}",
             title=f"Which ranks are possible, {self.what}",
@@ -361,10 +421,7 @@ class ComparisonReport:
             clusters="possible",
             certain="",
             ticks=sorted({*range(1, len(models) + 1, step), len(models)}),
-            remarks={
-                str(row["model"]): span_text([row["rank_low"], row["rank_high"]])
-                for row in models.to_dict("records")
-            },
+            remarks=dict(zip(models["model"].map(str), self._spans(), strict=True)),
         )
 
     def square(self) -> MosaicPlots | None:
@@ -375,17 +432,28 @@ class ComparisonReport:
         """
         if len(self.differences) > 1 or not self.result.is_verdicts:
             return None
-        row = self.differences.iloc[0]
+        row = self.differences.iloc[0].to_dict()
         model, reference = str(row["model"]), str(row["reference"])
         counts = zip(("both", "first_only", "second_only", "neither"), _CELLS, strict=True)
         plot = MosaicPlot(
             title=f"{model} against {reference}",
             model=None,
             **{name: int(row[key]) for name, key in counts},  # type: ignore[arg-type]
+            facts=[fact for fact in self._square_facts(row) if fact[1].low is not None],
         )
         return MosaicPlots(
             squares=[plot], conditions=(reference, model), cells=cell_names(reference, model)
         )
+
+    def _square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
+        """Say what stands below the square."""
+        if not self.has_flips:
+            return []
+        return [
+            ("same verdict", interval_value(row, "consistency"), ""),
+            (f"lost of {row['reference']} right", interval_value(row, "lost_of_known"), ""),
+            ("kappa", interval_value(row, "kappa", kind="number"), ""),
+        ]
 
     def checks(self) -> list[Check]:
         """Say whether the numbers can be trusted.
@@ -418,11 +486,6 @@ def plain_difference(number: float, kind: Literal["difference", "number"]) -> Va
         The number.
     """
     return Value(value=number, kind=kind, tone="lost")
-
-
-def _percent(kind: str) -> str:
-    """Return the unit of a mean."""
-    return "%" if kind == "rate" else ""
 
 
 def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:

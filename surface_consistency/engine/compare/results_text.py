@@ -45,7 +45,17 @@ def comparison_text(compared: ComparedResults) -> str:
         )
         sentences = map(sentence_text, (report.finding(), report.summary()))
         parts.append(one_line(" ".join(filter(None, sentences))))
-        parts += [table_text(first_rows(one, _MOST_PRINTED)) for one in report.tables().values()]
+        asked = {
+            "by_task",
+            "by_form",
+            "by_condition",
+            *(f"by_{name}" for name in compared.table.by),
+        }
+        parts += [
+            table_text(first_rows(table, _MOST_PRINTED))
+            for name, table in report.tables().items()
+            if name in asked or not name.startswith("by_")
+        ]
     noted = [f"clusters: {compared.cluster_note}", *(f"note: {note}" for note in compared.notes)]
     return "\n\n".join([*parts, "\n".join(noted)]).replace("\u00a0", " ")
 
@@ -76,7 +86,7 @@ def comparison_json(compared: ComparedResults) -> Iterator[str]:
                                           "df": list(equality.df)},
                 "models": _records(result.models),
                 "differences": _records(report.differences),
-                "groups": _records(result.groups),
+                "groups": _records(report.groups),
                 "notes": [*compared.missing, *compared.notes],
             },
             ensure_ascii=False,

@@ -4,6 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from surface_consistency.metrics.paired.mcnemar_tests import PairedTest
+from surface_consistency.metrics.uncertainty.intervals import IntervalMethod
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 
@@ -48,3 +50,42 @@ class PairSettings(Settings):
 
     pair_id: str | None = None
     """Column in which no value may stand twice in a group."""
+
+    @property
+    def conditions(self) -> tuple[str, str]:
+        """Both conditions, which files do not tell.
+
+        Raises:
+            ValueError: If one of them is not named.
+        """
+        if self.first is None or self.second is None:
+            raise ValueError(
+                f"--{'first' if self.first is None else 'second'} is required: the column of a "
+                "verdict, or the value of --condition"
+            )
+        return self.first, self.second
+
+
+class TableSettings(Settings):
+    """How the table is computed."""
+
+    by: Items[str] = ()
+    """Column of groups; the page of runs has all that their study knows by default."""
+
+    separator: str | None = None
+    """What separates several labels in a cell of --by, such as ";"."""
+
+    test: PairedTest = "auto"
+    """Form of the test; auto is the t of the interval of the difference, over clusters."""
+
+    interval: IntervalMethod = "auto"
+    """How intervals are made; auto also holds near 0 and 1 and takes no draws."""
+
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    """Coverage of the intervals."""
+
+    resamples: int = Field(default=10_000, ge=1)
+    """Bootstrap resamples of --interval percentile and bca."""
+
+    seed: int = 0
+    """Seed of these resamples."""

@@ -7,14 +7,17 @@ the page of several models (`results_page`) has no words for.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
 from pydantic import Field, JsonValue, create_model
 
-from surface_consistency.engine.compare.runs_page import RunsOutcome, RunsReport
-from surface_consistency.engine.design import Design
+from surface_consistency.engine.compare.settings import TableSettings
+from surface_consistency.engine.compare.table import split_labels
+from surface_consistency.engine.design import VERDICTS, Design, ReportSettings
+from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.page import PairedReport, fact_trace
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.study import StudySettings
@@ -24,7 +27,8 @@ from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings
+
+_TEXTS: Final = ("question", *TEXTS)
 
 
 class VerdictsSettings(StudySettings):
@@ -39,6 +43,9 @@ class VerdictsSettings(StudySettings):
     second: str = "second"
     """Name of the second condition."""
 
+    texts: tuple[str, ...] = Field(default=(), strict=False)
+    """Columns of the question and of both answers, as far as they are known."""
+
     @property
     def design(self) -> Design:
         """How the conditions are compared."""
@@ -51,54 +58,12 @@ class VerdictsSettings(StudySettings):
         )
 
 
-class RunsSettings(VerdictsSettings):
-    """How two runs are compared."""
-
-    wording: Mapping[str, str] = Field(default_factory=dict)
-    """Wording of the labels of groups, by "<column>:<label>"."""
-
-    @property
-    def design(self) -> Design:
-        """How the runs are compared."""
-        labels: dict[str, dict[str, str]] = {}
-        for name, text in self.wording.items():
-            column, _, label = name.partition(":")
-            labels.setdefault(column, {})[label] = text
-        return super().design.model_copy(
-            update={
-                "title": "Two runs",
-                "question": "the same questions, answered by two models",
-                "cells": ("both right", "lost", "gained", "neither"),
-                "labels": labels,
-            }
-        )
-
-
-class RunsSource(Settings):
-    """The two runs."""
-
-    first: str
-    """Folder of the first run."""
-
-    second: str
-    """Folder of the second run."""
-
-
-_KINDS: Final[
-    Mapping[str, tuple[type[VerdictsSettings], type[PairedOutcome], type[PairedReport]]]
-] = {
-    "verdicts": (VerdictsSettings, PairedOutcome, PairedReport),
-    "runs": (RunsSettings, RunsOutcome, RunsReport),
-}
-"""How the verdicts of each of `VERDICTS` are compared and shown."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
     """What a folder of verdicts from elsewhere is reported as: a design, and how to show it."""
 
-    name: str
-    """What its manifest calls it: "verdicts", or "runs" for two runs."""
+    name: ClassVar[str] = VERDICTS
+    """What its manifest calls it."""
 
     design: Design
     """How the conditions are compared."""
@@ -106,28 +71,25 @@ class Verdicts:
     outcome: type[PairedOutcome]
     """The record of a pair, with a column of labels for each group."""
 
-    report: type[PairedReport]
+    report: ClassVar[type[PairedReport]] = PairedReport
     """Computes tables and page."""
 
     @classmethod
-    def of(cls, name: str, settings: Mapping[str, Any]) -> "Verdicts":
+    def of(cls, settings: Mapping[str, Any]) -> "Verdicts":
         """Say how verdicts are reported.
 
         Args:
-            name: "verdicts" or "runs".
             settings: What the manifest holds of how they are compared.
 
         Returns:
-            The design, the record of a pair and its report.
+            The design and the record of a pair.
         """
-        record, base, report = _KINDS[name]
-        chosen = record.model_validate(dict(settings), strict=False)
+        chosen = VerdictsSettings.model_validate(dict(settings), strict=False)
         labels: dict[str, Any] = dict.fromkeys(chosen.by, (Items[str], ...))
+        labels |= dict.fromkeys(chosen.texts, (str | None, ...))
         return cls(
-            name=name,
             design=chosen.design,
-            outcome=create_model("VerdictOutcome", __base__=base, **labels),
-            report=report,
+            outcome=create_model("VerdictOutcome", __base__=PairedOutcome, **labels),
         )
 
     def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
@@ -149,7 +111,8 @@ def import_verdicts(
 
     Args:
         frame: As from `metrics.outcomes_frame`; cells of `by` hold a label or a list of labels.
-            Other columns of the outcome record stand in it under their names.
+            Other columns of the outcome record stand in it under their names, and question,
+            first_prediction and second_prediction where they are there.
         out: Folder of the run; made, its files replaced.
         origin: Where the verdicts came from, for the manifest.
         first: Name of the first condition.
@@ -165,74 +128,117 @@ def import_verdicts(
         DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
             the folder holds a run of a study.
     """
-    settings = VerdictsSettings(by=tuple(by), first=first, second=second, repeat=0)
-    return write_verdicts(frame, out, settings, origin=origin, model=model)
-
-
-def write_verdicts(
-    frame: pd.DataFrame,
-    out: str | os.PathLike[str],
-    settings: VerdictsSettings,
-    *,
-    origin: str,
-    model: str,
-    source: Settings | None = None,
-    runner: Mapping[str, JsonValue] | None = None,
-    scoring: Scoring | None = None,
-    checks: Mapping[str, pd.DataFrame] | None = None,
-) -> RunFolder:
-    """Make a scored run folder of an outcomes frame; see `import_verdicts`.
-
-    Args:
-        frame: The outcomes.
-        out: Folder of the run.
-        settings: How they are compared: `RunsSettings` where the conditions are runs.
-        origin: Where the verdicts came from, for the manifest.
-        model: Label in tables.
-        source: Where the verdicts came from in more than words, for the manifest.
-        runner: What gave the verdicts, for the manifest.
-        scoring: How the answers were judged; None where that is not known.
-        checks: Tables on what goes in, for the page.
-
-    Returns:
-        The run folder.
-    """
+    texts = tuple(name for name in _TEXTS if name in frame)
+    settings = VerdictsSettings(by=tuple(by), first=first, second=second, texts=texts, repeat=0)
     _refuse_groups(frame, settings.by)
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
-    name = "runs" if isinstance(settings, RunsSettings) else "verdicts"
-    record = Verdicts.of(name, settings.model_dump()).outcome
+    record = Verdicts.of(settings.model_dump()).outcome
     columns = {field: frame[field] for field in record.model_fields if field in frame} | {
-        "study": name,
+        "study": VERDICTS,
         "model": model,
         "pair_id": frame["pair_id"].astype(str),
         "fact_id": frame["fact_id"].astype(str),
         "first_condition": settings.first,
         "second_condition": settings.second,
         **{column: frame[column].map(label_list) for column in settings.by},
+        **{name: frame[name].where(frame[name].notna(), None) for name in texts},
     }
-    outcomes = make_frame(columns, record)
+    return write_outcomes(
+        make_frame(columns, record),
+        record,
+        out,
+        study=VERDICTS,
+        model=model,
+        origin=origin,
+        settings=settings.model_dump(mode="json"),
+    )
+
+
+def write_outcomes(
+    outcomes: pd.DataFrame,
+    record: type[PairedOutcome],
+    out: str | os.PathLike[str],
+    *,
+    study: str,
+    model: str,
+    origin: str,
+    settings: Mapping[str, JsonValue],
+    judged_by: str = "verdicts as given",
+    n_questions: int | None = None,
+) -> RunFolder:
+    """Make a scored run folder of outcomes whose verdicts came from elsewhere.
+
+    Args:
+        outcomes: Rows of the record.
+        record: The outcome record.
+        out: Folder of the run; made, its files replaced.
+        study: What the manifest names: a study, or `VERDICTS`.
+        model: Label in tables.
+        origin: Where the verdicts came from.
+        settings: How they are compared.
+        judged_by: The rule or judge.
+        n_questions: Questions that were asked; a pair each by default.
+
+    Returns:
+        The run folder.
+
+    Raises:
+        DataError: If the folder holds a run of a study.
+    """
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
             f"{folder.path} holds a run, which the verdicts would replace; choose another --out"
         )
-    texts = outcomes.astype(str).where(outcomes.notna(), np.nan)
-    digest = int(pd.util.hash_pandas_object(texts, index=False).sum())
-    data = DataSource(id=origin, revision=None, digest=f"{digest:016x}", n_questions=len(outcomes))
+    cells = outcomes.astype(str).where(outcomes.notna(), np.nan)
+    digest = int(pd.util.hash_pandas_object(cells, index=False).sum())
+    data = DataSource(
+        id=origin, revision=None, digest=f"{digest:016x}", n_questions=n_questions or len(outcomes)
+    )
     manifest = make_manifest(
-        name,
+        study,
         data,
         model=model,
-        settings=settings.model_dump(mode="json"),
-        runner=runner or {"runner": "verdicts"},
-        source=source,
+        settings=settings,
+        runner={"runner": "verdicts"},
     )
-    with folder.replacing_scores(scoring or Scoring(judged_by="verdicts as given")) as beside:
+    with folder.replacing_scores(Scoring(judged_by=judged_by)) as beside:
         write_frame(beside.outcomes, outcomes, record)
-        beside.write_checks(checks or {})
+        beside.write_checks({})
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
+
+
+def report_verdicts(
+    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
+) -> Path:
+    """Write the page of two conditions, and the run folder that it is made of.
+
+    Args:
+        frame: As from `read_verdicts`.
+        out: Folder of both.
+        settings: By what and how.
+        origin: Where the verdicts came from.
+
+    Returns:
+        The page.
+
+    Raises:
+        ColumnNotFoundError: If a column of groups is not there.
+        DataError: If there is no pair, or the folder holds a run of a study.
+    """
+    # Reports import this module.
+    from surface_consistency.engine.report import report_runs
+
+    split = split_labels(frame, settings.by, settings.separator)
+    first, second = frame[["first_condition", "second_condition"]].iloc[0]
+    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
+    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
+    if not {*TEXTS} & {*frame}:
+        report = report.model_copy(update={"answers": 0})
+    report_runs([folder.path], out, settings=report)
+    return Path(out) / "report.html"
 
 
 def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:

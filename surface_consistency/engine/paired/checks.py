@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, ClassVar, Final
 
@@ -85,7 +85,13 @@ class PairedChecks(PairedTables):
 
     def _check_noise(self, tables: Mapping[str, Table]) -> Iterable[Check]:
         """Hold the flip rate of each model and panel against the noise floor."""
-        noise = [(row["label"], self._nearest_noise(tables, row)) for row in self._labelled(tables)]
+        given = {
+            run.label for run in self.report.runs if run.manifest.runner.get("runner") == "verdicts"
+        }
+        noise = [
+            (row["label"], self._nearest_noise(tables, row), row["model"] not in given)
+            for row in self._labelled(tables)
+        ]
         return WORDING.checks("noise", noise=noise, clusters=self.clusters)
 
     def _nearest_noise(
@@ -192,16 +198,7 @@ class PairedChecks(PairedTables):
         Returns:
             A sentence, or nothing.
         """
-        named = [{run.manifest.model, _last(run.manifest.runner)} for run in self.report.runs]
-        # Runs made before its name was "toy_model" say "organism".
-        if all(names & {"toy_model", "organism"} for names in named):
-            return (
-                "The truth is known: a small model was taught these facts on purpose, so that the "
-                "numbers test the method; they are not those of a model in use."
-            )
-        if any(run.manifest.data.is_sample for run in self.report.runs):
-            return "Asked on the bundled sample: the numbers say nothing about a model."
-        return ""
+        return warning_of(self.report.runs)
 
     def key_facts(self) -> list[tuple[str, str]]:
         """Gather the facts under the finding.
@@ -219,6 +216,27 @@ class PairedChecks(PairedTables):
             ("run", first.manifest.created_at[:10]),
             ("version", first.manifest.package_version),
         ]
+
+
+def warning_of(runs: Sequence[Run]) -> str:
+    """Say what forbids quoting the numbers of runs, or that they were planted.
+
+    Args:
+        runs: The runs.
+
+    Returns:
+        A sentence, or nothing.
+    """
+    named = [{run.manifest.model, _last(run.manifest.runner)} for run in runs]
+    # Runs made before its name was "toy_model" say "organism".
+    if all(names & {"toy_model", "organism"} for names in named):
+        return (
+            "The truth is known: a small model was taught these facts on purpose, so that the "
+            "numbers test the method; they are not those of a model in use."
+        )
+    if any(run.manifest.data.is_sample for run in runs):
+        return "Asked on the bundled sample: the numbers say nothing about a model."
+    return ""
 
 
 def check_answers(run: Run) -> list[Check]:

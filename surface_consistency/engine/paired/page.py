@@ -425,7 +425,7 @@ class PairedReport(PairedChecks):
             model=self.index[run.label],
             pair_id=str(row["pair_id"]),
             cell=cell,  # type: ignore[arg-type]
-            question=str(row["fact_id"]),
+            question=_text(row.get("question")) or str(row["fact_id"]),
             surfaces=(
                 _text(row.get("first_surface")) or first,
                 _text(row.get("second_surface")) or second,

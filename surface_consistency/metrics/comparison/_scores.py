@@ -33,18 +33,26 @@ class ModelScores(NamedTuple):
         )
 
     def whole(self) -> "ModelScores":
-        """Return the items that all models have a score for."""
+        """Return the items that all models have a score for, and their tasks."""
         is_whole = np.asarray(~np.isnan(self.values).any(axis=1))
         if is_whole.all():
             return self
         if not is_whole.any():
             n_scores = (~np.isnan(self.values)).sum(axis=0)
             held = ", ".join(f"{name} {n:,}" for name, n in zip(self.models, n_scores, strict=True))
+            empty = [name for name, n in zip(self.models, n_scores, strict=True) if not n]
+            remedy = (
+                f"leave {', '.join(empty)} out"
+                if empty
+                else "leave a model out, or name what tells items apart"
+            )
             raise ValueError(
                 "no item has a score of every model, so there is nothing to compare (items with a "
-                f"score: {held}); leave a model out, or name what tells items apart"
+                f"score: {held}); {remedy}"
             )
-        return self.at(is_whole)
+        part = self.at(is_whole)
+        shared, tasks = np.unique(part.tasks, return_inverse=True)
+        return part._replace(tasks=tasks, task_names=[self.task_names[task] for task in shared])
 
 
 def _codes(frame: pd.DataFrame, columns: Sequence[str]) -> Integers:

@@ -6,16 +6,25 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.compare.files import read_verdicts
-from surface_consistency.engine.compare.table import VerdictColumns
+from surface_consistency.engine.compare.files import read_verdicts as read
+from surface_consistency.engine.compare.settings import PairSettings
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
-    RecordError,
     SourceNotFoundError,
 )
+from surface_consistency.models.results.columns import ResultColumns
 
-WIDE = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
+
+def read_verdicts(source, options):
+    """Read with the options by name, as on the command line."""
+    pairs = {n: options[n] for n in PairSettings.model_fields if n in options}
+    columns = {n: options[n] for n in ResultColumns.model_fields if n in options}
+    missing = options.get("missing", "missing")
+    return read(source, PairSettings(**pairs), ResultColumns(**columns), missing=missing)
+
+
+WIDE = {"first": "canonical", "second": "redirect", "cluster": ("triplet_id",)}
 
 ROWS = [
     {"triplet_id": "7", "name": "NA", "canonical": "1", "redirect": "0"},
@@ -55,7 +64,7 @@ def file(request, tmp_path):
 
 def test_files_of_every_format_hold_the_same_pairs(file):
     """Labels "NA" and "null" stay text, and an empty verdict is missing."""
-    frame = read_verdicts(file, VerdictColumns(**WIDE))
+    frame = read_verdicts(file, dict(**WIDE))
 
     assert frame["name"].tolist() == ["NA", "null", "ППК"]
     assert frame["first_correct"].tolist() == [True, True, False]
@@ -69,16 +78,16 @@ def test_data_set_of_datasets_is_read():
         [row | {"canonical": 1, "redirect": index % 2} for index, row in enumerate(ROWS)]
     )
 
-    frame = read_verdicts(data, VerdictColumns(**WIDE))
+    frame = read_verdicts(data, dict(**WIDE))
 
     assert frame["second_correct"].tolist() == [False, True, False]
     with pytest.raises(DataError, match=r"several splits, test: give one"):
-        read_verdicts(datasets.DatasetDict({"test": data}), VerdictColumns(**WIDE))
+        read_verdicts(datasets.DatasetDict({"test": data}), dict(**WIDE))
 
 
 def test_frames_and_rows_are_read():
     for source in (pd.DataFrame(ROWS), ROWS, iter(ROWS)):
-        assert read_verdicts(source, VerdictColumns(**WIDE))["first_correct"].tolist() == [
+        assert read_verdicts(source, dict(**WIDE))["first_correct"].tolist() == [
             True,
             True,
             False,
@@ -96,14 +105,14 @@ def test_one_row_a_condition_is_paired(tmp_path):
 
     frame = read_verdicts(
         write_csv(tmp_path / "long.csv", rows),
-        VerdictColumns(first="canonical", second="redirect", condition="form"),
+        {"first": "canonical", "second": "redirect", "condition": "form"},
     )
 
     assert frame["first_correct"].tolist() == [True, True, False]
     assert frame["second_correct"].tolist() == [False, True, False]
 
 
-HARNESS = {"first": "canonical", "second": "redirect", "condition": "form", "fact": ("triplet_id",)}
+HARNESS = {"first": "canonical", "second": "redirect", "condition": "form", "item": ("triplet_id",)}
 
 
 def harness_samples(path, **scores):
@@ -132,7 +141,7 @@ def test_samples_of_the_harness_are_read(tmp_path):
     """Fields of the document go by their own names, and the one metric is the verdict."""
     path = harness_samples(tmp_path, exact_match=[1.0, 0.0, 1.0, 1.0])
 
-    frame = read_verdicts(path, VerdictColumns(**HARNESS))
+    frame = read_verdicts(path, dict(**HARNESS))
 
     assert frame["fact_id"].tolist() == ["T0", "T1"]
     assert frame["first_correct"].tolist() == [True, True]
@@ -143,15 +152,15 @@ def test_one_of_several_metrics_is_chosen(tmp_path):
     path = harness_samples(tmp_path, em=[1.0, 0.0, 1.0, 1.0], acc=[0.0, 0.0, 0.0, 1.0])
 
     with pytest.raises(DataError, match=r"scores by em.*, acc.*choose one by --score"):
-        read_verdicts(path, VerdictColumns(**HARNESS))
-    frame = read_verdicts(path, VerdictColumns(correct="acc", **HARNESS))
+        read_verdicts(path, dict(**HARNESS))
+    frame = read_verdicts(path, dict(score=("acc"), **HARNESS))
     assert frame["first_correct"].tolist() == [False, False]
 
 
 def test_conditions_that_are_left_out_are_told(caplog):
     rows = [{"fact_id": 1, "form": form, "correct": 1} for form in ("a", "b", "c")]
 
-    read_verdicts(rows, VerdictColumns(first="a", second="b", condition="form"))
+    read_verdicts(rows, {"first": "a", "second": "b", "condition": "form"})
 
     assert "left out: rows whose form is 'c'" in caplog.text
 
@@ -159,35 +168,35 @@ def test_conditions_that_are_left_out_are_told(caplog):
 def test_bad_cell_is_named_with_its_line(tmp_path):
     path = write_csv(tmp_path / "v.csv", [*ROWS, ROWS[0] | {"redirect": "NA"}])
 
-    with pytest.raises(RecordError, match=r"v\.csv:5: column 'redirect': 'NA' is no verdict"):
-        read_verdicts(path, VerdictColumns(**WIDE))
+    with pytest.raises(ValueError, match=r"v\.csv: row 4, column 'redirect': 'NA' is no verdict"):
+        read_verdicts(path, dict(**WIDE))
 
 
 def test_missing_column_is_named_with_those_seen(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
     with pytest.raises(ColumnNotFoundError, match=r"second='alias' .*\['triplet_id', 'name'"):
-        read_verdicts(path, VerdictColumns(first="canonical", second="alias"))
+        read_verdicts(path, {"first": "canonical", "second": "alias"})
 
 
 def test_duplicate_pair_ids_are_refused(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
     with pytest.raises(ValueError, match="pair id '7' stands more than once"):
-        read_verdicts(path, VerdictColumns(pair_id="triplet_id", **WIDE))
+        read_verdicts(path, dict(pair_id="triplet_id", **WIDE))
 
 
 @pytest.mark.parametrize(
     ("source", "options", "error", "message"),
     [
-        ("nowhere.csv", {}, SourceNotFoundError, "no file nowhere.csv"),
-        ([1, 2], {}, TypeError, "row 1 must be a dictionary, got int"),
+        ("nowhere.csv", {}, SourceNotFoundError, "no file or folder nowhere.csv"),
+        ([1, 2], {}, TypeError, "row 1 must be a mapping, got int"),
         ([], {}, ValueError, "no rows"),
     ],
 )
 def test_read_verdicts_rejects_bad_sources(source, options, error, message):
     with pytest.raises(error, match=message):
-        read_verdicts(source, VerdictColumns(**WIDE, **options))
+        read_verdicts(source, dict(**WIDE, **options))
 
 
 @pytest.mark.parametrize(
@@ -198,9 +207,9 @@ def test_near_names_of_columns_and_conditions_are_read(tmp_path, header, label):
     """Case and white space do not matter where nothing else bears the name."""
     path = tmp_path / "v.csv"
     path.write_text(f"{header}\n{label},q1, 1 \nredirect,q1,0\n")
-    names = {"first": "canonical", "second": "redirect", "condition": "form", "fact": ("fact_id",)}
+    names = {"first": "canonical", "second": "redirect", "condition": "form", "item": ("fact_id",)}
 
-    frame = read_verdicts(path, VerdictColumns(**names))
+    frame = read_verdicts(path, dict(**names))
 
     assert frame[["first_correct", "second_correct"]].values.tolist() == [[True, False]]
 
@@ -210,14 +219,14 @@ def test_two_writings_of_a_column_are_refused(tmp_path):
     path.write_text("Canonical,CANONICAL,redirect\n1,0,1\n")
 
     with pytest.raises(ColumnNotFoundError, match="'Canonical' and 'CANONICAL' are both writings"):
-        read_verdicts(path, VerdictColumns(first="canonical", second="redirect"))
+        read_verdicts(path, {"first": "canonical", "second": "redirect"})
 
 
 def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
     path = write_csv(tmp_path / "v.csv", ROWS)
 
-    assert read_verdicts(path, VerdictColumns(**WIDE))["second_correct"].isna().sum() == 1
-    wrong = read_verdicts(path, VerdictColumns(blank="wrong", **WIDE))
+    assert read_verdicts(path, dict(**WIDE))["second_correct"].isna().sum() == 1
+    wrong = read_verdicts(path, {"missing": "wrong"} | WIDE)
     assert wrong["second_correct"].tolist() == [False, True, False]
 
 
@@ -226,7 +235,11 @@ def test_blank_verdicts_are_missing_unless_asked_otherwise(tmp_path):
     [
         ({"g": {"x": 1}}, ["--by", "g"], r"column 'g' holds .*a dict, which makes no group; name"),
         ({"g": ["a", [1]]}, ["--by", "g"], r"column 'g' holds '\[1\]', a list, which makes no gro"),
-        ({"fact_id": "\ud800"}, [], r"v.jsonl:2: column 'fact_id' holds half a surrogate.*replace"),
+        (
+            {"fact_id": "\ud800"},
+            [],
+            r"v.jsonl: row 2: column 'fact_id' holds half a surrogate.*replace",
+        ),
         ({"g/h": 1}, ["--by", "g/h", "--out", "out"], r"column 'g/h' cannot name the file of a t"),
         ({}, ["--out", "out\udc80"], r"'out\\udc80.* holds bytes that are no UTF-8.*rename"),
     ],
@@ -253,11 +266,11 @@ SHELVES = [
 ]
 
 
-@pytest.mark.parametrize("blank", ["missing", "wrong"])
-def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, blank):
+@pytest.mark.parametrize("missing", ["missing", "wrong"])
+def test_a_table_read_by_columns_says_what_it_says_by_rows(tmp_path, missing):
     file = tmp_path / "wide.csv"
     pd.DataFrame(SHELVES).to_csv(file, index=False)
-    columns = VerdictColumns(first="one", second="two", cluster="shelf", blank=blank)
+    columns = {"first": "one", "second": "two", "cluster": ("shelf",), "missing": missing}
     by_columns, by_rows = read_verdicts(file, columns), read_verdicts(SHELVES, columns)
 
     assert by_columns.to_dict("records") == by_rows.to_dict("records")
@@ -268,14 +281,52 @@ def test_a_broken_cell_of_a_large_table_is_named_with_its_line(tmp_path):
     file = tmp_path / "wide.csv"
     file.write_text("one,two\n" + "1,0\n" * 5_000 + "1,maybe\n")
 
-    with pytest.raises(RecordError, match=r"wide\.csv:5002: column 'two': 'maybe' is no verdict"):
-        read_verdicts(file, VerdictColumns(first="one", second="two"))
+    with pytest.raises(ValueError, match=r"wide\.csv: row 5001, column 'two': 'maybe' is no verd"):
+        read_verdicts(file, {"first": "one", "second": "two"})
 
 
 def test_parquet_with_gaps_is_read_as_its_rows(tmp_path):
     frame = pd.DataFrame({"one": [1, None, 0], "two": [0, 1, 1], "topic": ["x", "y", None]})
     frame.to_parquet(tmp_path / "wide.parquet")
-    read = read_verdicts(tmp_path / "wide.parquet", VerdictColumns(first="one", second="two"))
+    read = read_verdicts(tmp_path / "wide.parquet", {"first": "one", "second": "two"})
 
     assert read["first_correct"].tolist() == [True, pd.NA, False]
-    assert read["topic"].tolist() == ["x", "y", None]
+    assert read["topic"].isna().tolist() == [False, False, True]
+
+
+def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours_says():
+    rows = [{"fact_id": n, "a": 1, "b": n % 2, "first_condition": "title"} for n in range(4)]
+    called = ["first_condition", "second_condition"]
+    ours = [
+        {"first_correct": 1, "second_correct": 0, "first_condition": "title"}
+        | {"second_condition": "redirect"}
+    ] * 2
+
+    by_column = read_verdicts(rows, {"first": "a", "second": "b"})
+    by_label = read_verdicts(rows, {"first": "a", "second": "b", "label": ("old", "new")})
+    of_ours = read_verdicts(ours, {"first": "first_correct", "second": "second_correct"})
+
+    assert by_column[called].drop_duplicates().values.tolist() == [["a", "b"]]
+    assert by_label[called].drop_duplicates().values.tolist() == [["old", "new"]]
+    assert of_ours[called].drop_duplicates().values.tolist() == [["title", "redirect"]]
+    with pytest.raises(DataError, match="--label names the two conditions; got one"):
+        read_verdicts(rows, {"first": "a", "second": "b", "label": ("one",)})
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_the_page_shows_the_answers_of_the_file_and_else_no_browser(tmp_path):
+    rows = [{"fact_id": n, "a": 1, "b": n % 2, "question": f"Who is {n}?"} for n in range(8)]
+    told = {"first_prediction": "Ada Lovelace", "second_prediction": "somebody else"}
+    pages = {}
+    for name, more in (("bare", {}), ("told", told)):
+        file = write_jsonl(tmp_path / f"{name}.jsonl", [row | more for row in rows])
+        words = ["compare", str(file), "--first", "a", "--second", "b", "--label", "old", "new"]
+        assert main([*words, "--out", str(tmp_path / name)]) == 0
+        pages[name] = (tmp_path / name / "report.html").read_text(encoding="utf-8")
+
+    assert "Ada Lovelace" in pages["told"]
+    assert "Who is 3?" in pages["told"]
+    assert "no answer" not in pages["told"]
+    assert 'id="answers"' in pages["told"]
+    assert 'id="answers"' not in pages["bare"]
+    assert "new only" in pages["bare"]

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.settings import ComparisonSettings
-from surface_consistency.engine.compare.table import TableSettings
+from surface_consistency.engine.compare.results_report import ComparisonReport
+from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import forms_by, mcnemar, paired_table
+from surface_consistency.metrics import cohen_kappa, forms_by, mcnemar, paired_by, paired_table
 from surface_consistency.models.results.columns import ResultColumns
 
 FILES = Path(__file__).parents[2] / "data" / "files" / "forms"
@@ -268,3 +268,34 @@ def test_bad_input_is_refused(frame, settings, error, message):
 def test_resampled_intervals_are_for_pairs():
     with pytest.raises(ValueError, match="--interval bca is for the two conditions"):
         compare_results(rows({"a": [1], "b": [0]}), table=TableSettings(interval="bca"))
+
+
+def test_what_flips_between_two_models_is_that_of_the_paired_table():
+    """Of all items, and of each slice; of scores and of several models nothing is said of it."""
+    rng = np.random.default_rng(5)
+    wide = pd.DataFrame(rng.random((90, 2)) < [0.7, 0.5], columns=["m", "n"])
+    wide = wide.assign(item=range(90), topic=[f"t{place % 30}" for place in range(90)])
+    wide["kind"] = np.where(wide["item"] < 40, "a", "b")
+    rows = wide.melt(["item", "topic", "kind"], ["m", "n"], var_name="model", value_name="score")
+    named, table = ResultColumns(cluster=("topic",)), TableSettings(by=("kind",))
+
+    report = ComparisonReport(compare_results(rows, named, table=table), "score")
+
+    expected = paired_by(wide, first="m", second="n", cluster="topic").iloc[0]
+    by_kind = paired_by(wide, by="kind", first="m", second="n", cluster="topic")
+    whole = report.differences.iloc[0]
+    for name in ("negative_flip_rate", "positive_flip_rate", "consistency"):
+        for end in ("", "_low", "_high"):
+            assert whole[name + end] == expected[name + end]
+            assert report.groups[name + end].tolist() == by_kind[name + end].tolist()
+    assert whole["lost_of_known"] == 1 - expected["consistency_given_first_correct"]
+    assert whole["lost_of_known_high"] == pytest.approx(
+        1 - expected["consistency_given_first_correct_low"]
+    )
+    both = paired_table(wide["m"], wide["n"])
+    assert whole["kappa"] == pytest.approx(cohen_kappa(both))
+    third = rows[rows["model"] == "m"].assign(model="o")
+    several = compare_results(pd.concat([rows, third]), named)
+    assert "kappa" not in ComparisonReport(several, "score").differences
+    scores = compare_results(rows.assign(score=rows["score"] * 0.5), named)
+    assert "kappa" not in ComparisonReport(scores, "score").differences

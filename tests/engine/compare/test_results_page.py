@@ -54,7 +54,7 @@ def said(frame, columns=None, **settings):
             {"margin": 0.2},
             "b and a are equivalent on score within the margin",
         ),
-        ({"a": 2.0, "b": -2.0, "c": -2.0}, {}, "a is better than all 2 other models on score"),
+        ({"a": 2.0, "b": -2.0, "c": -2.0}, {}, "a is better than both other models on score"),
         ({"a": 1.0, "b": 1.0, "c": -3.0}, {}, "2 of 3 models may be the best on score"),
         ({"a": 0.0, "b": 0.0, "c": 0.0}, {}, "No two of 3 models are told apart on score"),
         ({"a": 0.0, "b": 2.0, "c": -3.0}, {"baseline": "a"}, "b is better than a on score"),

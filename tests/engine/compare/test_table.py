@@ -5,14 +5,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts
 from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.table import (
-    TableSettings,
-    VerdictColumns,
-    compare_verdicts,
-    comparison_text,
-)
+from surface_consistency.engine.compare.settings import PairSettings, TableSettings
+from surface_consistency.engine.compare.table import compare_verdicts, verdicts_table
 from surface_consistency.errors import (
     ColumnNotFoundError,
     SurfaceConsistencyWarning,
@@ -29,17 +26,21 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.report.numbers import table_text
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"
 )
 """Rows that share a fact without a cluster are told in a test of their own."""
 
+RATES = ["consistency", "signed_alignment", "flip_rate", "accuracy_difference"]
+TEST = ["statistic", "p_value", "method", "p_value_holm"]
 KEYS = [
     *("both", "first_only", "second_only", "neither", "n"),
-    *("consistency", "signed_alignment", "flip_rate", "accuracy_difference"),
-    *("mcnemar", "interval"),
+    *RATES,
     *("n_missing", "n_clusters"),
+    *(f"mcnemar_{name}" for name in TEST),
+    *(f"{name}_{end}" for name in RATES for end in ("low", "high")),
 ]
 
 
@@ -49,7 +50,18 @@ def compare(source, *, by=(), **options):
         name: options.pop(name) for name in ("separator", "test", "confidence") if name in options
     }
     settings = TableSettings(by=(by,) if isinstance(by, str) else by, **table)
-    return compare_verdicts(read_verdicts(source, VerdictColumns(**options), within=None), settings)
+    pairs = {n: options.pop(n) for n in PairSettings.model_fields if n in options}
+    names = {n: (v,) if n == "cluster" else v for n, v in options.items()}
+    frame = read_verdicts(source, PairSettings(**pairs), ResultColumns(**names), within=None)
+    return compare_verdicts(frame, settings).to_dict("records")
+
+
+def bounds(row, name):
+    return row[f"{name}_low"], row[f"{name}_high"]
+
+
+def text_of(rows, by=(), first="first", second="second"):
+    return table_text(verdicts_table(pd.DataFrame(rows), by, first=first, second=second))
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +84,12 @@ def test_compare_agrees_with_the_published_table(table4):
     assert round(100 * row["flip_rate"], 1) == 23.7
     assert row["consistency"] == 1 - row["flip_rate"]
     assert row["signed_alignment"] == (4285 - 6775) / 14489
-    assert row["mcnemar"]["method"] == "t"
-    assert published["mcnemar"]["method"] == "corrected"
-    assert published["mcnemar"]["statistic"] == (abs(2821 - 608) - 1) ** 2 / (2821 + 608)
-    for name, (low, high) in row["interval"].items():
-        assert low < row[name] < high
-    low, high = row["interval"]["flip_rate"]
+    assert row["mcnemar_method"] == "t"
+    assert published["mcnemar_method"] == "corrected"
+    assert published["mcnemar_statistic"] == (abs(2821 - 608) - 1) ** 2 / (2821 + 608)
+    for name in RATES:
+        assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+    low, high = bounds(row, "flip_rate")
     error = 1.96 * math.sqrt(0.237 * 0.763 / 14489)
     assert (high - low) / 2 == pytest.approx(error, rel=0.05)
 
@@ -99,7 +111,7 @@ def file(tmp_path_factory):
     return path
 
 
-def test_rows_have_the_promised_keys_and_survive_json(file):
+def test_rows_have_the_promised_keys(file):
     options = {"first": "canonical", "second": "redirect", "cluster": "triplet_id"}
 
     whole = compare(file, **options)
@@ -108,12 +120,9 @@ def test_rows_have_the_promised_keys_and_survive_json(file):
     assert [list(row) for row in whole] == [KEYS]
     assert [list(row) for row in groups] == [["category", *KEYS]] * 3
     assert [row["category"] for row in groups] == ["NA", "from plurals", "from surnames"]
-    assert list(whole[0]["mcnemar"]) == ["statistic", "p_value", "method", "p_value_holm"]
-    assert list(whole[0]["interval"]) == KEYS[5:9]
-    adjusted = adjust_p_values([row["mcnemar"]["p_value"] for row in groups])
-    assert [row["mcnemar"]["p_value_holm"] for row in groups] == adjusted.tolist()
-    assert {row["mcnemar"]["method"] for row in groups} == {"t"}
-    assert json.loads(json.dumps([whole, groups], allow_nan=False)) == [whole, groups]
+    adjusted = adjust_p_values([row["mcnemar_p_value"] for row in groups])
+    assert [row["mcnemar_p_value_holm"] for row in groups] == adjusted.tolist()
+    assert {row["mcnemar_method"] for row in groups} == {"t"}
 
 
 def test_groups_agree_with_paired_by(file):
@@ -136,11 +145,8 @@ def test_groups_agree_with_paired_by(file):
     for row, (_, reference) in zip(rows, expected.iterrows(), strict=True):
         for key in KEYS[:8]:
             assert row[key] == reference[key]
-        assert row["mcnemar"]["p_value"] == reference["mcnemar_p_value"]
-        assert row["interval"]["consistency"] == [
-            reference["consistency_low"],
-            reference["consistency_high"],
-        ]
+        assert row["mcnemar_p_value"] == reference["mcnemar_p_value"]
+        assert bounds(row, "consistency") == bounds(reference, "consistency")
         assert row["n_clusters"] == reference["n_clusters"]
 
 
@@ -156,7 +162,7 @@ def test_clusters_are_counted_and_widen_the_interval(file):
     by_fact = compare(file, first="canonical", second="redirect", cluster="triplet_id")[0]
 
     def width(row):
-        low, high = row["interval"]["signed_alignment"]
+        low, high = bounds(row, "signed_alignment")
         return high - low
 
     n_facts = pd.read_csv(file)["triplet_id"].nunique()
@@ -174,8 +180,8 @@ def test_form_of_the_test_can_be_chosen(file, test):
         expected = clustered_mcnemar(counts).p_value
     else:
         expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test).p_value
-    assert row["mcnemar"]["method"] == test
-    assert row["mcnemar"]["p_value"] == pytest.approx(expected, rel=1e-12)
+    assert row["mcnemar_method"] == test
+    assert row["mcnemar_p_value"] == pytest.approx(expected, rel=1e-12)
 
 
 def test_missing_verdicts_and_labels_are_counted():
@@ -215,7 +221,7 @@ def test_repeated_measures_are_told_to_name_their_cluster():
     options = {"first": "short", "second": "long", "condition": "condition"}
 
     with pytest.raises(ValueError, match="name item through `cluster`, so that they are resampled"):
-        compare(repeated_measures(), fact=("item",), **options)
+        compare(repeated_measures(), item=("item",), **options)
 
 
 def test_repeated_measures_show_how_many_clusters_there_are():
@@ -227,22 +233,21 @@ def test_repeated_measures_show_how_many_clusters_there_are():
         SurfaceConsistencyWarning,
         match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*--cluster item",
     ):
-        alone = compare(rows, fact=("item", "seed"), **options)[0]
-    items = compare(rows, fact=("item", "seed"), cluster="item", **options)[0]
+        alone = compare(rows, item=("item", "seed"), **options)[0]
+    items = compare(rows, item=("item", "seed"), cluster="item", **options)[0]
 
     assert (alone["n_clusters"], items["n_clusters"]) == (150, 50)
-    assert alone["mcnemar"]["p_value"] != items["mcnemar"]["p_value"]
+    assert alone["mcnemar_p_value"] != items["mcnemar_p_value"]
     right = {
         name: [r["correct"] for r in rows if r["condition"] == name] for name in ("short", "long")
     }
     assert items["accuracy_difference"] == pytest.approx(
         np.mean(right["long"]) - np.mean(right["short"])
     )
-    head, line = comparison_text([items], first="short", second="long").splitlines()
-    assert {"clusters", "test"} <= set(head.split())
+    _, head, _, line = text_of([items], first="short", second="long").splitlines()
+    assert {"Clusters", "Test"} <= set(head.split())
     assert "long - short" in head
-    low, high = items["interval"]["accuracy_difference"]
-    assert f"{items['accuracy_difference']:.3f} [{low:.3f}, {high:.3f}]" in line
+    assert f"{100 * items['consistency']:.1f} [" in line
     assert " 50 " in line
 
 
@@ -250,10 +255,10 @@ def test_facts_that_one_column_tells_apart_are_not_repeated_measures():
     rows = [row | {"id": f"{row['item']}-{row['seed']}"} for row in repeated_measures()]
     options = {"first": "short", "second": "long", "condition": "condition"}
 
-    assert compare(rows, fact=("item", "id"), **options)[0]["n_clusters"] == 150
+    assert compare(rows, item=("item", "id"), **options)[0]["n_clusters"] == 150
 
 
-@pytest.mark.parametrize("named", [{"fact": ("item",)}, {"correct": "right"}])
+@pytest.mark.parametrize("named", [{"item": ("item",)}, {"score": "right"}])
 def test_names_for_rows_of_one_condition_are_not_passed_over(named):
     """One row a pair: whoever names the item as the fact would get each row as a cluster."""
     rows = [{"item": n // 3, "right": 1, "a": 1, "b": n % 2} for n in range(9)]
@@ -264,12 +269,13 @@ def test_names_for_rows_of_one_condition_are_not_passed_over(named):
 
 def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     rows = [{"fact_id": n // 2, "a": n % 3 > 0, "b": n % 5 > 1} for n in range(60)]
-    frame = read_verdicts(rows, VerdictColumns(first="a", second="b"))
+    frame = read_verdicts(rows, PairSettings(first="a", second="b"))
 
     found = [
-        compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))[0][
-            "interval"
-        ]
+        compare_verdicts(frame, TableSettings(interval=interval, resamples=n, seed=seed))
+        .filter(regex="_(low|high)$")
+        .iloc[0]
+        .to_dict()
         for interval, n, seed in (
             ("auto", 99, 0),
             ("auto", 50, 1),
@@ -282,16 +288,20 @@ def test_the_way_of_intervals_and_their_draws_can_be_chosen():
     expected = paired_by(
         frame, by=[], intervals=Intervals(n_resamples=99, rng=0, method="percentile")
     )
-    assert found[2]["flip_rate"] == expected[["flip_rate_low", "flip_rate_high"]].values[0].tolist()
+    assert bounds(found[2], "flip_rate") == bounds(expected.iloc[0], "flip_rate")
 
 
-def test_undefined_numbers_are_null():
-    with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        row = compare([{"x": 1, "y": 1, "f": 1}], first="x", second="y", cluster="f")[0]
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_undefined_numbers_are_null(tmp_path, capsys):
+    (tmp_path / "v.csv").write_text("x,y,f\n1,1,f\n")
+    words = ["compare", str(tmp_path / "v.csv"), "--first", "x", "--second", "y", "--cluster", "f"]
+    assert main([*words, "--json"]) == 0
 
-    assert row["interval"]["consistency"] == [None, None]
-    assert json.loads(json.dumps(row, allow_nan=False))["consistency"] == 1.0
-    assert "1.000 [-, -]" in comparison_text([row])
+    row = json.loads(capsys.readouterr().out)
+    assert bounds(row, "consistency") == (None, None)
+    assert row["consistency"] == 1.0
+    assert main(words) == 0
+    assert " 100.0 " in capsys.readouterr().out
 
 
 def test_text_table_lines_up(file):
@@ -304,19 +314,17 @@ def test_text_table_lines_up(file):
         separator=";",
     )
 
-    lines = comparison_text(rows, first="canonical", second="redirect").splitlines()
+    lines = text_of(rows, ["category"], "canonical", "redirect").splitlines()
 
-    assert len(lines) == 4
-    assert " ".join(lines[0].split()).startswith(
-        "category n clusters both canonical only redirect only neither consistency"
+    assert lines[0] == "redirect against canonical"
+    assert " ".join(lines[1].split()).startswith(
+        "category Pairs Clusters Both canonical only redirect only Neither Same verdict (%)"
     )
-    assert " ".join(lines[0].split()).endswith("flip rate redirect - canonical p Holm test")
-    assert "missing" not in lines[0]
-    n_column = lines[0].index(" n ") + 1
-    for line, row in zip(lines[1:], rows, strict=True):
+    assert " ".join(lines[1].split()).endswith("redirect - canonical (points) p p (Holm) Test")
+    assert "Without" not in lines[1]
+    for line, row in zip(lines[3:], rows, strict=True):
         assert line.startswith(row["category"])
-        assert line[: n_column + 1].split()[-1] == str(row["n"])
-        assert f"{row['flip_rate']:.3f} [" in line
+        assert f"{100 * row['flip_rate']:.1f} [" in line
 
 
 def test_text_table_shows_what_is_missing():
@@ -324,8 +332,7 @@ def test_text_table_shows_what_is_missing():
     with pytest.warns(UnscoredWarning, match="1 of 3"):
         found = compare(rows, first="x", second="y")
 
-    assert comparison_text(found).splitlines()[0].endswith("missing")
-    assert comparison_text([]) == "no group"
+    assert text_of(found).splitlines()[1].endswith("Without")
 
 
 def test_duplicate_pairs_are_refused_within_a_group(file):
@@ -344,7 +351,7 @@ def test_duplicate_pairs_are_refused_within_a_group(file):
     ("options", "error", "message"),
     [
         ({"by": "relation"}, ColumnNotFoundError, r"by='relation' is not among .*'category'"),
-        ({"by": "interval"}, ValueError, "by column 'interval' has the name of a key"),
+        ({"by": "n"}, ValueError, "'n'"),
         ({"test": "sign"}, ValueError, "(?s)test.*Input should be 'auto'"),
         ({"confidence": 95}, ValueError, "(?s)confidence.*less than 1"),
     ],
@@ -366,7 +373,7 @@ def test_compare_verdicts_takes_a_frame_of_the_package():
     )
 
     with pytest.warns(UndefinedMetricWarning, match="one cluster"):
-        rows = compare_verdicts(frame, TableSettings(by=("template",)))
+        rows = compare_verdicts(frame, TableSettings(by=("template",))).to_dict("records")
 
     assert [(row["template"], row["n"]) for row in rows] == [(0, 1), (1, 2)]
 
@@ -381,11 +388,9 @@ def test_group_without_scored_pairs_has_no_test():
     ):
         found = compare(rows, first="x", second="y", by="kind")
 
-    none = {"statistic": None, "p_value": None, "method": "t", "p_value_holm": None}
-    assert found[0]["mcnemar"] == none
-    assert found[1]["mcnemar"] == none
-    line = comparison_text(found).splitlines()[2].split()
-    assert line[-4:] == ["-", "-", "-", "1"]
+    for row in found:
+        assert math.isnan(row["mcnemar_p_value"])
+        assert row["mcnemar_method"] == "t"
 
 
 def test_two_conditions_and_two_models_are_inferred_alike():
@@ -400,8 +405,6 @@ def test_two_conditions_and_two_models_are_inferred_alike():
     models = compare_results(long, columns).metrics["score"].differences.iloc[0]
 
     assert row["accuracy_difference"] == pytest.approx(models["difference"])
-    assert row["interval"]["accuracy_difference"] == pytest.approx(
-        [models["difference_low"], models["difference_high"]]
-    )
-    assert row["mcnemar"]["p_value"] == pytest.approx(models["p_value"])
+    assert bounds(row, "accuracy_difference") == pytest.approx(bounds(models, "difference"))
+    assert row["mcnemar_p_value"] == pytest.approx(models["p_value"])
     assert row["first_only"] == models["reference_only"]

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surface_consistency.engine.compare.runs_page import RunsReport
 from surface_consistency.engine.design import Design, Report, ReportSettings
 from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.paired.page import PairedReport
@@ -107,20 +106,6 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found(wo
     assert "of the verdicts of ada, " in summary
 
 
-def test_a_run_against_another_claims_what_is_shown(world):
-    (equal,) = world({"m": (0.5, 0.5)}, seed=3)
-    (worse,) = world({"m": (0.95, 0.2)}, seed=3)
-    for run in (equal, worse):
-        run.outcomes["question"] = "Who?"
-
-    findings = [
-        sentence_text(page_of([run], RunsReport)[0].finding.sentence) for run in (equal, worse)
-    ]
-
-    assert findings[0].startswith("No difference in accuracy is shown between plain and capitals")
-    assert findings[1].startswith("capitals is right less often than plain (−")
-
-
 def test_numbers_without_an_interval_are_not_quoted(world):
     """All pairs are of one fact: tables have no interval, and the page quotes no rate."""
     (run,) = world({"m": (0.5, 0.5)}, seed=0, n=40)
@@ -182,15 +167,3 @@ def test_chat_templates_matter_where_text_is_judged(
     title = "Asked without its chat template"
     assert (title in {check.title for check in check_answers(run)}) is is_told
     assert title not in {check.title for check in check_answers(silent)}
-
-
-def test_a_page_of_two_runs_says_what_its_pairs_are(world):
-    (run,) = world({"m": (0.9, 0.4)}, seed=3)
-    run.outcomes["question"] = "Who?"
-
-    page, _ = page_of([run], RunsReport)
-
-    (square,) = [section for section in page.sections if section.anchor == "squares"]
-    assert sentence_text(square.lead).startswith("The left part of the square is what plain")
-    assert page.method[0].startswith("Every pair is one question that plain and capitals answered.")
-    assert "under" not in f"{square.title} {page.method[0]}"

@@ -94,6 +94,18 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     assert groups["is_against"].to_dict() == {"x": False, "y": True}
 
 
+def test_a_task_that_no_two_models_share_is_left_out():
+    shared = long({"a": [1, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0]}, task="t")
+    alone = long({"a": [1, 1, 0]}, task="u")
+
+    result = compare_models(pd.concat([shared, alone]), task="task")
+
+    expected = compare_models(shared, task="task")
+    pd.testing.assert_frame_equal(result.differences, expected.differences)
+    assert result.groups.empty
+    assert (result.n_items, result.n_items_of_any) == (6, 9)
+
+
 def test_published_exact_p_values_and_none_below_five_percent_after_holm():
     top = np.r_[np.ones(396), np.zeros(104)]
     scores = {"first": top}
