@@ -12,6 +12,8 @@ from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
 from surface_consistency.engine.study import Analysis, find_analysis
+from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.models.results.inputs import files_of
 from surface_consistency.schemas.settings import Settings
 
 _Out = Annotated[Path | None, Parameter(help="Folder of the page.")]
@@ -72,8 +74,14 @@ def make_analyse(name: str) -> Callable[..., object]:
 
 
 def _named_runs(path: Path, reads_files: bool) -> list[Path]:
-    """Find the runs that a path names; a file is left to the analysis that reads files."""
-    return [path] if reads_files and path.is_file() else run_folders([path])
+    """Find the runs that a path names; files are left to the analysis that reads files."""
+    if reads_files and path.is_file():
+        return [path]
+    if reads_files and path.is_dir() and not any(path.rglob("manifest.json")):
+        return files_of(path)
+    if reads_files and not path.exists():
+        raise SourceNotFoundError(f"no file or folder {path} (in {Path.cwd()}); check the path")
+    return run_folders([path])
 
 
 def _home(out: Path | None) -> Path:

@@ -1,7 +1,7 @@
-"""The options of this package's studies for `run STUDY --help`, which need not load the study.
+"""The options for `--help` of commands and of this package's studies, which need not be loaded.
 
-`study_help.json` beside this module is made from the settings records by `scripts/option_tables`;
-studies of other packages describe themselves when they are loaded.
+`study_help.json` beside this module is made from the commands by `scripts/option_tables`; studies
+of other packages describe themselves when they are loaded.
 """
 
 import inspect
@@ -15,37 +15,39 @@ from typing import Annotated, Any, Final, Literal
 from cyclopts import App, Group, Parameter
 
 PATH: Final = Path(__file__).with_suffix(".json")
-"""The file: groups of options, and of each study its text and its groups."""
+"""The file: groups of options, and of each command its text and its groups."""
 
 TYPES: Final = {kind.__name__: kind for kind in (bool, int, float, str, Path)}
 """Types that the file names."""
 
 
-def print_study_help(name: str) -> bool:
-    """Print the options of `run` with a study of this package.
+def print_help(command: str) -> bool:
+    """Print the options of a command.
 
     Args:
-        name: The study.
+        command: The command, such as "score", or "run" with the name of a study.
 
     Returns:
         Whether it is one of them; nothing is printed of another.
     """
     held = json.loads(PATH.read_text(encoding="utf-8"))
-    study = held["studies"].get(name)
-    if study is None:
+    known = held["commands"].get(command)
+    if known is None:
         return False
     parameters = []
-    for place, number in enumerate(study["groups"]):
+    for place, number in enumerate(known["groups"]):
         described = held["groups"][number]
         group = Group(described["title"], sort_key=place) if described["title"] else None
         parameters += [_parameter(option, group) for option in described["options"]]
-    app, within = (
+    *path, name = command.split()
+    app, *groups = (
         App(name=title, help="", help_format="plaintext", version_flags=())
-        for title in ("surface-consistency", "run")
+        for title in ("surface-consistency", *path)
     )
-    within.command(_command(study["text"], parameters), name=name)
-    app.command(within)
-    app(["run", name, "--help"], result_action="return_value")
+    for within in groups:
+        app.command(within)
+    (app, *groups)[-1].command(_command(known["text"], parameters), name=name)
+    app([*path, name, "--help"], result_action="return_value")
     return True
 
 
@@ -69,7 +71,7 @@ def _parameter(option: Mapping[str, Any], group: Group | None) -> inspect.Parame
         annotation = tuple[annotation, ...]
     within: dict[str, Any] = {"group": group} if group else {}
     described = Parameter(
-        name=option["flags"],
+        name=option["flags"] or None,
         help=option["help"],
         show_default=False if option["is_required"] else option["default"],
         negative=option["negative"],
@@ -78,8 +80,8 @@ def _parameter(option: Mapping[str, Any], group: Group | None) -> inspect.Parame
         **within,
     )
     return inspect.Parameter(
-        option["flags"][0].strip("-").replace("-", "_"),
-        inspect.Parameter.KEYWORD_ONLY,
+        option["name"],
+        getattr(inspect.Parameter, option["kind"]),
         default=inspect.Parameter.empty if option["is_required"] else None,
         annotation=Annotated[annotation, described],
     )

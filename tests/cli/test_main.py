@@ -367,13 +367,11 @@ def test_compare_prints_one_json_object_a_group(verdicts_csv, capsys):
     assert row["consistency"] == 0.75
     assert row["signed_alignment"] == -0.25
     assert row["flip_rate"] == 0.25
-    assert row["mcnemar"] == {
-        "statistic": pytest.approx(-2.51227, abs=1e-5),
-        "p_value": pytest.approx(0.021185, abs=1e-6),
-        "p_value_holm": pytest.approx(2 * 0.021185, abs=1e-6),
-        "method": "t",
-    }
-    low, high = row["interval"]["flip_rate"]
+    assert row["mcnemar_statistic"] == pytest.approx(-2.51227, abs=1e-5)
+    assert row["mcnemar_p_value"] == pytest.approx(0.021185, abs=1e-6)
+    assert row["mcnemar_p_value_holm"] == pytest.approx(2 * 0.021185, abs=1e-6)
+    assert row["mcnemar_method"] == "t"
+    low, high = row["flip_rate_low"], row["flip_rate_high"]
     assert 0 <= low < 0.25 < high <= 1
     assert row["n_missing"] == 1
     assert "1 of 41 pairs lack a verdict" in printed.err
@@ -386,7 +384,7 @@ def test_compare_prints_a_table(verdicts_csv, capsys):
 
     out = capsys.readouterr().out
     assert "canonical only" in out
-    assert "0.750" in out
+    assert " 75.0 [" in out
 
 
 @pytest.mark.filterwarnings("default::surface_consistency.errors.SurfaceConsistencyWarning")
@@ -766,7 +764,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
         assert not set(printed) & set("\x1b\x07\x9b\x7f\u202e")
         assert "\\u202eevil\\u007f" in printed
     assert json.loads(machine)["group"] == HOSTILE
-    assert len(table.splitlines()) == 2
+    assert len(table.splitlines()) == 4
 
 
 @pytest.mark.parametrize("json_flag", [[], ["--json"]])

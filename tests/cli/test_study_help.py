@@ -1,29 +1,29 @@
-"""What `run STUDY --help` prints from a file is what the study itself would say."""
+"""What `--help` prints from a file is what the command, or the study, itself would say."""
 
 import pytest
 
 from surface_consistency.cli.app import run_command
 from surface_consistency.cli.main import main
-from surface_consistency.cli.study_help import print_study_help
+from surface_consistency.cli.study_help import print_help
 from surface_consistency.plugins import STUDIES
 
-OWN = [name for name in STUDIES.names() if ":" not in name]
+OWN = [("run", name) for name in STUDIES.names() if ":" not in name]
 
 
 @pytest.mark.parametrize("width", ["60", "100", "160"])
-@pytest.mark.parametrize("study", OWN)
-def test_help_is_that_of_the_loaded_study(study, width, capsys, monkeypatch):
+@pytest.mark.parametrize("words", [*OWN, ("score",), ("demo",)], ids=" ".join)
+def test_help_is_that_of_the_loaded_command(words, width, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", width)
-    assert main(["run", study, "--help"]) == 0
+    assert main([*words, "--help"]) == 0
     printed = capsys.readouterr().out
 
-    run_command(["run", study, "--help"], {"run": ""})
+    run_command([*words, "--help"], {words[0]: ""})
 
     assert printed == capsys.readouterr().out
 
 
 def test_studies_of_others_describe_themselves(capsys):
-    assert not print_study_help("theirs:toy")
+    assert not print_help("run theirs:toy")
     assert capsys.readouterr().out == ""
 
 
