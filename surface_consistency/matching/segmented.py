@@ -94,7 +94,7 @@ def match_segmented(
         prediction: The judged part of what the model wrote.
         answers: Accepted answers.
         segmenter: "icu", the default, takes the word boundaries of ICU, whose dictionaries cover
-            Chinese, Japanese, Thai, Lao, Khmer and Burmese (extra `segment`); "script" needs no
+            Chinese, Japanese, Thai, Lao, Khmer and Burmese (extra `lexical`); "script" needs no
             library and takes a word to end where the script changes, so an answer must be a whole
             run of Han, Hiragana, Katakana or other letters; or a function that returns a text's
             words, such as `jieba.lcut`, which belongs to a text of one language. It is asked for

@@ -194,7 +194,8 @@ def name_flags(message: str, named: type[BaseModel] | Mapping[str, str]) -> str:
             (rf"(?<![\w.-]){name}(?=='|=\d)", flag),
             (rf"`?(?<![\w.-]){name}s=\{{'(\w+)': '([^']*)'\}}`?", rf"{flag} \1=\2"),
             (rf"`{name}`", flag),
-            (rf"\A{name}\b(?=[ =:])", flag),
+            # "by the metric" is English.
+            (rf"\A{name}\b(?=[ =:])(?! the\b)", flag),
         ]
         if "_" in name:
             rules.append((rf"(?<![\w.'-]){name}\b", flag))

@@ -237,6 +237,7 @@ def test_words_are_no_flags():
     assert name_flags("no shots are left", Settings) == "no shots are left"
     assert name_flags("shots must be 0 or more", Settings) == "--shots must be 0 or more"
     assert name_flags("set `shots`", Settings) == "set --shots"
+    assert name_flags("shots the model saw", Settings) == "shots the model saw"
 
 
 def test_a_record_is_made_without_a_command():

@@ -1,0 +1,50 @@
+from ._record import (
+    Items as Items,
+    NonEmpty as NonEmpty,
+    Record as Record,
+)
+from .generations import (
+    Generation as Generation,
+)
+from .jsonl import (
+    read_jsonl as read_jsonl,
+    write_jsonl as write_jsonl,
+)
+from .memory import (
+    AuditPrompt as AuditPrompt,
+    Candidate as Candidate,
+    FactDatabase as FactDatabase,
+    Lookup as Lookup,
+    LookupQuery as LookupQuery,
+    MemoryState as MemoryState,
+    RetrievalTrace as RetrievalTrace,
+    Triplet as Triplet,
+    TripletDatabase as TripletDatabase,
+)
+from .outcomes import (
+    PairedOutcome as PairedOutcome,
+)
+from .prompts import (
+    GenerationParams as GenerationParams,
+    Message as Message,
+    Prompt as Prompt,
+)
+from .questions import (
+    CanonicalRedirectPair as CanonicalRedirectPair,
+    DataSource as DataSource,
+    Entity as Entity,
+    FactualTriple as FactualTriple,
+    QuestionRealization as QuestionRealization,
+    SurfaceForm as SurfaceForm,
+)
+from .scoring import (
+    ScoredText as ScoredText,
+    ScoringRequest as ScoringRequest,
+)
+from .settings import (
+    Settings as Settings,
+    values_of_items as values_of_items,
+)
+from .verdicts import (
+    Verdict as Verdict,
+)
