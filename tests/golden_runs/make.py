@@ -353,11 +353,8 @@ def audit_sweep(home: Path) -> GoldenRun:
 def compare(home: Path) -> GoldenRun:
     """Anyone's verdicts: the outcomes of the first golden run as a CSV file."""
     from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.table import (
-        TableSettings,
-        VerdictColumns,
-        compare_verdicts,
-    )
+    from surface_consistency.engine.compare.settings import PairSettings, TableSettings
+    from surface_consistency.engine.compare.table import compare_verdicts
 
     source = EXPECTED / "redirectqa" / "outcomes.csv"
     by_model = home / "ada.csv"
@@ -373,13 +370,9 @@ def compare(home: Path) -> GoldenRun:
     }
     found = {}
     for name, (verdicts, options) in asked.items():
-        frame = read_verdicts(str(verdicts), VerdictColumns(**VERDICT_COLUMNS), within=None)
-        rows = compare_verdicts(frame, TableSettings(resamples=RESAMPLES, **options))
-        flat = pd.json_normalize(rows, sep="_")
-        for column in [column for column in flat if column.startswith("interval_")]:
-            bounds, rate = flat.pop(column), column.removeprefix("interval_")
-            flat[f"{rate}_low"], flat[f"{rate}_high"] = zip(*bounds, strict=True)
-        found[f"tables/{name}"] = flat
+        frame = read_verdicts(str(verdicts), PairSettings(**VERDICT_COLUMNS), within=None)
+        settings = TableSettings(resamples=RESAMPLES, **options)
+        found[f"tables/{name}"] = compare_verdicts(frame, settings)
     return GoldenRun(tables=found)
 
 

@@ -68,11 +68,12 @@ def revisions(home: Path) -> GoldenRun:
 
 def compare_runs(home: Path) -> GoldenRun:
     """One model before and after it has lost some names, question by question."""
-    from surface_consistency.engine.compare.runs import read_two_runs
-    from surface_consistency.engine.compare.table import VerdictColumns
+    from surface_consistency.engine.compare.results import compare_results
+    from surface_consistency.engine.compare.results_page import comparison_page
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.models.results.columns import ResultColumns
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     data = load_redirectqa()
@@ -87,16 +88,19 @@ def compare_runs(home: Path) -> GoldenRun:
             progress=False,
         )
         score_run(folder, scoring=RuleScoring(**RULE))
-    names = VerdictColumns(first="before", second="after")
-    compared = read_two_runs(home / "before", home / "after", names)
-    folder = compared.to_folder(compared.frame, home / "out", compared.by)
-    return of_study(None, [folder], {}, hidden=[home], answers=20)
+    compared = compare_results(
+        [home / "before", home / "after"], ResultColumns(label=("before", "after"))
+    )
+    page, tables = comparison_page(compared)
+    frames = {f"tables/{name}": table for name, table in tables.items()}
+    return GoldenRun(tables=frames, page=page_numbers(page), full_page=rendered(page, [home]))
 
 
 def compare_page(home: Path) -> GoldenRun:
     """The page of anyone's verdicts: those of the first golden run as a CSV file."""
     from surface_consistency.engine.compare.files import read_verdicts
-    from surface_consistency.engine.compare.table import VerdictColumns, split_labels
+    from surface_consistency.engine.compare.settings import PairSettings
+    from surface_consistency.engine.compare.table import split_labels
     from surface_consistency.engine.compare.verdicts import import_verdicts
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
@@ -105,7 +109,7 @@ def compare_page(home: Path) -> GoldenRun:
     )
     read = read_verdicts(
         str(home / "ada.csv"),
-        VerdictColumns(first="first_correct", second="second_correct", pair_id="pair_id"),
+        PairSettings(first="first_correct", second="second_correct", pair_id="pair_id"),
         within=None,
     )
     by = ("types", "relation")
@@ -124,8 +128,7 @@ def compare_models(home: Path) -> GoldenRun:
     """Three models on the redirects of the first golden run; the third is bob, who forgets some."""
     from surface_consistency.engine.compare.results import compare_results
     from surface_consistency.engine.compare.results_page import comparison_page
-    from surface_consistency.engine.compare.settings import ComparisonSettings
-    from surface_consistency.engine.compare.table import TableSettings
+    from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
     from surface_consistency.models.results.columns import ResultColumns
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
@@ -149,7 +152,7 @@ def compare_models(home: Path) -> GoldenRun:
 
 
 def unlearning(home: Path) -> GoldenRun:
-    """Logs of three models on 120 questions about six authors; texts stand in for the models'."""
+    """Logs of three models on 200 questions about ten authors; texts stand in for the models'."""
     from surface_consistency.runs.folder import RunFolder
     from surface_consistency.studies.unlearning.analysis import (
         UnlearningAnalysis,
@@ -162,7 +165,7 @@ def unlearning(home: Path) -> GoldenRun:
         log = tofu_log(DATA_FILES, model, side)
         for metric in log.values():
             cells = metric["value_by_index"].items()
-            metric["value_by_index"] = {n: cell for n, cell in cells if int(n) < 120}
+            metric["value_by_index"] = {n: cell for n, cell in cells if int(n) < 200}
         paths.append(write_log(home / f"{model}-{side}", log))
     analysis, settings = UnlearningAnalysis(), UnlearningSettings()
     folders = analysis.prepare(paths, home / "out", settings)
