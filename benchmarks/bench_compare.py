@@ -1,4 +1,4 @@
-"""`compare` of two large files beside a pandas merge, of one wide file, and of many files.
+"""`compare` of small files, of two large ones beside a pandas merge, a wide one, and many.
 
 Told are processor time and memory.
 
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from bench_score import LAUNCHER
 
-RATIO, SECONDS, FILES_GB = 2.5, 4.0, 0.8
+RATIO, SECONDS, FILES_GB, START = 2.5, 4.0, 0.8, 0.15
 MERGE = """
 import sys, numpy as np, pandas as pd
 first, second = (pd.read_csv(path) for path in sys.argv[1:])
@@ -32,6 +32,7 @@ gain = both["score_y"] - both["score_x"]
 sums = (gain - gain.mean()).groupby(both["passage"]).sum()
 print(gain.mean(), np.sqrt((sums**2).sum()) / len(gain))
 """
+PANDAS = "import pandas"
 COMPARE = """
 import sys
 from surface_consistency.cli.main import main
@@ -47,9 +48,11 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n")
     with tempfile.TemporaryDirectory() as folder:
-        missed = two_files(Path(folder), arguments.rows, arguments.rounds)
+        missed = start(Path(folder))
+        missed += two_files(Path(folder), arguments.rows, arguments.rounds)
         missed += one_wide_file(Path(folder), arguments.rows)
         missed += many_files(Path(folder), arguments.files, arguments.rows // 50)
+        files_with_texts(Path(folder), arguments.files // 5, arguments.rows // 100)
     if missed:
         sys.exit(f"missed: {'; '.join(missed)}")
 
@@ -69,6 +72,29 @@ def cost_of(script: str, files: Sequence[Path]) -> tuple[float, float, float]:
     done = subprocess.run([*words, *map(str, files)], check=True, capture_output=True, text=True)
     cpu, wall, peak = map(float, done.stdout.split()[-3:])
     return cpu, wall, peak
+
+
+def start(folder: Path, rounds: int = 7) -> list[str]:
+    """Compare two files of 100 rows, without and with a page, beside the import of pandas."""
+    files = [write_scores(folder / f"small-{seed}.csv", 100, seed) for seed in (1, 2)]
+    page = [*files, Path("--out"), folder / "page"]
+    contenders = {
+        "import pandas": (PANDAS, []),
+        "compare": (COMPARE, files),
+        "compare --out": (COMPARE, page),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, (script, words) in contenders.items():
+            seconds[name].append(cost_of(script, words)[0])
+    medians = {name: statistics.median(values) for name, values in seconds.items()}
+    pandas = medians["import pandas"]
+    print("| two files of 100 rows | processor s | above pandas |\n|---|---|---|")
+    for name, cpu in medians.items():
+        print(f"| {name} | {cpu:.2f} | {cpu - pandas:.2f} |")
+    print()
+    above = medians["compare"] - pandas
+    return [f"{above:.2f} s of start above pandas"] if above > START else []
 
 
 def two_files(folder: Path, n_rows: int, rounds: int) -> list[str]:
@@ -110,6 +136,22 @@ def many_files(folder: Path, n_files: int, n_rows: int) -> list[str]:
     cpu, wall, peak = cost_of(COMPARE, [*files])
     print(f"{n_files} files of {n_rows:,} rows: {cpu:.1f} s, wall {wall:.1f} s, peak {peak:.0f} MB")
     return [f"{peak:.0f} MB for {n_files} files"] if peak > 1000 * FILES_GB else []
+
+
+def files_with_texts(folder: Path, n_files: int, n_rows: int) -> None:
+    """Compare models whose files hold questions and answers, without a page and with one."""
+    files = []
+    for n in range(n_files):
+        frame = pd.read_csv(write_scores(folder / "scores.csv", n_rows, n))
+        asked = "Which city is meant, by whatever name it is called here, in row " + frame["item"]
+        wrote = f"Model {n} thinks at some length about this " * 5 + frame["item"]
+        path = folder / f"texts-{n}.jsonl"
+        frame.assign(question=asked, prediction=wrote).to_json(path, orient="records", lines=True)
+        files.append(path)
+    page = [Path("--out"), folder / "page-of-texts"]
+    for name, words in (("without a page", []), ("with a page", page)):
+        cpu, _, peak = cost_of(COMPARE, [*files, *words])
+        print(f"{n_files} files of {n_rows:,} texts, {name}: {cpu:.1f} s, peak {peak:.0f} MB")
 
 
 if __name__ == "__main__":
