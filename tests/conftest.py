@@ -13,7 +13,7 @@ from surface_consistency.schemas import DataSource, GenerationParams
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 # A slow disk or a busy machine fails no test, and a change fails by what it changed: examples are
-# drawn anew with `--hypothesis-profile=thorough`, which the nightly run asks for.
+# drawn anew with `--hypothesis-profile=thorough`, which the weekly workflow asks for.
 hypothesis.settings.register_profile(
     "any_machine", deadline=None, max_examples=50, derandomize=True
 )

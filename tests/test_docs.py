@@ -123,7 +123,7 @@ def test_tutorial_prints_what_stands_in_it():
 
 
 def test_pictures_are_there_and_small():
-    """The gallery's too, and its one whole page."""
+    """The gallery's too, and its whole pages."""
     docs = DOCS.parent
     pictures = [
         (page.parent / found)

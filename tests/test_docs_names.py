@@ -29,7 +29,7 @@ PAGES = [
 FENCE = re.compile(r"^```(\w+).*\n((?:.*\n)*?)```$", re.MULTILINE)
 INLINE = re.compile(r"`(surface-consistency [^`]+)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-STUDIES = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical")
+STUDIES = ("redirectqa", "slaq", "audit", "forms", "linking", "lexical", "unlearning")
 PLUGINS = {"capitals", "lengths"}
 """Commands that the guide on extending makes."""
 
@@ -104,6 +104,14 @@ def test_command_lines_are_read(page, monkeypatch, tmp_path):
             words += ["--study", page.stem]  # What a run that is there would say.
         if words[0] != "lm-eval" and not PLUGINS.intersection(words) and "..." not in words:
             assert main(words) == 0, " ".join(words)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_pages_have_a_folder(page):
+    """`report` and `analyse` do not guess it; a trace needs none."""
+    for words in command_lines(page):
+        if words[0] in ("report", "analyse") and "--fact" not in words:
+            assert "--out" in words, " ".join(words)
 
 
 @pytest.mark.parametrize("line", ["run slaq --limit two --out x", "compare a b --marg 1", "demo"])

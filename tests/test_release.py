@@ -118,3 +118,21 @@ def test_paper_cites_what_its_bibliography_holds():
     cited = set(re.findall(r"(?<=@)[\w-]+(?=[];])", paper))
 
     assert cited == set(re.findall(r"^@\w+\{([\w-]+),", bibliography, re.M))
+
+
+def test_paper_has_what_its_journal_asks_for():
+    """JOSS: front matter with authors at affiliations that are listed, and the fixed sections."""
+    _, front, text = (ROOT / "docs" / "paper" / "paper.md").read_text("utf-8").split("---\n", 2)
+    head = yaml.safe_load(front)
+
+    assert head.keys() >= {"title", "tags", "authors", "affiliations", "date", "bibliography"}
+    assert (ROOT / "docs" / "paper" / head["bibliography"]).is_file()
+    listed = [str(one["index"]) for one in head["affiliations"] if one["name"]]
+    assert listed == [str(number) for number in range(1, len(listed) + 1)]
+    for author in head["authors"]:
+        assert author["name"]
+        assert set(str(author["affiliation"]).replace(" ", "").split(",")) <= set(listed)
+    sections = re.findall("^# (.+)$", text, re.M)
+    assert sections[:2] == ["Summary", "Statement of need"]
+    assert sections[-1] == "References"
+    assert 250 <= len(text.split()) <= 1750

@@ -34,6 +34,8 @@ def loaded_by(*words):
         ("run", "redirectqa", "--help"),
         ("run", "unlearning", "-h"),
         ("analyse", "--help"),
+        ("score", "--help"),
+        ("demo", "-h"),
     ],
 )
 def test_lists_of_commands_and_options_load_nothing_that_computes(words):

@@ -124,6 +124,12 @@ def logs_of_weights(home):
         made_logs.write_log(home / folder, log)
 
 
+def verdicts_of_forms(home):
+    """Write verdicts of three items in two forms each."""
+    rows = [f"a,{n},{form},{n % 2}" for n in range(3) for form in ("plain", "other")]
+    (home / "forms.csv").write_text("\n".join(["model,item,form,correct", *rows]), "utf-8")
+
+
 @dataclasses.dataclass(frozen=True)
 class Command:
     """A command line, what stands there before it, and the run that it leaves.
@@ -161,6 +167,11 @@ COMMANDS = {
     "analyse unlearning": Command(
         ("analyse", "unlearning", "full/TOFU_EVAL.json", "kept/TOFU_EVAL.json", "--out", "page"),
         before=(logs_of_weights,),
+        run=None,
+    ),
+    "analyse forms": Command(
+        ("analyse", "forms", "forms.csv", "--out", "page", *QUICK),
+        before=(verdicts_of_forms,),
         run=None,
     ),
     "run again": Command((*RUN, "--out", "run", *QUICK), before=((*RUN, "--out", "run", *QUICK),)),
