@@ -511,12 +511,13 @@ class Analysis(ABC, Generic[AnalysisT]):
             tables: What `tables` returned.
 
         Returns:
-            One section with `caveat`, the figures and all tables but those of `figure_only`.
+            One section with `caveat`, the figures and all tables but those of `figure_only`; none
+            where there is nothing of these.
         """
         blocks: list[Block] = [Prose(parts=[self.caveat])] if self.caveat else []
         blocks += self.figures(report, tables)
         blocks += [table for name, table in tables.items() if name not in self.figure_only]
-        return [Section(anchor=self.name, title=self.title, blocks=blocks)]
+        return [Section(anchor=self.name, title=self.title, blocks=blocks)] if blocks else []
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Check]:
         """Say what a reader must know before its numbers.

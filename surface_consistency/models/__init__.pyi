@@ -5,6 +5,7 @@ from ._decoding import (
     model_context as model_context,
 )
 from ._engine import (
+    cache_name as cache_name,
     is_out_of_memory as is_out_of_memory,
 )
 from .encoders import (

@@ -1,6 +1,5 @@
 """Batches of token ids through a causal language model, the shared prefixes computed once."""
 
-import inspect
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -88,9 +87,10 @@ class Engine:
 
     def __init__(self, model: "PreTrainedModel") -> None:
         self.model = model
-        accepted = inspect.signature(model.forward).parameters
+        accepted = signature(model.forward).parameters
         self._takes_positions = "position_ids" in accepted
         self._last_logits = {"logits_to_keep": 1} if "logits_to_keep" in accepted else {}
+        self._cache_name = cache_name(model)
         self._cached: tuple[tuple[Tokens, ...], Cache | None] = ((), None)
         self.keeps_cache = False
         """Whether batches get this package's cache, which can start with prefixes."""
@@ -126,7 +126,7 @@ class Engine:
         model: Any = self.model
         ids, mask = self._columns(batch)
         with self.without_grad():
-            cache = {"past_key_values": self._cache(batch, config)} if self.keeps_cache else {}
+            cache = {self._cache_name: self._cache(batch, config)} if self.keeps_cache else {}
             return model.generate(
                 input_ids=ids,
                 attention_mask=mask,
@@ -148,11 +148,12 @@ class Engine:
         """
         device = self.model.device
         positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        options = {"position_ids": positions.to(device)} if self._takes_positions else {}
+        options: dict[str, Any] = {self._cache_name: cache}
+        if self._takes_positions:
+            options["position_ids"] = positions.to(device)
         logits: torch.Tensor = self.model(
             input_ids=ids.to(device),
             attention_mask=mask.to(device),
-            past_key_values=cache,
             use_cache=True,
             **options,
             **self._last_logits,
@@ -174,7 +175,7 @@ class Engine:
         if self._last_logits:
             options["logits_to_keep"] = n_last
         if shared is not None:
-            options["past_key_values"] = shared
+            options[self._cache_name] = shared
         with self.without_grad():
             logits: torch.Tensor = self.model(
                 input_ids=new, attention_mask=mask, use_cache=shared is not None, **options
@@ -243,6 +244,18 @@ class Engine:
         import torch
 
         return torch.tensor(rows, dtype=torch.long, device=self.model.device)
+
+
+def cache_name(model: "PreTrainedModel") -> str:
+    """Name the argument that takes keys and values: `cache` since transformers 5.24.
+
+    Args:
+        model: A model of transformers.
+
+    Returns:
+        The keyword of its `forward` and `generate`.
+    """
+    return "cache" if "cache" in signature(type(model).forward).parameters else "past_key_values"
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

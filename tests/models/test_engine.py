@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.models._engine import Batch, Engine, n_columns
+from surface_consistency.models._engine import Batch, Engine, cache_name, n_columns
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -43,7 +43,7 @@ def test_the_cache_starts_with_each_rows_prefix(engine):
     with torch.inference_mode():
         cache = engine._cache(BATCH, config)
         alone = [
-            engine.model(torch.tensor([prefix]), use_cache=True).past_key_values
+            engine.model(torch.tensor([prefix]), use_cache=True)[cache_name(engine.model)]
             for prefix in BATCH.prefixes
         ]
 

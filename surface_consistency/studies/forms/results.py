@@ -16,7 +16,6 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.reading import first_names
-from surface_consistency.report.page import Section
 from surface_consistency.report.table import Table
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas._record import Items
@@ -97,10 +96,6 @@ class FormsAnalysis(Analysis):
     def tables(self, report: Report, settings: FormResults) -> Mapping[str, Table]:
         """Add nothing: the tables are those of the study."""
         return {}
-
-    def sections(self, report: Report, tables: Mapping[str, Table]) -> Sequence[Section]:
-        """Add nothing."""
-        return ()
 
 
 def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:

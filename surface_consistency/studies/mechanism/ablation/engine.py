@@ -17,7 +17,7 @@ import numpy.typing as npt
 from pydantic import JsonValue
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models import is_out_of_memory, model_context
+from surface_consistency.models import cache_name, is_out_of_memory, model_context
 from surface_consistency.studies.mechanism.ablation.components import (
     ComponentMap,
     Unit,
@@ -90,6 +90,7 @@ class AblationModel:
         self.is_checked = False
         """Whether the fast ways were held against the slow one."""
         self._prompt: tuple[tuple[int, ...], Any] = ((), None)
+        self._cache_name = cache_name(model)
 
     @property
     def context(self) -> int | None:
@@ -284,7 +285,7 @@ class AblationModel:
         options: dict[str, Any] = {"use_cache": False}
         offset = 0
         if keeps and first and self.reuses_prompt:
-            options = {"use_cache": True, "past_key_values": self._cached(inputs[:first])}
+            options = {"use_cache": True, self._cache_name: self._cached(inputs[:first])}
             inputs, offset, first = inputs[first:], first, 0
         batch = Batch(
             readout=readout, layers=layers, first=first, offset=offset, n_inputs=len(inputs)
@@ -382,7 +383,7 @@ class AblationModel:
 
         if self._prompt[0] != tuple(prompt):
             cache: Any = DynamicCache(config=self.model.config)
-            self._body(self._tensor([prompt]), use_cache=True, past_key_values=cache)
+            self._body(self._tensor([prompt]), use_cache=True, **{self._cache_name: cache})
             layers = []
             for layer in cache.layers:
                 fixed = fixed_layer()()
