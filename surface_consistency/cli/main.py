@@ -28,7 +28,7 @@ _COMMANDS = {
     "analyse": "Add an analysis to the page of runs.",
     "suite": "Run models x revisions x studies x settings from one file.",
     "export": "Scored runs as a data set, a model-index or evaluation results of the hub.",
-    "compare": "The paired table, or page, of anyone's verdicts.",
+    "compare": "Models on the same items, or two conditions of one file: is a difference real?",
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
     "demo": "Train a small model on planted facts and run the whole study on it.",
@@ -45,6 +45,7 @@ _CODES = {
     "0": "The work is done.",
     "2": "A mistake in the command, or bad input; the message says what to do.",
     "3": "The work is done, but prompts have no answer; the same command asks them again.",
+    "4": "compare --fail-if: a model is worse than its reference.",
     "130": "Interrupted; the same command again keeps what is finished.",
 }
 _PLUGINS = {
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         0 when the work is done, 2 for a user's mistake or bad input, 3 when the work is done but
-        prompts have no answer, 130 when interrupted.
+        prompts have no answer, 4 of `compare --fail-if`, 130 when interrupted.
     """
     given = list(sys.argv[1:] if argv is None else argv)
     words = [word for word in given if word != "--debug"]
@@ -89,9 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
         except KeyboardInterrupt as error:
-            remedy = (
-                error.args[0] if error.args else "the same command again keeps what is finished"
-            )
+            remedy = (*error.args, "the same command again keeps what is finished")[0]
             print(f"interrupted; {remedy}", file=sys.stderr)
             code = 130
     if out.is_closed:
