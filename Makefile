@@ -11,7 +11,7 @@ help:
 	@echo "make test       run the tests: ten minutes; TESTS=\"tests/metrics -x\" runs a part"
 	@echo "make check      format, lint, types, import directions, docs, the built wheel"
 	@echo "make docs       the documentation, in site/"
-	@echo "make pictures   the pictures of the documentation that toy models are enough for"
+	@echo "make pictures   five pictures of the documentation that toy models are enough for"
 	@echo "make bench, make faults, make lowest: see CONTRIBUTING.md; times are those of two free cores."
 	@echo "The first of them makes a virtual environment in $(VENV): about 2 GB to download, once."
 
