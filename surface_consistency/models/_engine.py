@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
-from importlib import import_module
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
@@ -146,17 +145,13 @@ class Engine:
         Returns:
             The logits of each row's next token.
         """
-        device = self.model.device
-        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
-        options: dict[str, Any] = {self._cache_name: cache}
-        if self._takes_positions:
-            options["position_ids"] = positions.to(device)
+        options = self._positions(mask, ids.shape[1]) | self._last_logits
         logits: torch.Tensor = self.model(
-            input_ids=ids.to(device),
-            attention_mask=mask.to(device),
+            input_ids=ids.to(self.model.device),
+            attention_mask=mask.to(self.model.device),
             use_cache=True,
             **options,
-            **self._last_logits,
+            **{self._cache_name: cache},
         ).logits[:, -1]
         return logits
 
@@ -170,8 +165,7 @@ class Engine:
         ids, mask = self._columns(batch)
         shared = self._start_of(batch, n_columns(batch)) if batch.prefixes else None
         new = ids[:, _width(batch) :]
-        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -new.shape[1] :]
-        options: dict[str, Any] = {"position_ids": positions} if self._takes_positions else {}
+        options = self._positions(mask, new.shape[1])
         if self._last_logits:
             options["logits_to_keep"] = n_last
         if shared is not None:
@@ -203,6 +197,11 @@ class Engine:
     def clear_cache(self) -> None:
         """Free the cache of the last prefixes."""
         self._cached = ((), None)
+
+    def _positions(self, mask: "torch.Tensor", n_new: int) -> dict[str, Any]:
+        """Say where new tokens stand, padding aside, to models that take it."""
+        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)[:, -n_new:]
+        return {"position_ids": positions.to(self.model.device)} if self._takes_positions else {}
 
     def _columns(self, batch: Batch) -> tuple["torch.Tensor", "torch.Tensor"]:
         """Lay the rows out: padded prefix, then padded suffix."""
@@ -422,8 +421,9 @@ def _compare(
 
 def _first_logits(engine: Engine, batch: Batch) -> "torch.Tensor":
     """Return the logits of each row's first new token."""
-    transformers: Any = import_module("transformers")
-    config = transformers.GenerationConfig(
+    from transformers import GenerationConfig
+
+    config = GenerationConfig(  # type: ignore[no-untyped-call]
         do_sample=False, max_new_tokens=1, output_logits=True, return_dict_in_generate=True
     )
     written: Any = engine.generate(batch, config)

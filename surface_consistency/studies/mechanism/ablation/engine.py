@@ -90,7 +90,7 @@ class AblationModel:
         self.is_checked = False
         """Whether the fast ways were held against the slow one."""
         self._prompt: tuple[tuple[int, ...], Any] = ((), None)
-        self._cache_name = cache_name(model)
+        self._cache_name = cache_name(self.model)
 
     @property
     def context(self) -> int | None:
@@ -281,9 +281,8 @@ class AblationModel:
         n_read = len(readout.gold)
         inputs = list(readout.ids[:-1])
         keeps = readout.positions != "all"
-        first = readout.start - 1 if keeps else 0
+        first, offset = (readout.start - 1 if keeps else 0), 0
         options: dict[str, Any] = {"use_cache": False}
-        offset = 0
         if keeps and first and self.reuses_prompt:
             options = {"use_cache": True, self._cache_name: self._cached(inputs[:first])}
             inputs, offset, first = inputs[first:], first, 0
