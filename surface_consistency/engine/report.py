@@ -24,13 +24,7 @@ from surface_consistency.report.html import write_page
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Page
 from surface_consistency.report.table import Table
-from surface_consistency.runs.files import (
-    file_digest,
-    output_folder,
-    staged,
-    write_csv,
-    write_text,
-)
+from surface_consistency.runs.files import file_digest, output_folder, staged, write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
 

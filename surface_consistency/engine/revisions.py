@@ -8,7 +8,7 @@ import pandas as pd
 from surface_consistency.engine.compare.runs import read_runs
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
-from surface_consistency.errors import RunMismatchError
+from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.models.revisions import step_of
 from surface_consistency.report.numbers import interval_value
@@ -124,8 +124,8 @@ def _changes(before: Run | None, run: Run) -> dict[str, int | None]:
         return {"n_forgotten": None, "n_learned": None}
     try:
         read = read_runs([before.folder.path, run.folder.path])
-    except RunMismatchError:
-        # The prompts are others, as with a limit on what fits the model.
+    except (DataError, RunMismatchError):
+        # Prompts or accepted answers are others, as with a limit on what fits the model.
         return {"n_forgotten": None, "n_learned": None}
     verdicts = read.results.frame.pivot(index="item", columns="model", values="score")
     first, second = (verdicts[label] for label in read.runs)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
-from surface_consistency.engine.compare.table import split_labels
+from surface_consistency.engine.compare.table import label_list, split_labels
 from surface_consistency.errors import ColumnNotFoundError, DataError, UndefinedMetricWarning
 from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult, compare_models
 from surface_consistency.metrics.uncertainty.intervals import (
@@ -52,9 +52,6 @@ class ComparedResults:
     and the numbers of item (_unit), of item and form (_pair) and of what is taken whole
     (_cluster)."""
 
-    clusters: tuple[str, ...]
-    """Columns of what intervals take whole; none where each item is a cluster."""
-
     cluster_note: str
     """What was taken whole, and why."""
 
@@ -65,8 +62,8 @@ class ComparedResults:
     tools: tuple[str, ...]
     """Who wrote the files."""
 
-    is_same_questions: bool | None
-    """Whether the same was asked, by hashes; None where the files hold nothing to tell it by."""
+    is_same_questions: bool
+    """Whether it is verified that the same was asked; see `Results`."""
 
     settings: ComparisonSettings
     """How they are compared."""
@@ -114,7 +111,7 @@ class ComparedResults:
         return sentences
 
     def changed(self, metric: str) -> Iterator[pd.DataFrame]:
-        """List the items on which a model and its reference score differently.
+        """List the items of all models on which a model and its reference score differently.
 
         Args:
             metric: The metric.
@@ -141,17 +138,17 @@ class ComparedResults:
             reference: What it is held against.
 
         Returns:
-            The rows of the model that both have a score for, with the columns `model_of_reference`,
-            `score_of_reference` and `prediction_of_reference`.
+            The rows of the model on the items that all models have a score for, with the columns
+            `model_of_reference`, `score_of_reference` and `prediction_of_reference`.
         """
-        rows = self.rows
-        is_scored = (rows["metric"] == metric) & rows["score"].notna()
+        scored = self.rows[(self.rows["metric"] == metric) & self.rows["score"].notna()]
+        pairs = scored["_pair"].to_numpy()
+        common = scored[np.bincount(pairs)[pairs] == len(self.models)]
         one, other = (
-            rows[is_scored & (rows["model"] == name)].set_index("_pair")
-            for name in (model, reference)
+            common[common["model"] == name].set_index("_pair") for name in (model, reference)
         )
         sides = ["model", "score", "prediction"]
-        return one.join(other[sides].add_suffix("_of_reference"), how="inner")
+        return pd.DataFrame(one.join(other[sides].add_suffix("_of_reference"), how="inner"))
 
 
 def compare_results(
@@ -199,23 +196,23 @@ def compare_results(
     if settings.missing == "wrong":
         frame = _with_wrong(frame)
     frame = frame.assign(_unit=_of_rows(results.items, frame), _pair=_of_rows(results.pairs, frame))
-    clusters = find_clusters(frame, results, columns, runs)
+    frame = frame.assign(**{name: _labels_of_items(frame, name) for name in by})
+    whole = columns if runs is None else ResultColumns(cluster=(runs.cluster,))
+    clusters = find_clusters(frame, results, whole)
     frame = frame.assign(_cluster=clusters.codes)
-    rows = _without_repeats(frame)
+    rows = _without_repeats(frame, notes)
     comparisons, missing = {}, list[str]()
     for metric, part in _by_metric(rows):
         comparisons[metric] = _compared(part, by, settings, table)
         missing += _missing_items(metric, comparisons[metric])
         notes += _left_out(part)
-    has_content = (frame["content"] != 0).all()
     return ComparedResults(
         metrics=comparisons,
         rows=rows,
-        clusters=clusters.names,
-        cluster_note=clusters.note,
+        cluster_note=clusters.note if runs is None else runs.cluster_note,
         noise=_noise(frame) if runs is None else runs.noise(),
         tools=tuple(dict.fromkeys(results.tool.values())),
-        is_same_questions=True if has_content else None,
+        is_same_questions=results.is_same_questions,
         settings=settings,
         table=table,
         missing=tuple(missing),
@@ -321,12 +318,16 @@ def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
         One row an answer, the rule as its metric; an answer that failed has no score.
 
     Raises:
-        DataError: If no row holds an answer and its references.
+        DataError: If no row holds an answer and its references, or an item has several answers,
+            such as those of two filters.
     """
     from surface_consistency.matching.bulk import match_columns
 
     key = ["model", *ITEM, "repeat"]
-    answers = frame.drop_duplicates(key)
+    answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
+    if len(each) > len(answers):
+        named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
+        raise DataError(f"--rule {rule}: {named} have an answer each; name one by --metrics")
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
     if not has_both.any():
         raise DataError(
@@ -380,6 +381,22 @@ def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(score=scores.fillna(0.0))
 
 
+def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
+    """Take the labels of an item from any row that has some; refuse items that have several."""
+    told = frame[name].map(lambda cell: "; ".join(sorted(label_list(cell))) or None)
+    first = frame.assign(_told=told)[told.notna()].drop_duplicates("_pair").set_index("_pair")
+    known = first.reindex(frame["_pair"]).set_index(frame.index)
+    moved = told.notna() & (told != known["_told"])
+    if moved.any():
+        one, other = known[moved].iloc[0], frame[moved].iloc[0]
+        raise DataError(
+            f"--by {name}: item {other['item']!r} is {one['_told']!r} in a row of {one['model']!r} "
+            f"and {told[moved].iloc[0]!r} in one of {other['model']!r}; name a column that says "
+            "the same of an item in all rows"
+        )
+    return frame[name].mask(told.isna() & known["_told"].notna(), known[name])
+
+
 class Clusters(NamedTuple):
     """What intervals take whole."""
 
@@ -413,12 +430,7 @@ def _varies(column: pd.Series) -> bool:
     return bool((column != column.iat[0]).any())
 
 
-def find_clusters(
-    frame: pd.DataFrame,
-    results: Results,
-    columns: ResultColumns,
-    runs: "RunResults | None" = None,
-) -> Clusters:
+def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns) -> Clusters:
     """Choose what intervals take whole, and say why.
 
     Args:
@@ -427,7 +439,6 @@ def find_clusters(
         results: The results.
         columns: Names the clusters where `cluster` does; else the finest of `results.clusters` that
             groups items, of which there are enough.
-        runs: The runs that are compared, which say what they take whole; None for other results.
 
     Returns:
         The clusters.
@@ -436,9 +447,6 @@ def find_clusters(
         ColumnNotFoundError: If a named column is not there.
         DataError: If it is empty, or says two things of one item.
     """
-    if runs is not None:
-        whole = (runs.cluster,)
-        return Clusters(whole, _named_codes(frame, whole), runs.cluster_note)
     if columns.cluster:
         named = tuple(columns.cluster)
         return Clusters(named, _named_codes(frame, named), f"{' and '.join(named)}, as named")
@@ -506,32 +514,37 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
     return codes
 
 
-def _without_repeats(frame: pd.DataFrame) -> pd.DataFrame:
-    """Average the repeats of an item."""
+def _without_repeats(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Average the repeats of an item; say how many of those that are averaged have no score."""
     if not _varies(frame["repeat"]):
         return frame
     key = ["model", "_pair", "metric"]
     first = frame.drop_duplicates(key)
-    means = frame.groupby(key, sort=False, observed=True)["score"].mean()
-    return first.assign(score=means.loc[pd.MultiIndex.from_frame(first[key])].to_numpy(), repeat=0)
+    scores = frame.groupby(key, sort=False, observed=True)["score"].agg(["mean", "count", "size"])
+    lost = (scores["size"] - scores["count"])[scores["count"] > 0].reset_index(name="n")
+    lost = lost.groupby(["model", "metric"], as_index=False, observed=True).agg({"n": "sum"})
+    notes += [
+        f"{model} has no score ({metric}) of {n:,} {'repeat' if n == 1 else 'repeats'}; such an "
+        "item has the mean of its others"
+        for model, metric, n in lost[lost["n"] > 0].itertuples(index=False, name=None)
+    ]
+    means = scores["mean"].loc[pd.MultiIndex.from_frame(first[key])].to_numpy()
+    return first.assign(score=means, repeat=0)
 
 
-_NOISE_COLUMNS: Final = (
-    *("model", "metric", "n", "n_clusters", "flip_rate", "flip_rate_low", "flip_rate_high"),
-)
+_RATE: Final = ["flip_rate", "flip_rate_low", "flip_rate_high"]
+_NOISE: Final = ["model", "metric", "n", "n_clusters", *_RATE]
 
 
 def _noise(frame: pd.DataFrame) -> pd.DataFrame:
     """Compute how often a model flips by itself, where items stand in repeats with verdicts."""
     from surface_consistency.metrics.forms.form_groups import forms_by
 
-    if not _varies(frame["repeat"]):
-        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
-    scored = frame[frame["score"].notna()]
+    scored = frame[frame["score"].notna()] if _varies(frame["repeat"]) else frame[:0]
     graded = scored.loc[~scored["score"].isin((0, 1)), "metric"].unique()
     part = scored[~scored["metric"].isin(graded)]
     if part.empty:
-        return pd.DataFrame(columns=list(_NOISE_COLUMNS))
+        return pd.DataFrame(columns=_NOISE)
     with warnings.catch_warnings():
         # What cannot be inferred stands in the cells.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -545,7 +558,7 @@ def _noise(frame: pd.DataFrame) -> pd.DataFrame:
         flip_rate_low=1 - rows["consistency_high"],
         flip_rate_high=1 - rows["consistency_low"],
     )
-    return rows[list(_NOISE_COLUMNS)]
+    return rows[_NOISE]
 
 
 def _by_metric(rows: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -578,13 +591,9 @@ def _compared(
             intervals=Intervals(level=table.confidence),
         )
     except ValueError as error:
-        called = "" if _shares_items(rows) else f"; items are called {_first_items(rows)}"
+        shares = rows["_pair"].duplicated().any()
+        called = "" if shares else f"; items are called {_first_items(rows)}"
         raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
-
-
-def _shares_items(rows: pd.DataFrame) -> bool:
-    """Tell whether any item is one of two models."""
-    return bool(rows["_pair"].duplicated().any())
 
 
 def _first_items(rows: pd.DataFrame) -> str:

@@ -20,7 +20,7 @@ from surface_consistency.engine.compare.results_report import (
     listed_changes,
     plain_difference,
 )
-from surface_consistency.engine.compare.verdicts import label_list
+from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.design import bibtex
 from surface_consistency.engine.paired.checks import warning_of
 from surface_consistency.errors import DataError
@@ -190,10 +190,10 @@ def _changes(changed: Sequence[pd.DataFrame]) -> Section:
 
 
 def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | None:
-    """Gather items with both answers; None without texts, of scores, and of all pairs."""
+    """Gather items with both answers; None without texts, of scores, losses and all pairs."""
     rows = compared.rows[compared.rows["metric"] == report.metric]
     has_one_reference = report.differences["reference"].nunique() == 1
-    if not (report.result.is_verdicts and has_one_reference) or rows["prediction"].isna().all():
+    if not (report.is_of_right and has_one_reference) or rows["prediction"].isna().all():
         return None
     reference = str(report.differences["reference"].iat[0])
     filters = [*(["task"] if report.n_tasks > 1 else []), *compared.by]
@@ -249,9 +249,10 @@ def _provenance(compared: ComparedResults) -> list[Provenance]:
         signature = f"surface-consistency {surface_consistency.__version__}, compare"
         if name in runs:
             run = runs[name]
-            made = {"judged by": run.judged_by, **run.varying, **run.manifest.runner}
+            judged_by = compared.settings.rule or run.judged_by
+            made = {"judged by": judged_by, **run.varying, **run.manifest.runner}
             settings |= {key: str(value) for key, value in made.items()}
-            signature = run.signature
+            signature = f"{run.manifest.signature}|judged_by:{judged_by}"
         parts.append(
             Provenance(label=name, settings=settings, command=command, signature=signature)
         )

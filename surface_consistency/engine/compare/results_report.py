@@ -100,9 +100,8 @@ class ComparisonReport:
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.what = metric or "the score"
         self.groups = self.result.groups
-        self.has_flips = (
-            len(compared.models) == 2 and self.result.is_verdicts and self.n_tasks == 1
-        ) and not compared.settings.lower_is_better
+        self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
+        self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
         if self.has_flips:
             row = self.differences.iloc[0]
             pairs = compared.paired(metric, row["model"], row["reference"])
@@ -243,7 +242,7 @@ class ComparisonReport:
             "p_equivalent_holm p_not_worse_holm" if has_margin else "",
             "detectable n n_clusters reference_mean model_mean",
             Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
-            if self.result.is_verdicts
+            if self.is_of_right
             else "",
             "pooled_difference" if self.n_tasks > 1 else "",
             self._flip_keys(),
@@ -425,12 +424,12 @@ class ComparisonReport:
         )
 
     def square(self) -> MosaicPlots | None:
-        """Draw the paired table of two models; None of scores or of more models.
+        """Draw the paired table of two models; None of scores, losses or more models.
 
         Returns:
             The square.
         """
-        if len(self.differences) > 1 or not self.result.is_verdicts:
+        if len(self.differences) > 1 or not self.is_of_right:
             return None
         row = self.differences.iloc[0].to_dict()
         model, reference = str(row["model"]), str(row["reference"])
@@ -470,7 +469,7 @@ class ComparisonReport:
             n_clusters=self.n_clusters,
             few=FEW_CLUSTERS,
             clusters=self.compared.cluster_note,
-            has_noise=not self.compared.noise.empty,
+            has_noise=bool((self.compared.noise["metric"] == self.metric).any()),
             notes=self.compared.notes,
         )
 

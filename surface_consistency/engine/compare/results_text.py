@@ -14,12 +14,7 @@ from surface_consistency.engine.compare.results_report import (
     first_rows,
     listed_changes,
 )
-from surface_consistency.report.numbers import (
-    format_cell,
-    json_value,
-    sentence_text,
-    table_text,
-)
+from surface_consistency.report.numbers import format_cell, json_value, sentence_text, table_text
 from surface_consistency.report.table import Table
 from surface_consistency.text import one_line
 
@@ -45,12 +40,7 @@ def comparison_text(compared: ComparedResults) -> str:
         )
         sentences = map(sentence_text, (report.finding(), report.summary()))
         parts.append(one_line(" ".join(filter(None, sentences))))
-        asked = {
-            "by_task",
-            "by_form",
-            "by_condition",
-            *(f"by_{name}" for name in compared.table.by),
-        }
+        asked = {f"by_{name}" for name in ("task", "form", "condition", *compared.table.by)}
         parts += [
             table_text(first_rows(table, _MOST_PRINTED))
             for name, table in report.tables().items()

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.compare.verdicts import label_list
+from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.study import Study
@@ -63,8 +63,7 @@ class RunResults:
         """
         parts = []
         for label, run in self.runs.items():
-            floor = run.checks.get("noise_floor")
-            if floor is None:
+            if (floor := run.checks.get("noise_floor")) is None:
                 continue
             strata = [name for name in floor if name not in {"model", *_NOISE, *_COUNTS}]
             names = [
@@ -93,12 +92,17 @@ def read_runs(
 
     Raises:
         SourceNotFoundError: If a folder is not that of a run.
-        ValueError: If they are of different studies, one folder twice, or the cluster is none.
+        ValueError: If they are of different studies, one folder or label twice, the cluster is
+            none, or a column is named that runs do not have.
         DataError: If a run was not judged, holds no answers of its own, or its questions have other
             accepted answers.
         RunMismatchError: If rule, prompts or decoding differ; names them, and says what to do.
     """
     columns = columns or ResultColumns()
+    if flags := sorted(columns.model_fields_set - {"label", "cluster", "metrics"}):
+        raise ValueError(
+            f"--{', --'.join(flags)}: runs say themselves how they are read; leave such options out"
+        )
     study = study_of_runs(folders)
     if not isinstance(study, Study):
         raise DataError(
@@ -108,6 +112,8 @@ def read_runs(
     runs = load_runs(folders, outcome=study.outcome)
     need_labels(columns, len(runs))
     labels = columns.label or tuple(run.label for run in runs)
+    if len({*labels}) < len(labels):
+        raise ValueError(f"--label gives two runs one name; got {', '.join(labels)}")
     notes = [note for run in runs[1:] for note in _refuse_other_ways(runs[0], run)]
     paths = [run.folder.path for run in runs]
     results = read_results(paths, ResultColumns(label=labels, metrics=columns.metrics))

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.compare.settings import TableSettings
@@ -147,3 +148,17 @@ def _labels(value: object, separator: str | None) -> object:
     if separator is None:
         return value or None
     return [part.strip() for part in value.split(separator) if part.strip()]
+
+
+def label_list(value: object) -> list[str]:
+    """Read the labels of a cell.
+
+    Args:
+        value: The cell: a label, several, or what stands for none.
+
+    Returns:
+        The labels as text.
+    """
+    if isinstance(value, list | tuple | np.ndarray):
+        return [str(item) for item in value]
+    return [] if pd.isna(value) or value == "" else [str(value)]  # type: ignore[call-overload]

@@ -15,7 +15,7 @@ import pandas as pd
 from pydantic import Field, JsonValue, create_model
 
 from surface_consistency.engine.compare.settings import TableSettings
-from surface_consistency.engine.compare.table import split_labels
+from surface_consistency.engine.compare.table import label_list, split_labels
 from surface_consistency.engine.design import VERDICTS, Design, ReportSettings
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.page import PairedReport, fact_trace
@@ -197,11 +197,7 @@ def write_outcomes(
         id=origin, revision=None, digest=f"{digest:016x}", n_questions=n_questions or len(outcomes)
     )
     manifest = make_manifest(
-        study,
-        data,
-        model=model,
-        settings=settings,
-        runner={"runner": "verdicts"},
+        study, data, model=model, settings=settings, runner={"runner": "verdicts"}
     )
     with folder.replacing_scores(Scoring(judged_by=judged_by)) as beside:
         write_frame(beside.outcomes, outcomes, record)
@@ -252,17 +248,3 @@ def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
             raise DataError(
                 f"column {name!r} cannot name the file of a table; rename it, or leave out --out"
             )
-
-
-def label_list(value: object) -> list[str]:
-    """Read the labels of a cell.
-
-    Args:
-        value: The cell: a label, several, or what stands for none.
-
-    Returns:
-        The labels as text.
-    """
-    if isinstance(value, list | tuple | np.ndarray):
-        return [str(item) for item in value]
-    return [] if pd.isna(value) or value == "" else [str(value)]  # type: ignore[call-overload]

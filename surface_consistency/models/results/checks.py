@@ -223,6 +223,9 @@ class Held(NamedTuple):
     clusters: tuple[str, ...]
     """Columns that group items."""
 
+    is_same_questions: bool
+    """Whether all rows tell what was asked, and alike."""
+
 
 def checked(
     frame: pd.DataFrame, files: Mapping[str, Read], given: ResultColumns, notes: list[str]
@@ -254,15 +257,16 @@ def checked(
     if is_again.any():
         frame = _collapse_doubles(codes, is_again, files, notes)
         codes = _Codes(frame)
-    _refuse_other_content(codes, files, notes)
+    is_same_questions = _refuse_other_content(codes, files, notes)
     _note_scales(frame, notes)
     clusters = _group_columns(codes, given, files)
     groups = () if given.cluster else [name for name in clusters if name != "item"]
     return Held(
-        frame=frame.assign(**{name: codes.categories(name) for name in groups}),
+        frame=codes.frame.assign(**{name: codes.categories(name) for name in groups}),
         items=codes.number("item", "task"),
         pairs=codes.number("item", "task", "form"),
         clusters=clusters,
+        is_same_questions=is_same_questions,
     )
 
 
@@ -346,8 +350,8 @@ def _plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else shown(value)
 
 
-def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> None:
-    """Refuse items that are two things under one name."""
+def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
+    """Refuse items that are two things under one name; tell whether all were held."""
     frame, asked = codes.frame, codes.asked
     content = frame["content"].to_numpy()
     files = pd.unique(frame["file"])
@@ -367,6 +371,7 @@ def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[s
             one = rows[first][of[differs][0]]
             n_items = len(np.unique(asked[rows[differs]]))
             raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items, read))
+    return len(names) == 1 and bool((content != 0).all())
 
 
 def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
@@ -419,17 +424,25 @@ def _group_columns(
     if given.cluster:
         names = list(map(str, frame.columns))
         seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
-        return tuple(
+        named = [
             need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
             for name in given.cluster
-        )
+        ]
+        return tuple(_told_of_items(codes, named))
     n_items = int(codes.column("item").max(initial=0)) + 1
     is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
-    known = [
-        name
-        for name in map(str, frame.columns)
-        if name.casefold() in _GROUPS and frame[name].notna().all()
-    ]
+    named = [name for name in map(str, frame.columns) if name.casefold() in _GROUPS]
+    known = [name for name in _told_of_items(codes, named) if codes.frame[name].notna().all()]
     sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
     finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
     return (*(("item",) if is_many else ()), *finer)
+
+
+def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:
+    """Fill in columns by the rows of an item that tell them; one file may tell what others lack."""
+    for name in names:
+        column = codes.frame[name]
+        if column.isna().any():
+            told = column.groupby(codes.key("item", "task"), sort=False).transform("first")
+            codes.frame = codes.frame.assign(**{name: column.fillna(told)})
+    return names

@@ -13,20 +13,9 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import (
-    Read,
-    checked,
-    constant,
-    joined,
-    shortened,
-)
+from surface_consistency.models.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.inputs import (
-    Input,
-    ResultSource,
-    inputs_of,
-    memory_rows,
-)
+from surface_consistency.models.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
 from surface_consistency.models.results.logs import samples_part
 from surface_consistency.models.results.rows import Flat
@@ -66,6 +55,10 @@ class Results:
     clusters: tuple[str, ...]
     """Columns that group items, as far as it is known of a layout or a usual name; the finest
     first."""
+
+    is_same_questions: bool
+    """Whether every row tells what was asked, and in the way of all others, so that an item is the
+    same thing for all models."""
 
     tool: Mapping[str, str]
     """Who wrote each file."""
@@ -134,7 +127,7 @@ def read_results(
         codes = np.full(len(frame), -1, dtype=np.int8)
         nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
         frame = frame.assign(prediction=nothing)
-    return Results(frame, held.items, held.pairs, held.clusters, reading.tool, notes)
+    return Results(frame, *held[1:], reading.tool, notes)
 
 
 class _NoMetric(DataError):

@@ -299,3 +299,79 @@ def test_what_flips_between_two_models_is_that_of_the_paired_table():
     assert "kappa" not in ComparisonReport(several, "score").differences
     scores = compare_results(rows.assign(score=rows["score"] * 0.5), named)
     assert "kappa" not in ComparisonReport(scores, "score").differences
+
+
+@pytest.mark.parametrize("order", [("told", "silent"), ("silent", "told")])
+def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
+    """Passages and topics stand in one file alone; in which place it is given says nothing."""
+    rng = np.random.default_rng(7)
+    kinds = {"passage": np.arange(60) // 5, "level": np.tile(["easy", "hard"], 30)}
+    for name, columns in (("told", kinds), ("silent", {})):
+        scores = {"item": range(60), "score": rng.integers(0, 2, 60)}
+        pd.DataFrame({**scores, **columns}).to_csv(tmp_path / f"{name}.csv", index=False)
+    files = [tmp_path / f"{name}.csv" for name in order]
+
+    compared = compare_results(files, table=TableSettings(by=("level",)))
+
+    assert compared.cluster_note == "passage, a column of the files that groups items"
+    assert compared.metrics["score"].differences["n_clusters"].tolist() == [12]
+    groups = ComparisonReport(compared, "score").groups
+    assert groups.set_index("group")["n"].to_dict() == {"easy": 30, "hard": 30}
+    assert groups["lost_of_known"].notna().all()
+
+
+def test_a_slice_that_differs_between_models_is_refused():
+    frame = rows({"a": [1, 0, 1], "b": [1, 1, 0]})
+
+    with pytest.raises(DataError, match=r"--by score: item '1' is '0\.0' in a row of 'a' and '1"):
+        compare_results(frame, table=TableSettings(by=("score",)))
+
+
+def test_questions_told_in_two_ways_are_not_verified(tmp_path):
+    """One file has questions, the other answers too, which no hash can hold against each other."""
+    table = {"item": range(5), "question": list("abcde"), "score": [1, 0, 1, 1, 0]}
+    pd.DataFrame(table).to_csv(tmp_path / "one.csv", index=False)
+    other = {**table, "question": list("vwxyz"), "answers": list("klmno")}
+    pd.DataFrame(other).to_csv(tmp_path / "other.csv", index=False)
+
+    mixed = compare_results([tmp_path / "one.csv", tmp_path / "other.csv"])
+    alike = compare_results(rows({"a": [1, 0] * 3, "b": [1] * 6}, question=list("qrstuv")))
+
+    assert not mixed.is_same_questions
+    assert alike.is_same_questions
+
+
+def test_repeats_without_a_score_are_counted():
+    frame = pd.concat(
+        rows({"a": np.tile([1, 0], 10), "b": np.ones(20)}, epoch=epoch) for epoch in range(3)
+    )
+    failed = (frame["model"] == "b") & (frame["epoch"] == 1) & (frame["item"] < 4)
+    frame["score"] = frame["score"].mask(failed)
+    once = frame["score"].mask((frame["model"] == "a") & (frame["item"] == 5))
+
+    compared = compare_results(frame)
+    without = compare_results(frame.assign(score=once))
+
+    said = "b has no score (score) of 4 repeats; such an item has the mean of its others"
+    assert compared.metrics["score"].n_items == 20
+    assert [note for note in compared.notes if "repeat" in note] == [said]
+    assert [note for note in without.notes if "repeat" in note] == [said]
+    assert without.metrics["score"].n_items == 19
+
+
+def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
+    """Two filters of one answer are two answers."""
+    told = {"question": list("qrstuv"), "references": ["x"] * 6}
+    part = rows({"a": [1, 0] * 3, "b": [1] * 6}, **told)
+    frame = pd.concat(
+        [
+            part.assign(metric="em,strict", prediction="y"),
+            part.assign(metric="em,any", prediction="x"),
+        ]
+    )
+    rule = ComparisonSettings(rule="exact")
+
+    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by --met"):
+        compare_results(frame, settings=rule)
+    chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
+    assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]

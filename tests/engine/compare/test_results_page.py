@@ -190,3 +190,45 @@ def test_a_label_of_several_lines_stays_on_one():
     assert "is worse than a\\nb on score" in comparison_text(compared)
     assert "**&lt;b>\\|\\`c is worse than a\\\\nb on score (" in comparison_markdown(compared)
     assert "p < 0.001" in comparison_markdown(compared)
+
+
+def test_changed_items_and_answers_are_those_that_all_models_have_a_score_for():
+    """What is shown of two models adds up to their paired table, whatever a third one lacks."""
+    frame = drawn({"a": 0.0, "b": -1.0, "c": -2.0}, 40)
+    is_first = frame["item"] == 0
+    frame.loc[is_first, "score"] = frame["model"].map({"a": 0.5, "b": 1.0})
+    page, tables = comparison_page(
+        compare_results(frame, settings=ComparisonSettings(baseline="b"))
+    )
+    (answers,) = (
+        block for section in page.sections for block in section.blocks if isinstance(block, Answers)
+    )
+
+    differences = tables["differences"].set_index("model")
+    n_changed = differences["reference_only"] + differences["model_only"]
+    assert tables["changed"].groupby("model").size().to_dict() == n_changed.to_dict()
+    assert set(answers.n_pairs.values()) == {39} == set(differences["n"])
+
+
+def test_a_loss_is_no_right_answer():
+    """Where less is better a score of 1 is not called right, in no table, square or browser."""
+    frame = drawn({"a": 0.0, "b": -1.0})
+    page, tables = comparison_page(
+        compare_results(frame, settings=ComparisonSettings(lower_is_better=True))
+    )
+    blocks = [block for section in page.sections for block in section.blocks]
+
+    assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
+    shown = [column.title for block in blocks for column in getattr(block, "columns", ())]
+    assert "Difference" in shown
+    assert "Right" not in shown
+    assert len(tables["changed"]) > 0
+
+
+def test_graded_repeats_tell_no_noise_floor_and_are_not_called_single():
+    frame = pd.concat(drawn({"a": 0.0, "b": -1.0}, 30).assign(epoch=epoch) for epoch in range(2))
+    graded = compare_results(frame.assign(score=frame["score"] / 2))
+    page, _ = comparison_page(graded)
+
+    (noise,) = (check for check in page.checks if "noise" in check.title.lower())
+    assert "No item has two verdicts of one model" in str(noise.text)

@@ -10,6 +10,8 @@ from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.runs import read_runs
+from surface_consistency.engine.report import build_page
+from surface_consistency.engine.revisions import RevisionsAnalysis, RevisionsSettings
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
@@ -206,6 +208,30 @@ def test_other_accepted_answers_are_refused(runs, tmp_path):
         read(runs / "before", other)
 
 
+def test_revisions_of_other_accepted_answers_have_no_number(runs, tmp_path):
+    rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
+    other = make_run(load_redirectqa(rows), tmp_path / "other")
+
+    analyses = {RevisionsAnalysis(): RevisionsSettings()}
+    _, tables, _ = build_page([runs / "before", other], analyses=analyses)
+
+    counts = tables["revisions"].frame[["n_forgotten", "n_learned"]]
+    assert (len(counts), counts.isna().all(axis=None)) == (2, True)
+
+
+def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):
+    """The noise floor of the runs is one of their own verdicts, and says nothing of the rule's."""
+    folders = [str(runs / name) for name in ("before", "after")]
+
+    assert main(["compare", *folders, "--rule", "exact", "--out", str(tmp_path / "page")]) == 0
+
+    page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert "judged by</th><td>exact" in page
+    assert "judged_by:popqa" not in page
+    assert "No noise floor" in page
+    assert "asked again differs from itself" not in capsys.readouterr().out
+
+
 def test_equal_models_are_told(runs, tmp_path):
     """Where no setting of the models differs, flips may be noise."""
     data = load_redirectqa(rows_of())
@@ -240,6 +266,8 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
             ["{before}", "{after}", "--label", "x"],
             "--label names x for 2 files; give one name a file",
         ),
+        (["{before}", "{after}", "--label", "x", "x"], "--label gives two runs one name"),
+        (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),
         (["{before}", "nowhere.csv"], "nowhere.csv"),
         (["some.csv", "--first", "a"], "--second is required"),
     ],
