@@ -245,14 +245,16 @@ def _of_runs(
 
 def _about(read: RunResults, frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
     """Describe the questions of runs: their set where the study has sets, and their form."""
-    targets, _ = RunFolder.open(folder).read_plan()
+    targets, pairs = RunFolder.open(folder).read_plan()
     targets = targets.set_index("target_id").reindex(frame["item"])
+    # What others are held against is plain, whatever stands first and however it is called.
+    is_plain = frame["item"].isin(pairs["first_target"])
     forms = frame["condition"].map(lambda labels: labels[0] if len(labels) else PLAIN)
     has_sets = read.study.name == "unlearning"
     return pd.DataFrame(
         {
             "set": targets["kind"].array if has_sets else FORGET,
-            "form": forms.replace({forms.iloc[0]: PLAIN}),
+            "form": forms.mask(is_plain, PLAIN),
             "question_id": frame["item"],
             "fact_id": targets["fact_id"].array,
             "cluster": targets["cluster"].array if has_sets else frame[read.cluster],
@@ -273,20 +275,3 @@ def column_of(kind: Literal["correct", "prediction"], model: str) -> str:
         The column of `Crossing.questions`.
     """
     return f"{kind}: {model}"
-
-
-def any_form(questions: pd.DataFrame, models: Sequence[str]) -> pd.DataFrame:
-    """Judge facts by all forms together: right where any form is.
-
-    Args:
-        questions: Of a `Crossing`, of one set.
-        models: The models.
-
-    Returns:
-        One row a fact with all verdicts: fact_id, cluster, and for each model its verdict.
-    """
-    columns = [column_of("correct", model) for model in models]
-    judged = questions[questions[columns].notna().all(axis=1)]
-    facts = judged.groupby("fact_id", sort=False)
-    any_right = judged[columns].astype(bool).groupby(judged["fact_id"], sort=False).any()
-    return any_right.assign(cluster=facts["cluster"].first()).reset_index()

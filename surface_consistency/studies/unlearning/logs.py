@@ -17,6 +17,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.matching import match_columns
+from surface_consistency.models.results.inputs import path_labels
 from surface_consistency.models.results.layouts import flat_samples, layout_of
 from surface_consistency.models.results.rows import Flat
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
@@ -40,6 +41,7 @@ _LEGACY: Final = {
 _TEXTS: Final = ("input", "generation", "ground_truth")
 _PARTS: Final = ("question", "target", "prediction")
 _RATIO: Final = "log truth ratio"
+_RATIOS: Final = {"forget_Truth_Ratio": "forget_truth_ratio"}
 _MEASURES: Final = {
     "Q_A_Prob.prob": "probability",
     "Q_A_ROUGE.rougeL_recall": "ROUGE-L recall",
@@ -119,8 +121,8 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
         RunMismatchError: If two logs have other facts to forget, or one number stands for other
             questions elsewhere.
     """
-    logs = [log for path in paths for log in _read_log(existing_file(path, "a log", "*.json"))]
-    logs = [_named(log, logs) for log in logs]
+    names = path_labels([existing_file(path, "a log", "*.json") for path in paths])
+    logs = [_named(log, names[path]) for path in paths for log in _read_log(path)]
     for place, log in enumerate(logs):
         _refuse_other_questions(logs[0], log)
         for other in logs[:place]:
@@ -160,7 +162,7 @@ def _log(
     scores: Sequence[tuple[str, str, str, float]] = (),
 ) -> ModelLog:
     """Make a log of its questions."""
-    if not any(row.prediction for row in rows):
+    if all(row.prediction is None for row in rows):
         raise DataError(
             f"{path} holds no generation, so that no answer can be judged; evaluate with the "
             "generated texts kept (the *_ROUGE metrics of open-unlearning)"
@@ -247,7 +249,8 @@ def _metrics_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """Give TOFU's own log the layout of open-unlearning's; its parts hold lists or mappings."""
     parts = {name.removesuffix(".json"): part for name, part in content.items()}
     if "eval_log_forget" not in parts:
-        return content
+        # Logs and configurations of open-unlearning write the name in two ways.
+        return {_RATIOS.get(name, name): metric for name, metric in content.items()}
     metrics: dict[str, Any] = {}
     for part, prefix in _LEGACY.items():
         cells = {name: _indexed(values) for name, values in parts.get(part, {}).items()}
@@ -330,15 +333,8 @@ def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Que
             yield _Question(*about, one.answers[0], one.answers, text)
 
 
-def _named(log: ModelLog, logs: Sequence[ModelLog]) -> ModelLog:
-    """Name a model by as much of its path as tells it apart."""
-    others = {one.path for one in logs if one.path != log.path}
-    name = log.path.stem
-    if any(other.name == log.path.name for other in others):
-        depth = 2
-        while any(other.parts[-depth:-1] == log.path.parts[-depth:-1] for other in others):
-            depth += 1
-        name = "/".join(log.path.parts[-depth:-1]) or name
+def _named(log: ModelLog, name: str) -> ModelLog:
+    """Name a model by what tells its file apart, and by its role where one file holds two."""
     return replace(log, label=f"{name} {log.role or ''}".strip())
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -68,10 +69,7 @@ def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]
         floor = area if n else 0.5
         yield _row(log, "privleak", privleak(recomputed[_MEMBERSHIP], floor), None)
     if _RATIO in recomputed and _RATIO in others:
-        cells = [_by_index(one[_RATIO]).values() for one in (log.metrics, others)]
-        tested = forget_quality(
-            *([x["score"] for x in one if x["score"] is not None] for one in cells)
-        )
+        tested = forget_quality(*(_numbers(one[_RATIO]) for one in (log.metrics, others)))
         yield _row(log, "forget_quality", tested.p_value, tested.n_unlearned) | {
             "distance": tested.distance,
             "least_distance": tested.least_distance,
@@ -100,19 +98,24 @@ def _by_index(metric: Mapping[str, Any]) -> dict[int, Any]:
 def _aggregate(name: str, metric: Mapping[str, Any]) -> tuple[float, int]:
     """Compute an aggregate from the questions, and count them; no questions, no aggregate."""
     if name.startswith("mia_"):
-        sides = [list(_by_index(metric.get(side, {})).values()) for side in ("forget", "holdout")]
-        scores = [cells["score"] for side in sides for cells in side]
+        sides = [_numbers(metric.get(side, {})) for side in ("forget", "holdout")]
         labels = np.repeat([0, 1], [len(side) for side in sides])
-        return (clustered_auc(scores, labels).auc if all(sides) else math.nan), len(scores)
-    values = list(_by_index(metric).values())
-    if name.lower().endswith("truth_ratio"):
-        ratios = [math.nan if x["score"] is None else x["score"] for x in values]
-        return truth_ratio_score(ratios, is_forgotten=name == _RATIO), len(values)
+        is_known = all(map(len, sides))
+        return (clustered_auc([*chain(*sides)], labels).auc if is_known else math.nan), len(labels)
     field = "prob" if "_Prob" in name else "score"
     if name.endswith("_ROUGE"):
         field = "rougeL_recall" if "Q_A" in name else "rougeL_f1"
-    numbers = [np.mean(x[field]) for x in values if x.get(field) is not None]
+    numbers = _numbers(metric, field)
+    if name.lower().endswith("truth_ratio"):
+        return truth_ratio_score(numbers, is_forgotten=name == _RATIO), len(numbers)
     return (float(np.mean(numbers)) if numbers else math.nan), len(numbers)
+
+
+def _numbers(metric: Mapping[str, Any], field: str = "score") -> list[float]:
+    """Read a field of each question, the mean of several; questions without it are left out."""
+    cells = (one.get(field) for one in _by_index(metric).values())
+    numbers = (math.nan if cell is None else float(np.mean(cell)) for cell in cells)
+    return [number for number in numbers if not math.isnan(number)]
 
 
 def _ratios(metrics: Mapping[str, Any], prefix: str, *, mean: str) -> np.ndarray:

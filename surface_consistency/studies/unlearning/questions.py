@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.runs.cells import RowCells, answers_of, identifier_of, text_of
+from surface_consistency.runs.readers import Place
 
 FORGET: Final = "forget"
 """The set of facts that should be forgotten, or of the old objects of edits."""
@@ -223,33 +225,39 @@ def _name_in(records: Sequence[Mapping[str, Any]]) -> str | None:
     return name if 2 * times > len(records) else None
 
 
-def table_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     """Read anyone's table of facts and forms.
 
     Args:
-        records: Rows with fact_id, form, question and answers (a list, or texts with ";" between),
-            and where there are, set (forget by default) and subject_id (the fact by default).
+        rows: Rows and where they stand, with fact_id, form, question and answers (a list, or texts
+            with ";" between), and where there are, set (forget by default) and subject_id (the fact
+            by default).
 
     Returns:
         The columns `COLUMNS`.
 
     Raises:
         DataError: If a column is not there, or a fact has a form twice in a set.
+        RecordError: If a row lacks a fact, form, question or answer.
     """
-    frame = pd.DataFrame(records)
-    missing = {"fact_id", "form", "question", "answers"}.difference(frame.columns)
-    if missing:
-        raise DataError(
-            f"a table of facts and forms needs the columns {', '.join(sorted(missing))} besides "
-            f"{', '.join(map(str, frame.columns))}"
-        )
-    frame = frame.assign(
-        set=frame.get("set", FORGET),
-        subject_id=frame.get("subject_id", frame["fact_id"]),
-        answers=frame["answers"].map(
-            lambda cell: [x.strip() for x in cell.split(";")] if isinstance(cell, str) else [*cell]
-        ),
-    )[COLUMNS]
+    fields, read = {name: name for name in COLUMNS}, []
+    for place, row in rows:
+        if missing := {"fact_id", "form", "question", "answers"}.difference(row):
+            raise DataError(
+                f"{place}: a table of facts and forms needs the columns "
+                f"{', '.join(sorted(missing))} besides {', '.join(map(str, row))}"
+            )
+        cells = RowCells(fields, place, row)
+        fact, form = (cells.needed(name, identifier_of) for name in ("fact_id", "form"))
+        of_set = cells.read("set", identifier_of) or FORGET
+        subject = cells.read("subject_id", identifier_of) or fact
+        names = cells.read("answers", answers_of)
+        if isinstance(row["answers"], str) and len(names) == 1:
+            names = tuple(name.strip() for name in names[0].split(";") if name.strip())
+        if not names:
+            raise RecordError(f"{place}: no accepted answer of fact {fact!r}; fill in answers")
+        read.append((of_set, form, fact, subject, cells.needed("question", text_of), [*names]))
+    frame = pd.DataFrame(read, columns=COLUMNS)
     again = frame.duplicated(["set", "form", "fact_id"])
     if again.any():
         row = frame[again].iloc[0]

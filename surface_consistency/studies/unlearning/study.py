@@ -99,14 +99,15 @@ class UnlearningStudy(FormsStudy):
                 f"{', '.join(opened.columns)}"
             )
         columns = {*opened.columns, *source.column}
-        records = [
-            {**row, **{name: row.get(column) for name, column in source.column.items()}}
-            for _, row in opened.rows
+        placed = [
+            (place, {**row, **{name: row.get(column) for name, column in source.column.items()}})
+            for place, row in opened.rows
         ]
+        records = [row for _, row in placed]
         if any(names <= columns for names in _EDITS):
             rows = edit_rows(records)
         elif "fact_id" in columns:
-            rows = table_rows(records)
+            rows = table_rows(placed)
         elif "question" in columns:
             path = source.short_answers
             texts = [str(row.get("answer")) for row in records]

@@ -18,7 +18,7 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report import spread
-from surface_consistency.studies.unlearning.crossing import Crossing, any_form, column_of
+from surface_consistency.studies.unlearning.crossing import Crossing, column_of
 from surface_consistency.studies.unlearning.questions import FORGET, NEIGHBOUR, NEW, PLAIN
 
 ANY: Final = "any form"
@@ -38,6 +38,7 @@ RATES: Final[Mapping[str, str]] = {
 _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}
 _WHOLE: Final[Mapping[str, Any]] = {"cluster": "cluster", "pair_id": "question_id"}
+_SIDES: Final = ["first_correct", "second_correct", "original_correct"]
 _FLAG: Final = {"known": CountRatio(numerator=(1, 1, 0, 0), denominator=(1, 1, 1, 1))}
 _KNOWN: Final = _FLAG | {
     "survival_given_known": CountRatio(numerator=(1, 0, 0, 0), denominator=(1, 1, 0, 0)),
@@ -95,18 +96,19 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}
     if frame["fact_id"].duplicated().any():
-        named = {"first": model, "second": reference, "original": original}
-        known = {side: name for side, name in named.items() if name is not None}
-        facts = any_form(questions[questions["set"] == FORGET], [*known.values()])
-        joined = facts[["fact_id", "cluster"]].assign(
-            question_id=facts["fact_id"],
-            **{
-                f"{side}_correct": None if name is None else facts[column_of("correct", name)]
-                for side, name in named.items()
-            },
-        )
-        frames[ANY] = joined
+        frames[ANY] = _any_form(frame)
     return frames
+
+
+def _any_form(frame: pd.DataFrame) -> pd.DataFrame:
+    """Judge facts by all forms together: right where any is, of those with all verdicts."""
+    sides = [name for name in _SIDES if frame[name].notna().any()]
+    judged = frame.dropna(subset=sides)
+    facts = judged.astype(dict.fromkeys(sides, bool)).groupby("fact_id", sort=False)
+    joined = (
+        facts[sides].any().assign(cluster=facts["cluster"].first()).reset_index(names="question_id")
+    )
+    return joined.reindex(columns=[*_SIDES, "cluster", "question_id"])
 
 
 def _original_rates(

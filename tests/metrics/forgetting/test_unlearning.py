@@ -62,6 +62,8 @@ def test_two_retrained_models_differ_by_two_points(data_files):
     bounds = [row["excess_low"], row["excess_high"]]
     assert bounds == pytest.approx([0.00187, 0.07026], abs=1e-5)
     assert row["p_equivalent"] == pytest.approx(0.0803, abs=1e-4)
+    assert row["least_margin"] == pytest.approx(0.0581, abs=5e-5)
+    assert row["clusters_needed"] == 29
 
 
 def test_equivalence_is_that_of_contrasts(data_files):

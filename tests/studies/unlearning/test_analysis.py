@@ -15,9 +15,14 @@ from surface_consistency.errors import DataError
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
+from surface_consistency.studies.unlearning.study import (
+    UnlearningSettings as AskedSettings,
+    UnlearningStudy,
+)
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
+from tests.studies.unlearning.conftest import WORLDS, planted_model, planted_rows
 
 TARGETS = ("ascent", "refusal", "other_name", "untouched", "broken")
 
@@ -106,6 +111,26 @@ def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted)
         assert rows.loc[(model, "plain"), "excess"] == 0.0
     assert rows.loc[("refusal", "any form"), "survival"] == 1.0
     assert rows.loc[("other_name", "name"), "hidden"] == rows.loc[("other_name", "name"), "leak"]
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_plain_is_what_others_are_held_against_wherever_it_stands(tmp_path):
+    """The table begins with other names, and the plain question comes last."""
+    rows, study, folders = planted_rows().iloc[::-1], UnlearningStudy(), []
+    rows.to_json(tmp_path / "rows.jsonl", orient="records", lines=True)
+    for name in ("original", "other_name", "reference"):
+        data = study.load(study.source(source=str(tmp_path / "rows.jsonl")))
+        model = planted_model(rows, knows=WORLDS[name])
+        settings = AskedSettings(forms=("name", "plain"), repeat=0)
+        folder = run_study(study, data, model, tmp_path / name, model=name, settings=settings)
+        score_run(folder, study=study)
+        folders.append(folder.path)
+
+    reported = analysed(folders, tmp_path / "page", margin=0.15, page=False)
+
+    assert frame_of(reported, "unlearning", "form").index.tolist() == ["name", "plain", "any form"]
+    verdict = reported.tables["unlearning_verdicts"].frame.iloc[0]
+    assert (verdict["verdict"], verdict["leaking"]) == ("hidden", "name")
 
 
 def test_rates_of_every_form_add_up(planted):
@@ -208,24 +233,6 @@ def test_logs_alone_give_the_square_of_their_verdicts(official_logs, tmp_path, d
     assert [row[name] for name in ("both", "first_only", "second_only")] == counted
     assert row["n_clusters"] == 20
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["not forgotten"]
-
-
-def test_published_aggregates_are_those_of_the_questions(official_logs, tmp_path, data_files):
-    """Up to the six digits that the numbers at hand have; forget quality depends on ranks alone."""
-    paths = [official_logs[MODELS[0], side] for side in SIDES]
-
-    reported = analysed(paths, tmp_path, page=False)
-
-    rows = frame_of(reported, "unlearning_published", "metric", "model")
-    label = f"{MODELS[0]}-full"
-    expected = published(data_files)["summary"][f"{MODELS[0]}/full/forget10"]
-    metrics = ("extraction_strength", "exact_memorization", "forget_Q_A_ROUGE", "forget_Q_A_Prob")
-    for metric in metrics:
-        assert rows.loc[(metric, label), "recomputed"] == pytest.approx(expected[metric], abs=2e-8)
-        assert rows.loc[(metric, label), "published"] == expected[metric]
-    quality = frame_of(reported, "unlearning_forget_quality", "model").loc[label]
-    assert quality["recomputed"] == pytest.approx(expected["forget_quality"], rel=1e-9)
-    assert quality["least_distance"] == 0.0975
 
 
 def test_scores_are_compared_with_persons_as_clusters(official_logs, tmp_path, data_files):

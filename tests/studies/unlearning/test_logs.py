@@ -201,6 +201,16 @@ def test_a_log_without_generations_is_refused(data_files, tmp_path):
         read_logs([write_log(tmp_path, log)])
 
 
+def test_a_model_that_says_nothing_has_answers(data_files, full_and_retrained, tmp_path):
+    log = tofu_log(data_files, MODEL, "full")
+    for cells in log["forget_Q_A_ROUGE"]["value_by_index"].values():
+        cells["generation"] = ""
+
+    silent = read_logs([write_log(tmp_path, log), full_and_retrained[1]])[0]
+
+    assert set(silent.questions["prediction"]) == {""}
+
+
 def test_a_log_of_losses_alone_is_refused(data_files, tmp_path):
     log = tofu_log(data_files, MODEL, "full")
     del log["forget_Q_A_ROUGE"]

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from surface_consistency.errors import DataError
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.runs.readers import Place
 from surface_consistency.studies.unlearning.logs import tofu_answers
 from surface_consistency.studies.unlearning.questions import (
     edit_questions,
@@ -11,6 +12,8 @@ from surface_consistency.studies.unlearning.questions import (
     tofu_rows,
     with_long,
 )
+
+PLACE = Place("rows.jsonl", 7)
 
 
 @pytest.fixture(scope="module")
@@ -185,14 +188,36 @@ def test_table_of_anyone_needs_facts_and_forms():
     with pytest.raises(
         DataError, match="needs the columns answers, form besides fact_id, question"
     ):
-        table_rows([{"fact_id": "a", "question": "?"}])
+        table_rows([(PLACE, {"fact_id": "a", "question": "?"})])
+
+
+ROW = {"fact_id": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
 
 
 def test_table_of_anyone_has_a_form_once():
-    row = {"fact_id": "a", "form": "plain", "question": "?", "answers": "Paris; Paname"}
+    row = (PLACE, ROW)
 
     assert table_rows([row])["answers"].iloc[0] == ["Paris", "Paname"]
     with pytest.raises(
         DataError, match="'a' stands twice under the form 'plain' in the set 'forget'"
     ):
         table_rows([row, row])
+
+
+@pytest.mark.parametrize("blank", [None, "", float("nan")])
+def test_empty_cells_of_a_table_have_their_default(blank):
+    rows = table_rows([(PLACE, ROW | {"set": blank, "subject_id": blank, "answers": ["a; b"]})])
+
+    assert rows.iloc[0][["set", "subject_id"]].tolist() == ["forget", "a"]
+    assert rows["answers"].iloc[0] == ["a; b"]
+
+
+@pytest.mark.parametrize("cell", [None, "", " ; ", [], float("nan")])
+def test_a_fact_without_an_answer_is_refused(cell):
+    with pytest.raises(RecordError, match=r"rows\.jsonl:7: no accepted answer of fact 'a'"):
+        table_rows([(PLACE, ROW | {"answers": cell})])
+
+
+def test_a_fact_without_a_question_is_refused():
+    with pytest.raises(RecordError, match=r"rows\.jsonl:7: column 'question'"):
+        table_rows([(PLACE, ROW | {"question": " "})])
