@@ -93,8 +93,17 @@ class MechanismAnalysis(Analysis):
             )
         models = settings.model or (None,) * n_runs
         named = list(zip(report.runs, models, strict=True))
+        if settings.between == "models":
+            if settings.ablation != "interchange" or settings.unit != "attention" or n_runs < 2:
+                raise ValueError(
+                    "--between models needs two runs or more, --ablation interchange and --unit "
+                    "attention: what a head hands to its output projection means nothing to that "
+                    "of another model"
+                )
+            flipped = [_interchange_run(*named[0], report, settings, other) for other in named[1:]]
+        elif settings.ablation == "interchange":
+            flipped = [_interchange_run(*one, report, settings) for one in named]
         if settings.ablation == "interchange":
-            flipped = [_interchange_run(run, report, settings, model) for run, model in named]
             rows = interchange_rows(flipped)
             finding = make_interchange_finding(flipped, rows)
             self._prose = [finding, *make_notes(flipped, settings)]
@@ -121,13 +130,17 @@ class MechanismAnalysis(Analysis):
 
 
 def _opened(
-    run: Run, report: Report, settings: MechanismSettings, named: str | None
+    run: Run, named: str | None, report: Report, settings: MechanismSettings, other: Run | None
 ) -> "tuple[Sample, dict[str, Span], LoadedModel, Path]":
     """Draw pairs of one run and find spans; give them with its model and the folder of results."""
     name = run.folder.path.resolve().name
     home = settings.store / name if settings.store else run.folder.path / "mechanism"
     sample = sample_pairs(
-        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
+        run,
+        per_class=settings.per_class,
+        seed=settings.seed,
+        cluster=report.cluster,
+        other=other,
     )
     if settings.ablation == "interchange":
         sample, home = flips_of(sample), home / "interchange"
@@ -138,7 +151,7 @@ def _measure_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> MeasuredRun:
     """Draw, find spans, measure and compare the pairs of one run."""
-    sample, spans, loaded, home = _opened(run, report, settings, named)
+    sample, spans, loaded, home = _opened(run, named, report, settings, None)
     store = Store(AnswerMechanism, home, settings, loaded)
     measured: dict[str, Measured] = {}
     for side in ("first", "second"):
@@ -164,12 +177,26 @@ def _measure_run(
 
 
 def _interchange_run(
-    run: Run, report: Report, settings: MechanismSettings, named: str | None
+    run: Run,
+    named: str | None,
+    report: Report,
+    settings: MechanismSettings,
+    other: tuple[Run, str | None] | None = None,
 ) -> InterchangedRun:
-    """Draw the flips of one run, find spans, and put values under one condition into the other."""
-    sample, spans, loaded, home = _opened(run, report, settings, named)
+    """Draw the flips of one run, find spans, and put values under one condition into the other.
+
+    With another run the flips are questions that one of two models answers right.
+    """
+    second = None if other is None else other[0]
+    sample, spans, loaded, home = _opened(run, named, report, settings, second)
+    models, label = (loaded, loaded), run.label
+    if other is not None:
+        models = (loaded, _load(other[0], settings, other[1]))
+        label = f"{run.label} and {other[0].label}"
+        source = models[1].source
+        home /= str(source.digest or source.revision)[:12]
     store = Store(Interchange, home, settings, loaded)
-    return Interchanger(loaded, spans, settings, store).run(run.label, sample)
+    return Interchanger(models, spans, settings, store).run(label, sample)
 
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":

@@ -31,7 +31,11 @@ from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import SampledRun, Store, StoredAnswer
 
 if TYPE_CHECKING:
-    from surface_consistency.studies.mechanism.ablation import LoadedModel, TokenizedAnswer
+    from surface_consistency.studies.mechanism.ablation import (
+        AblationModel,
+        LoadedModel,
+        TokenizedAnswer,
+    )
 
 ALL_COMPONENTS: Final = "all"
 """Label of the rows in which every component has its value from the source."""
@@ -94,6 +98,7 @@ class _Reading(NamedTuple):
     answer_id: str
     text: "TokenizedAnswer"
     tokens: tuple[str, ...]
+    model: "AblationModel"
 
     @property
     def words(self) -> tuple[int, ...]:
@@ -127,7 +132,7 @@ class Interchanger:
     """Puts values under one condition into the run under the other.
 
     Args:
-        loaded: The model.
+        models: The model of first answers, and that of second ones: mostly the same.
         spans: The span of the fact in each answer.
         settings: Where values are put in, what is read, and whose words.
         store: Where results are kept.
@@ -135,14 +140,14 @@ class Interchanger:
 
     def __init__(
         self,
-        loaded: "LoadedModel",
+        models: "tuple[LoadedModel, LoadedModel]",
         spans: Mapping[str, Span],
         settings: MechanismSettings,
         store: Store[Interchange],
     ) -> None:
-        self._loaded, self._spans, self._settings = loaded, spans, settings
+        self._models, self._spans, self._settings = models, spans, settings
         self._store = store
-        self._names = [component.name for component in loaded.model.map.components]
+        self._names = [component.name for component in models[0].model.map.components]
 
     def run(self, label: str, sample: Sample) -> InterchangedRun:
         """Look into all flips of a run.
@@ -178,8 +183,8 @@ class Interchanger:
             spans=self._spans,
             flips=pd.DataFrame(flips),
             effects=pd.concat(effects, ignore_index=True) if effects else pd.DataFrame(),
-            components=self._loaded.model.map,
-            fingerprint=self._loaded.model.fingerprint(),
+            components=self._models[0].model.map,
+            fingerprint=self._models[0].model.fingerprint(),
         )
 
     def _of_pair(
@@ -219,17 +224,21 @@ class Interchanger:
 
     def _readings(self, pair: SampledPair, words: str) -> list[_Reading]:
         """Put words in the place of the fact in both answers, the right one first."""
-        return [self._reading(answer, words) for answer in pair.by_verdict]
+        models = self._models if pair.is_first_right else self._models[::-1]
+        return [
+            self._reading(answer, words, loaded)
+            for answer, loaded in zip(pair.by_verdict, models, strict=True)
+        ]
 
-    def _reading(self, answer: Answer, words: str) -> _Reading:
+    def _reading(self, answer: Answer, words: str, loaded: "LoadedModel") -> _Reading:
         """Put words in the place of the fact in an answer."""
         start = self._spans[answer.id].start
-        encoded = self._loaded.encoder.encode(
+        encoded = loaded.encoder.encode(
             answer.prompt, answer.text[:start] + words, span=(start, start + len(words))
         )
         before = encoded.in_span.index(True)
         text = replace(encoded.answer, start=encoded.answer.start + before)
-        return _Reading(answer.id, text, encoded.tokens[before:])
+        return _Reading(answer.id, text, encoded.tokens[before:], loaded.model)
 
     def _other_fact(
         self, pair: SampledPair, others: Sequence[SampledPair], words: tuple[int, ...]
@@ -253,13 +262,15 @@ class Interchanger:
         row = self._store.read(key, content)
         if row is not None:
             return row
-        model, options = self._loaded.model, self._settings
+        options = self._settings
         scores = ablate(
-            model,
+            answer.model,
             answer.text,
             positions=options.positions,
             readout=options.readout,
-            replacement=resample_replacement(model, source.text.ids, start=source.text.start),
+            replacement=resample_replacement(
+                source.model, source.text.ids, start=source.text.start
+            ),
             greedy=True,
             max_rows=options.max_rows,
         )

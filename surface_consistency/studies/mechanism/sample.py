@@ -1,6 +1,7 @@
 """Which pairs of a run are looked into: so many that agree and so many that do not."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,9 @@ from surface_consistency.runs import Run
 from surface_consistency.schemas import Prompt, read_jsonl
 
 _STRATA: Final = ("category", "relation", "domain", "task")
+_SIDES: Final = ("first", "second")
+_SAID: Final = ("correct", "prediction")
+_TARGETS: Final = ("first_target", "second_target")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +95,9 @@ class Sample:
     """How many pairs there were and were drawn: one row of the table."""
 
 
-def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample:
+def sample_pairs(
+    run: Run, *, per_class: int, seed: int, cluster: str, other: Run | None = None
+) -> Sample:
     """Draw pairs that are right twice, and pairs of which one answer alone is right.
 
     Each class is dealt out evenly over strata (the category, relation, domain or task of the run),
@@ -102,6 +108,8 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
         per_class: Pairs of each class; fewer where there are fewer.
         seed: Seed of the draw.
         cluster: Column of the outcomes that names what a pair belongs to.
+        other: Run of another model, whose answer to the same question is then the second of each
+            pair; None for the pairs of the run.
 
     Returns:
         The sample.
@@ -109,15 +117,16 @@ def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample
     Raises:
         DataError: If the run does not hold what its model read, or no pair can be drawn.
     """
-    outcomes = run.outcomes
+    outcomes = _asked(run) if other is None else _of_models(run, other)
     verdicts = outcomes[["first_correct", "second_correct"]]
     judged = outcomes[verdicts.notna().all(axis=1)]
     first, second = (judged[f"{side}_correct"].astype(bool) for side in ("first", "second"))
     right = judged[first | second].assign(is_aligned=(first & second)[first | second])
-    answers, reasons = _answers(run, right)
+    answers, reasons = _answers((run,) if other is None else (run, other), right)
     usable = right[right["pair_id"].isin(answers)]
-    column = next((name for name in _STRATA if name in usable), None)
-    usable = usable.assign(_stratum="all" if column is None else usable[column].astype(str))
+    column = next((name for name in _STRATA if name in usable and usable[name].notna().any()), None)
+    # Read as text, what is missing would stay so, and be in no stratum.
+    usable = usable.assign(_stratum="all" if column is None else usable[column].map(str))
     rng = np.random.default_rng(seed)
     taken: set[str] = set()
     drawn: dict[bool, list[dict[Any, Any]]] = {}
@@ -172,55 +181,85 @@ def _dealt(
     return dealt
 
 
+def _asked(run: Run) -> pd.DataFrame:
+    """Give the outcomes of a run with the targets of each pair."""
+    _, pairs = run.folder.read_plan()
+    return run.outcomes.merge(pairs[["pair_id", *_TARGETS]], on="pair_id")
+
+
+def _of_models(run: Run, other: Run) -> pd.DataFrame:
+    """Give the outcomes of questions, each a pair of what two models answer to it."""
+    frames = []
+    for one, name in zip((run, other), _SIDES, strict=True):
+        asked = _asked(one)
+        parts = [
+            asked.assign(
+                **{f"{name}_{kind}": asked.get(f"{side}_{kind}") for kind in _SAID},
+                pair_id=asked[target],
+            )
+            for side, target in zip(_SIDES, _TARGETS, strict=True)
+        ]
+        frames.append(pd.concat(parts).dropna(subset="pair_id").drop_duplicates("pair_id"))
+    own = [f"second_{kind}" for kind in _SAID]
+    firsts = frames[0].drop(columns=own, errors="ignore")
+    both = firsts.merge(frames[1][["pair_id", *own]], on="pair_id")
+    return both.assign(**dict.fromkeys(_TARGETS, both["pair_id"]))
+
+
 def _answers(
-    run: Run, wanted: pd.DataFrame
+    runs: Sequence[Run], wanted: pd.DataFrame
 ) -> tuple[dict[str, tuple[Answer, Answer]], dict[str, int]]:
     """Read both answers of each pair; count the pairs that cannot be read again, by reason."""
+    used = {*wanted["first_target"], *wanted["second_target"]}
+    firsts = seconds = _read(runs[0], used)
+    if len(runs) > 1:
+        seconds = _read(runs[1], used, " of the other model")
+    answers: dict[str, tuple[Answer, Answer]] = {}
+    reasons: dict[str, int] = {}
+    for row in wanted.to_dict("records"):
+        first, second = firsts[row["first_target"]], seconds[row["second_target"]]
+        if isinstance(first, str) or isinstance(second, str):
+            reason = first if isinstance(first, str) else str(second)
+        elif len(runs) > 1 and first.prompt.key != second.prompt.key:
+            reason = "asked otherwise of the other model"
+        else:
+            said = (row.get(f"{side}_prediction") for side in _SIDES)
+            judged = [text if isinstance(text, str) else None for text in said]
+            pair = replace(first, judged=judged[0]), replace(second, judged=judged[1])
+            answers[row["pair_id"]] = pair
+            continue
+        reasons[reason] = reasons.get(reason, 0) + 1
+    return answers, reasons
+
+
+def _read(run: Run, wanted: set[object], suffix: str = "") -> dict[str, Answer | str]:
+    """Read the answers to some targets; of those that cannot be read again, the reason."""
     folder = run.folder
     if not folder.prompts.is_file():
         raise DataError(
             f"{folder.path} has no {folder.prompts.name}: its predictions were made elsewhere, so "
             "nothing tells what the model read; ask it with `surface-consistency run`"
         )
-    targets, pairs = folder.read_plan()
-    pairs = pairs[pairs["pair_id"].isin(wanted["pair_id"])]
-    sides = ("first", "second")
-    used = targets["target_id"].isin(set(pairs["first_target"]) | set(pairs["second_target"]))
-    answered = answered_targets(folder, targets[used], repeat=False).set_index("target_id")
+    targets, _ = folder.read_plan()
+    used = targets[targets["target_id"].isin(wanted)]
     prompts = {prompt.id: prompt for prompt in read_jsonl(folder.prompts, Prompt)}
     questions = _questions(targets)
     puts_facts_before = run.manifest.runner.get("runner") == "retrieval_augmented"
-    judged = wanted.set_index("pair_id")
-    answers: dict[str, tuple[Answer, Answer]] = {}
-    reasons: dict[str, int] = {}
-    for pair_id, *ids in pairs[["pair_id", "first_target", "second_target"]].itertuples(
-        index=False
-    ):
-        both: list[Answer] = []
-        for side, target_id in zip(sides, ids, strict=True):
-            row = answered.loc[target_id]
-            reason = _obstacle(row, puts_facts_before)
-            if reason is not None:
-                reasons[reason] = reasons.get(reason, 0) + 1
-                break
-            prediction = judged.loc[pair_id].get(f"{side}_prediction")
-            slot = row.get("slot")
-            both.append(
-                Answer(
-                    id=str(target_id),
-                    prompt=prompts[row["prompt_id"]],
-                    text=row["text"],
-                    judged=prediction if isinstance(prediction, str) else None,
-                    accepted=tuple(row["answers"]),
-                    question=str(row.get("question") or ""),
-                    questions=questions.get(row["prompt_id"], ()),
-                    topic=str(row.get("topic") or ""),
-                    slot=None if slot is None or pd.isna(slot) else int(slot),
-                )
-            )
-        if len(both) == len(sides):
-            answers[pair_id] = (both[0], both[1])
-    return answers, reasons
+    read: dict[str, Answer | str] = {}
+    for row in answered_targets(folder, used, repeat=False).to_dict("records"):
+        name, slot = str(row["target_id"]), row.get("slot")
+        read[name] = _obstacle(row, puts_facts_before) or Answer(
+            id=f"{name}{suffix}",
+            prompt=prompts[row["prompt_id"]],
+            text=row["text"],
+            judged=None,
+            accepted=tuple(row["answers"]),
+            question=str(row.get("question") or ""),
+            questions=questions.get(row["prompt_id"], ()),
+            topic=str(row.get("topic") or ""),
+            slot=None if slot is None or pd.isna(slot) else int(slot),
+        )
+    return read
 
 
 def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:
@@ -233,7 +272,7 @@ def _questions(targets: pd.DataFrame) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _obstacle(row: pd.Series, puts_facts_before: bool) -> str | None:
+def _obstacle(row: Mapping[Any, Any], puts_facts_before: bool) -> str | None:
     """Say why a model cannot be made to read an answer again as it wrote it."""
     text, lookups = row["text"], row["lookups"]
     if not isinstance(text, str) or not text.strip():

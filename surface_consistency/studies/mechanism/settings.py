@@ -36,6 +36,10 @@ class MechanismSettings(Settings):
     what it does in the next sampled answer; or, for pairs right once, what it does under the other
     condition, which answers another question and has tables of its own."""
 
+    between: Literal["conditions", "models"] = "conditions"
+    """What interchange is between: the two conditions of each run; or, question by question, the
+    model of the first run and that of each other, which must be of one shape (--unit attention)."""
+
     unit: Literal["head", "kv_group", "attention"] = "head"
     """Query heads; groups of them that share keys and values; or a layer's whole attention."""
 

@@ -260,10 +260,10 @@ def table_rows(rows: Iterable[tuple[Place, Mapping[str, Any]]]) -> pd.DataFrame:
     frame = pd.DataFrame(read, columns=COLUMNS)
     again = frame.duplicated(["set", "form", "fact_id"])
     if again.any():
-        row = frame[again].iloc[0]
+        twice = frame[again].iloc[0]
         raise DataError(
-            f"fact {row['fact_id']!r} stands twice under the form {row['form']!r} in the set "
-            f"{row['set']!r}; name the second question another form"
+            f"fact {twice['fact_id']!r} stands twice under the form {twice['form']!r} in the set "
+            f"{twice['set']!r}; name the second question another form"
         )
     return frame
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -326,6 +327,19 @@ def test_a_run_without_right_answers_has_nothing_to_look_into(make_slaq_run, wei
 
     with pytest.raises(DataError, match="has no pair to look into: no answer is right"):
         analyse(run, model=(str(weights),))
+
+
+def test_a_column_of_strata_without_names_leaves_no_pair_out(slaq_run):
+    [run] = load_runs([slaq_run], outcome=SlaqOutcome)
+    outcomes = run.outcomes.assign(category=None)
+    options = {"per_class": 4, "seed": 0, "cluster": "topic_id"}
+
+    nameless = sample_pairs(replace(run, outcomes=outcomes), **options)
+    outcomes.loc[::2, "category"] = "a"
+    half = sample_pairs(replace(run, outcomes=outcomes), **options)
+
+    assert (nameless.counts["strata"], half.counts["strata"]) == ("none", "category")
+    assert len(nameless.pairs) == len(half.pairs) == 8
 
 
 def test_samples_are_even_over_strata_and_know_no_order(slaq_run):

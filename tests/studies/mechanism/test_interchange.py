@@ -1,5 +1,7 @@
 """Interchange between the two conditions of a run, from answers to tables and sentences."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from surface_consistency.errors import DataError
 from surface_consistency.report import table_text
 from surface_consistency.report.page import Heatmap, Prose
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.schemas import PairedOutcome
+from surface_consistency.schemas import PairedOutcome, Prompt
 from surface_consistency.studies.mechanism.analysis import MechanismAnalysis
 from surface_consistency.studies.mechanism.interchange import (
     ALL_COMPONENTS,
@@ -44,13 +46,14 @@ def forms_run(tmp_path_factory):
     return make_forms_run(tmp_path_factory.mktemp("forms") / "run").path
 
 
-def interchange(run, weights, **options):
+def interchange(runs, weights, **options):
     """Give the prose and pictures of the section, and the tables by name."""
+    runs, models = (one if isinstance(one, tuple) else (one,) for one in (runs, weights))
     report = Report(
-        runs=load_runs([run], outcome=PairedOutcome), design=FormsStudy.design, cluster="fact_id"
+        runs=load_runs(runs, outcome=PairedOutcome), design=FormsStudy.design, cluster="fact_id"
     )
     analysis = MechanismAnalysis()
-    settings = {"ablation": "interchange", "model": (str(weights),), "device": "cpu"}
+    settings = {"ablation": "interchange", "model": tuple(map(str, models)), "device": "cpu"}
     tables = analysis.tables(report, MechanismSettings(**settings | options))
     [section] = analysis.sections(report, tables)
     prose = "".join(
@@ -140,6 +143,72 @@ def test_whole_attention_is_a_component(forms_run, weights, tmp_path):
     frame = tables["mechanism_interchange"].frame
     assert frame["component"].tolist() == [ALL_COMPONENTS, "1.attn"] * 2
     assert picture.columns == ["attention", "MLP"]
+
+
+@pytest.fixture(scope="module")
+def unlearned(weights, tmp_path_factory):
+    """The planted model whose head no longer writes what it reads, and a run that it answered."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    home = tmp_path_factory.mktemp("unlearned")
+    shutil.copytree(weights, home / "model")
+    model = AutoModelForCausalLM.from_pretrained(weights)
+    with torch.no_grad():
+        model.transformer.h[1].attn.c_proj.weight.zero_()
+    model.save_pretrained(home / "model")
+    return home / "model", make_forms_run(home / "run", answer=lambda prompt: " ask").path
+
+
+def test_between_two_models_the_changed_attention_restores(forms_run, weights, unlearned, tmp_path):
+    """The value of the original, at the same question, in the run of the unlearned model."""
+    other, run = unlearned
+    options = {"unit": "attention", "between": "models", "store": tmp_path}
+
+    prose, _, tables = interchange((run, forms_run), (other, weights), **options)
+
+    frame = tables["mechanism_interchange"].frame.set_index(["direction", "component"])
+    flips = tables["mechanism_flips"].frame
+    assert frame.index.tolist() == [
+        (direction, component)
+        for direction in ("restore", "break")
+        for component in (ALL_COMPONENTS, "1.attn")
+    ]
+    assert (frame["by_condition"] == 1.0).all()
+    assert frame.loc["restore", "by_fact"].eq(0.0).all()
+    assert frame["way"].to_numpy() == pytest.approx(1.0, abs=1e-3)
+    assert (frame["n"] == N + 1).all()
+    # The original is right in the short form alone, so that every flip is one of that question.
+    assert flips["pair_id"].str.endswith("/short").all()
+    assert set(flips["right"]) == {"second"}
+    assert "what it does in the other model, where the same words are read" in prose
+    again = interchange((run, forms_run), (other, weights), **options)[2]
+    assert table_text(again["mechanism_flips"]) == table_text(tables["mechanism_flips"])
+
+
+def test_questions_asked_otherwise_of_the_other_model_are_left_out(
+    forms_run, weights, unlearned, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "tests.studies.mechanism.planted_run.Prompt",
+        lambda id, text: Prompt(id=id, text=f"{text} ask" if id.startswith("s3/") else text),
+    )
+    run = make_forms_run(tmp_path / "run", answer=lambda prompt: " ask").path
+
+    options = {"unit": "attention", "between": "models", "store": tmp_path / "store"}
+    tables = interchange((run, forms_run), (unlearned[0], weights), **options)[2]
+
+    row = tables["mechanism_sample"].frame.iloc[0]
+    assert row["left_out"] == "asked otherwise of the other model: 1"
+
+
+def test_heads_of_two_models_are_not_interchanged(forms_run, weights, unlearned):
+    other, run = unlearned
+
+    with pytest.raises(ValueError, match="--between models needs two runs or more, --ablation int"):
+        interchange((run, forms_run), (other, weights), between="models")
+    with pytest.raises(ValueError, match="needs two runs or more"):
+        interchange(forms_run, weights, between="models", unit="attention")
 
 
 def test_a_stopped_interchange_measures_nothing_twice(forms_run, weights, tmp_path, monkeypatch):
