@@ -108,7 +108,6 @@ class _Shown(NamedTuple):
     note: str = ""
     titles: Mapping[str, str] = {}
     catalogue: Mapping[str, Column] = _COLUMNS
-    clusters: str | None = None
 
 
 _BEFORE: Final = {"survival": "Right", "floor": "Right, of whom it is held against"}
@@ -125,14 +124,9 @@ _TABLES: Final = {
         "p_equivalent",
         "Survival = floor + leak − damage. Floor is what the reference answers, which "
         "never saw the facts; known is what the original answers.",
-        clusters="n_clusters",
     ),
-    "unlearning_price": _Shown(
-        "The price: what should have been kept", _KEPT, titles=_BEFORE, clusters="n_clusters"
-    ),
-    "unlearning_edits": _Shown(
-        "New objects of edits", f"measure {_KEPT}", titles=_BEFORE, clusters="n_clusters"
-    ),
+    "unlearning_price": _Shown("The price: what should have been kept", _KEPT, titles=_BEFORE),
+    "unlearning_edits": _Shown("New objects of edits", f"measure {_KEPT}", titles=_BEFORE),
     "unlearning_scores": _Shown(
         "Scores against the reference",
         "model set measure n n_clusters value reference_value score_difference",
@@ -250,8 +244,10 @@ class UnlearningAnalysis(Analysis):
         """
         crossing = self._crossed()
         clusters = crossing.clusters
-        nouns = {"n_clusters": clusters.capitalize()}
-        nouns["clusters_needed"] = f"{nouns['n_clusters']} needed"
+        counted = {"n_clusters": clusters, "clusters_needed": f"{clusters} needed"}
+        named = {
+            key: replace(_COLUMNS[key], title=title.capitalize()) for key, title in counted.items()
+        }
         self._margin = report.settings.margin or _MARGIN
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
@@ -275,13 +271,10 @@ class UnlearningAnalysis(Analysis):
                 frame.reset_index(drop=True),
                 shown.caption.format(f"{100 * self._margin:g}"),
                 shown.columns,
-                shown.catalogue,
-                titles={
-                    **shown.titles,
-                    **{key: noun for key, noun in nouns.items() if key in shown.columns.split()},
-                },
+                {**shown.catalogue, **named},
+                titles=shown.titles,
                 note=shown.note.format(clusters),
-                cluster_column=shown.clusters,
+                cluster_column="n_clusters" if "n_clusters" in shown.columns else None,
             )
             for name, shown in _TABLES.items()
             if len(frame := frames[name])

@@ -59,7 +59,7 @@ def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]
             recomputed[name] = value
             yield _row(log, name, value, n)
     if "forget_Q_A_PERT_Prob" in log.metrics and "forget_Q_A_PARA_Prob" in log.metrics:
-        ratios = _ratios(log.metrics, "forget", mean="arithmetic")
+        ratios = _arithmetic_ratios(log.metrics)
         yield _row(log, _ARITHMETIC, truth_ratio_score(ratios, is_forgotten=True), len(ratios))
     if all(name in recomputed for name in _UTILITY):
         utility = model_utility([recomputed[name] for name in _UTILITY])
@@ -118,12 +118,10 @@ def _numbers(metric: Mapping[str, Any], field: str = "score") -> list[float]:
     return [number for number in numbers if not math.isnan(number)]
 
 
-def _ratios(metrics: Mapping[str, Any], prefix: str, *, mean: str) -> np.ndarray:
-    """Compute truth ratios from losses."""
-    right, wrong = (_by_index(metrics[f"{prefix}_Q_A_{kind}_Prob"]) for kind in ("PARA", "PERT"))
-    indices = [index for index in right if index in wrong]
-    return truth_ratio(
-        [right[index]["avg_loss"] for index in indices],
-        [wrong[index]["avg_loss"] for index in indices],
-        mean=mean,  # type: ignore[arg-type]
-    )
+def _arithmetic_ratios(metrics: Mapping[str, Any]) -> np.ndarray:
+    """Compute the truth ratios of facts to forget from losses, as the paper prints them."""
+    right, wrong = (_by_index(metrics[f"forget_Q_A_{kind}_Prob"]) for kind in ("PARA", "PERT"))
+    losses = [
+        [one[index]["avg_loss"] for index in right if index in wrong] for one in (right, wrong)
+    ]
+    return truth_ratio(*losses, mean="arithmetic")
