@@ -191,11 +191,11 @@ def _of_models(run: Run, other: Run) -> pd.DataFrame:
     """Give the outcomes of questions, each a pair of what two models answer to it."""
     frames = []
     for one, name in zip((run, other), _SIDES, strict=True):
-        asked = _asked(one)
+        outcomes = _asked(one)
         parts = [
-            asked.assign(
-                **{f"{name}_{kind}": asked.get(f"{side}_{kind}") for kind in _SAID},
-                pair_id=asked[target],
+            outcomes.assign(
+                **{f"{name}_{kind}": outcomes.get(f"{side}_{kind}") for kind in _SAID},
+                pair_id=outcomes[target],
             )
             for side, target in zip(_SIDES, _TARGETS, strict=True)
         ]
@@ -223,8 +223,8 @@ def _answers(
         elif len(runs) > 1 and first.prompt.key != second.prompt.key:
             reason = "asked otherwise of the other model"
         else:
-            said = (row.get(f"{side}_prediction") for side in _SIDES)
-            judged = [text if isinstance(text, str) else None for text in said]
+            texts = (row.get(f"{side}_prediction") for side in _SIDES)
+            judged = [text if isinstance(text, str) else None for text in texts]
             pair = replace(first, judged=judged[0]), replace(second, judged=judged[1])
             answers[row["pair_id"]] = pair
             continue
