@@ -259,28 +259,16 @@ class NumbaFinder(Finder):
     def find(self, texts: PackedTexts) -> Hits:
         """Find every occurrence that the rule allows, overlapping ones too."""
         edges = self._edges(texts)
+        names = (self.names.buffer, self._offsets, character_classes(), self._tables)
+        table = (self._table, self._heads, self._mask, self._most_tokens)
         block = max(_BLOCK, 4 * self._most_tokens)
         scratch = (_scratch(block), np.empty(block, np.int64), np.empty((block, 3), np.int64))
         parts: list[tuple[npt.NDArray[np.int64], ...]] = []
         room, text = max(_ROOM, 4 * self._most_tokens, texts.buffer.size // 16), 0
         while text < len(texts):
             out = tuple(np.empty(room, dtype=np.int64) for _ in range(4))
-            n, following = self._kernel.find(
-                texts.buffer,
-                texts.offsets,
-                text,
-                self.names.buffer,
-                self._offsets,
-                character_classes(),
-                self._tables,
-                edges,
-                self._table,
-                self._heads,
-                self._mask,
-                self._most_tokens,
-                *scratch,
-                out,
-            )
+            read = (texts.buffer, texts.offsets, text)
+            n, following = self._kernel.find(*read, *names, edges, *table, *scratch, out)
             if following == text:
                 room *= 2
             parts.append(tuple(column[:n] for column in out))
@@ -339,9 +327,4 @@ def _no_hits() -> Hits:
 
 def _scratch(n: int) -> tuple[npt.NDArray[Any], ...]:
     """Make room for tokens: hashes, starts, stops, flags."""
-    return (
-        np.empty(n, dtype=np.uint64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.uint8),
-    )
+    return tuple(np.empty(n, kind) for kind in (np.uint64, np.int64, np.int64, np.uint8))

@@ -126,12 +126,8 @@ class NameCounter:
         segmenter: Segmenter | None = (
             None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
         )
-        options: dict[str, Any] = {
-            "case": names.case,
-            "boundary": names.boundary,
-            "segmenter": segmenter,
-            "engine": engine,
-        }
+        options: dict[str, Any] = names.model_dump(include={"case", "boundary"})
+        options |= {"segmenter": segmenter, "engine": engine}
         self.pairs: PairCounter | None = None
         if task.pairs:
             together = task.pair_settings.model_dump()
