@@ -61,7 +61,7 @@ def compare(n_names, n_bytes, rounds):
         assert np.array_equal(*(getattr(found, name) for found in counts.values())), name
     medians = {engine: statistics.median(values) for engine, values in times.items()}
     ratio = medians["ahocorasick"] / medians["numba"]
-    n_table = built["numba"][1]._finder.n_table_bytes
+    n_table = table_bytes(built["numba"][1])
     size = texts.buffer.size
     hits = counts["numba"].n_bounded.sum() / size * MEGABYTE
     print(
@@ -205,10 +205,16 @@ def ten_million(n_bytes):
     size = sum(map(len, documents)) / MEGABYTE
     print(
         f"Ten million names ({names_bytes(table):.0f} MB of text): table {made:.0f} s, build "
-        f"{built:.1f} s, {counter._finder.n_table_bytes / MEGABYTE:,.0f} MB of tables, "
+        f"{built:.1f} s, {table_bytes(counter) / MEGABYTE:,.0f} MB of tables, "
         f"{size / spent:.0f} MB/s, peak of the process {peak / MEGABYTE:,.0f} MB."
     )
     return peak
+
+
+def table_bytes(counter):
+    """Return the bytes of the tables of a counter, names included."""
+    finder = counter._finder
+    return sum(part.nbytes for part in (*finder.tables, finder.names.buffer))
 
 
 def names_bytes(table):

@@ -4,10 +4,12 @@ A rule says of two neighbouring characters whether they belong together, and whe
 begin or end between them. All engines read the same tables.
 """
 
+import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -149,6 +151,20 @@ def check_boundary(rule: str) -> None:
     """
     if rule not in BOUNDARY_RULES:
         raise ValueError(f"boundary must be one of {', '.join(BOUNDARY_RULES)}, got {rule!r}")
+
+
+def rules_digest(rule: BoundaryRule) -> str:
+    """Digest what the compiled kernel's tables depend on besides the names.
+
+    Args:
+        rule: The rule.
+
+    Returns:
+        SHA-256 of the kernel, of Unicode and of the rule, in hexadecimal.
+    """
+    kernel = Path(__file__).with_name("_kernel.py").read_bytes()
+    parts = (kernel, character_classes(), *boundary_tables(rule))
+    return hashlib.sha256(b"".join(map(bytes, parts))).hexdigest()
 
 
 def _set(

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from surface_consistency_build.counting.boundaries import BoundaryRule
+from surface_consistency_build.counting.boundaries import BoundaryRule, rules_digest
 from surface_consistency_build.counting.engines import (
     EngineName,
     Finder,
@@ -23,8 +24,10 @@ from surface_consistency_build.counting.texts import (
     Case,
     PackedTexts,
     comparable_texts,
+    map_arrays,
     members_of,
     offsets_of,
+    write_arrays,
 )
 
 if TYPE_CHECKING:
@@ -100,19 +103,37 @@ class SurfaceCounter:
     ) -> None:
         self.table = table
         """The names."""
-        names, self._pattern_of_key = _patterns(table, case)
+        self._file = f"{case}-{table.digest[:16]}-{rules_digest(boundary)[:16]}.arrow"
+        saved = None if table.folder is None else table.folder / self._file
+        made = map_arrays(saved) if saved is not None and saved.is_file() else []
+        # Not to be written to, as mapped ones are not: the kernel is compiled once.
+        self._made = [pa.array(part).to_numpy() for part in made[4:] or _patterns(table, case)]
+        names = table.keys
+        self._pattern_of_key: Int64s | slice = slice(None)
+        if case == "fold":
+            names, self._pattern_of_key = PackedTexts(self._made[2], self._made[3]), self._made[4]
         self._finder: Finder = make_finder(
-            names, case=case, boundary=boundary, engine=engine, segmenter=segmenter
+            names, case=case, boundary=boundary, engine=engine, segmenter=segmenter, built=made[:4]
         )
-        self._owners = _owners_of_patterns(table, self._pattern_of_key, len(names))
+        self._owners: tuple[Int64s, npt.NDArray[np.int32]] = self._made[0], self._made[1]
         self._reset()
+
+    def save(self, folder: Path) -> None:
+        """Write what was built of the names, for counters of the table that is opened from there.
+
+        Nothing is written by engines other than "numba".
+
+        Args:
+            folder: The folder; it must exist.
+        """
+        if isinstance(self._finder, NumbaFinder):
+            write_arrays(folder / self._file, *self._finder.tables, *self._made)
 
     def _reset(self) -> None:
         """Start at zero."""
+        # Memory is taken where something is counted, so nothing is written here.
         self._counters = np.zeros(4 * (self._owners[0].size - 1), dtype=np.int64)
-        self._counters[3::4] = -1
         self._entity_counters = np.zeros(2 * self.table.n_entities, dtype=np.int64)
-        self._entity_counters[1::2] = -1
         self._documents = self._n_bytes = self._n_repaired = 0
 
     @property
@@ -150,7 +171,7 @@ class SurfaceCounter:
         hits = self._finder.find(prepared)
         if isinstance(self._finder, NumbaFinder):
             self._finder.accumulate(
-                hits, self._documents, self._counters, *self._owners, self._entity_counters
+                hits, self._documents + 1, self._counters, *self._owners, self._entity_counters
             )
         else:
             self._accumulate(hits)
@@ -224,26 +245,20 @@ def merge_counts(parts: Sequence[_Counts]) -> _Counts:
     return type(parts[0])(**{name: sum(getattr(part, name) for part in parts) for name in names})
 
 
-def _patterns(table: SurfaceTable, case: Case) -> tuple[PackedTexts, Int64s | slice]:
-    """Return the distinct forms of the names that are looked for, and which is each name's."""
+def _patterns(table: SurfaceTable, case: Case) -> Sequence[npt.NDArray[Any]]:
+    """Return the owners of the forms that are looked for; if folded, these and each name's too."""
+    offsets, entities = table.owners
     if case != "fold":
-        return table.keys, slice(None)
+        return table.owners
 
     folded = comparable_texts(table.keys, case).to_arrow().dictionary_encode()
-    return PackedTexts.from_arrow(folded.dictionary), folded.indices.cast(pa.int64()).to_numpy()
-
-
-def _owners_of_patterns(
-    table: SurfaceTable, pattern_of_key: Int64s | slice, n_patterns: int
-) -> tuple[Int64s, npt.NDArray[np.int32]]:
-    """Return the entities of each pattern, as `SurfaceTable.owners` does of each name."""
-    offsets, entities = table.owners
-    if isinstance(pattern_of_key, slice):
-        return offsets, entities
+    names = PackedTexts.from_arrow(folded.dictionary)
+    pattern_of_key = folded.indices.cast(pa.int64()).to_numpy()
     patterns = np.repeat(pattern_of_key, np.diff(offsets))
     pairs = np.unique(patterns * table.n_entities + entities)
-    starts = offsets_of(np.bincount(pairs // table.n_entities, minlength=n_patterns))
-    return starts, (pairs % table.n_entities).astype(np.int32)
+    starts = offsets_of(np.bincount(pairs // table.n_entities, minlength=len(names)))
+    owners = (pairs % table.n_entities).astype(np.int32)
+    return starts, owners, names.buffer, names.offsets, pattern_of_key
 
 
 def longest_hits(hits: Hits) -> npt.NDArray[np.bool_]:

@@ -5,12 +5,13 @@ ahocorasick_rs and then looks at the neighbours of what it finds.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency.errors import DataError, MissingDependencyError
 from surface_consistency_build.counting.boundaries import (
@@ -155,6 +156,7 @@ def make_finder(
     boundary: BoundaryRule = "word",
     engine: EngineName = "auto",
     segmenter: Segmenter | None = None,
+    built: Sequence[npt.NDArray[Any]] = (),
 ) -> Finder:
     """Build what finds some names.
 
@@ -164,6 +166,7 @@ def make_finder(
         boundary: What may stand beside a name.
         engine: Which engine.
         segmenter: Cuts texts into words, for the rule "segmented" and only for it.
+        built: Tables of a `NumbaFinder` of the same names and rule, if there are any.
 
     Returns:
         The finder.
@@ -185,7 +188,9 @@ def make_finder(
         )
     if len(names) > _MOST_NAMES:
         raise DataError(f"{len(names):,} names are more than {_MOST_NAMES:,}; count them in parts")
-    return FINDERS[choose_engine(engine)](names, case, boundary, segmenter)
+    chosen = FINDERS[choose_engine(engine)]
+    more = {"built": built} if chosen is NumbaFinder else {}
+    return chosen(names, case, boundary, segmenter, **more)
 
 
 class NumbaFinder(Finder):
@@ -197,6 +202,7 @@ class NumbaFinder(Finder):
         boundary: What may stand beside a name.
         segmenter: For "segmented".
         hash_bits: Bits of the hashes that are used; fewer make it slower, not wrong.
+        built: The tables, where they were built before.
     """
 
     name = library = "numba"
@@ -209,31 +215,34 @@ class NumbaFinder(Finder):
         segmenter: Segmenter | None,
         *,
         hash_bits: int = 64,
+        built: Sequence[npt.NDArray[Any]] = (),
     ) -> None:
         from surface_consistency_build.counting import _kernel
 
         super().__init__(names, case, boundary, segmenter)
         self._kernel: Any = _kernel
         self._mask = np.uint64(_ALL_BITS >> (64 - hash_bits))
+        # Not to be written to, as mapped ones are not: the kernel is compiled once.
+        self.tables = [pa.array(part).to_numpy() for part in built or self._build()]
+        """Slots, heads, offsets of the names, and the number of tokens of the longest."""
+        self._table, self._heads, self._offsets, most = self.tables
+        self._most_tokens = int(most[0])
+
+    def _build(self) -> Sequence[npt.NDArray[Any]]:
+        """Build the tables."""
+        names = self.names
         narrow = names.offsets[-1] < (1 << 32)
-        self._offsets = names.offsets.astype(np.uint32) if narrow else names.offsets
-        rule = (names.buffer, self._offsets, character_classes(), self._tables)
+        offsets = names.offsets.astype(np.uint32) if narrow else names.offsets
+        rule = (names.buffer, offsets, character_classes(), self._tables)
         scratch = _scratch(int(np.diff(names.offsets).max(initial=1)))
         n_tokens, most = self._kernel.count_tokens(*rule, scratch)
-        self._most_tokens = max(1, int(most))
-        self._table = np.zeros(int(n_tokens / _LOAD) + 16, dtype=np.uint64)
+        table = np.zeros(int(n_tokens / _LOAD) + 16, dtype=np.uint64)
         n_heads = 1 << min(23, 10 + len(names).bit_length())
-        self._heads = np.zeros(n_heads // 8, dtype=np.uint8)
-        repeated = self._kernel.build(*rule, self._table, self._heads, self._mask, scratch)
+        heads = np.zeros(n_heads // 8, dtype=np.uint8)
+        repeated = self._kernel.build(*rule, table, heads, self._mask, scratch)
         if repeated >= 0:
             raise ValueError(f"names must be distinct; {names[repeated]!r} is given twice")
-
-    @property
-    def n_table_bytes(self) -> int:
-        """Bytes of the tables, names included."""
-        return sum(
-            part.nbytes for part in (self._table, self._heads, self._offsets, self.names.buffer)
-        )
+        return table, heads, offsets, np.array([max(1, most)])
 
     def prepare(self, texts: PackedTexts) -> PackedTexts:
         """Bring texts into the form in which names are compared."""
@@ -250,28 +259,16 @@ class NumbaFinder(Finder):
     def find(self, texts: PackedTexts) -> Hits:
         """Find every occurrence that the rule allows, overlapping ones too."""
         edges = self._edges(texts)
+        names = (self.names.buffer, self._offsets, character_classes(), self._tables)
+        table = (self._table, self._heads, self._mask, self._most_tokens)
         block = max(_BLOCK, 4 * self._most_tokens)
         scratch = (_scratch(block), np.empty(block, np.int64), np.empty((block, 3), np.int64))
         parts: list[tuple[npt.NDArray[np.int64], ...]] = []
         room, text = max(_ROOM, 4 * self._most_tokens, texts.buffer.size // 16), 0
         while text < len(texts):
             out = tuple(np.empty(room, dtype=np.int64) for _ in range(4))
-            n, following = self._kernel.find(
-                texts.buffer,
-                texts.offsets,
-                text,
-                self.names.buffer,
-                self._offsets,
-                character_classes(),
-                self._tables,
-                edges,
-                self._table,
-                self._heads,
-                self._mask,
-                self._most_tokens,
-                *scratch,
-                out,
-            )
+            read = (texts.buffer, texts.offsets, text)
+            n, following = self._kernel.find(*read, *names, edges, *table, *scratch, out)
             if following == text:
                 room *= 2
             parts.append(tuple(column[:n] for column in out))
@@ -330,9 +327,4 @@ def _no_hits() -> Hits:
 
 def _scratch(n: int) -> tuple[npt.NDArray[Any], ...]:
     """Make room for tokens: hashes, starts, stops, flags."""
-    return (
-        np.empty(n, dtype=np.uint64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.int64),
-        np.empty(n, dtype=np.uint8),
-    )
+    return tuple(np.empty(n, kind) for kind in (np.uint64, np.int64, np.int64, np.uint8))

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError
 from surface_consistency_build.counting.counter import SurfaceCounter, longest_hits
@@ -78,8 +81,7 @@ class PairCounter:
         self.surfaces = SurfaceCounter(table, **options)
         """Counter of the names, fed with the same documents."""
         self._window, self._occurrences = window, occurrences
-        numbers = {entity: number for number, entity in enumerate(table.entities)}
-        self._subjects, self._objects = _numbered(self.pairs, numbers)
+        self._subjects, self._objects = _numbered(self.pairs, table.entities)
         codes = self._subjects * table.n_entities + self._objects
         self._by_subject = np.argsort(codes)
         self._codes = codes[self._by_subject]
@@ -181,10 +183,15 @@ def _found(values: Int64s, wanted: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_
     return places, values[places] == wanted
 
 
-def _numbered(pairs: Sequence[tuple[str, str]], numbers: dict[str, int]) -> tuple[Int64s, Int64s]:
+def _numbered(pairs: Sequence[tuple[str, str]], entities: PackedTexts) -> tuple[Int64s, Int64s]:
     """Number the entities of pairs, or say which pair cannot be counted."""
     if not pairs:
         raise DataError("there are no pairs to count; give at least one (subject id, object id)")
+    wanted = list(dict.fromkeys(chain.from_iterable(pairs)))
+    # Without a Python string for each entity of the table.
+    found = pc.index_in(entities.to_arrow(), pa.array(wanted, pa.large_string()))
+    places = np.flatnonzero(found.is_valid()).tolist()
+    numbers = dict(zip((wanted[k] for k in found.drop_null().to_pylist()), places, strict=True))
     for first, second in pairs:
         if first == second:
             raise DataError(

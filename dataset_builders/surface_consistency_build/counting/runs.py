@@ -10,7 +10,7 @@ import os
 import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import Path
@@ -136,6 +136,8 @@ class CountRun(Job):
             )
 
         run = cls.begin(folder, task.kind, make_plan, save=task.save)
+        if isinstance(task, NameTask):
+            task.table = replace(task.table, folder=run.folder / "inputs")
         run.task = task
         return run
 

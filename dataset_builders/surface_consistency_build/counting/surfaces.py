@@ -17,7 +17,13 @@ import pyarrow.parquet as pq
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.instances import entity_id
 from surface_consistency.text import counted_name
-from surface_consistency_build.counting.texts import PackedTexts, arrays_digest, offsets_of
+from surface_consistency_build.counting.texts import (
+    PackedTexts,
+    arrays_digest,
+    map_arrays,
+    offsets_of,
+    write_arrays,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +38,7 @@ SURFACE_ROLES: Final[tuple[str, ...]] = get_args(SurfaceRole)
 
 _COLUMNS: Final = ("entity_id", "surface", "role")
 _CHUNK: Final = 100_000
+_FILE: Final = "names.arrow"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +76,9 @@ class SurfaceTable:
 
     n_repeated: int = 0
     """Rows that were given more than once, and kept once."""
+
+    folder: Path | None = None
+    """Where it is saved, with what `SurfaceCounter.save` wrote."""
 
     @classmethod
     def from_records(cls, rows: Iterable[Sequence[str] | Mapping[str, Any]]) -> Self:
@@ -175,6 +185,33 @@ class SurfaceTable:
         from surface_consistency.runs.files import write_parquet
 
         write_parquet(path, self.to_arrow())
+
+    def save(self, folder: Path) -> None:
+        """Write the table to a folder, from which `open` maps it.
+
+        Args:
+            folder: The folder; it must exist.
+        """
+        keys, entities, rows = self.keys, self.entities, self.rows
+        texts = (keys.buffer, keys.offsets, entities.buffer, entities.offsets)
+        write_arrays(folder / _FILE, *texts, rows.entity, rows.key, rows.role)
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open what `save` wrote without reading it; processes of a machine share its memory.
+
+        Args:
+            folder: The folder.
+
+        Returns:
+            The table.
+
+        Raises:
+            DataError: If there is no such table, or it is broken; names the file.
+        """
+        parts = map_arrays(folder / _FILE)
+        keys, entities = PackedTexts(parts[0], parts[1]), PackedTexts(parts[2], parts[3])
+        return cls(keys, entities, _Rows(*parts[4:]), folder=folder)
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as an Arrow table: entity_id, surface, role."""

@@ -19,7 +19,7 @@ from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
 from surface_consistency_build.counting.boundaries import BoundaryRule
 from surface_consistency_build.counting.counter import Counts, SurfaceCounter
-from surface_consistency_build.counting.engines import EngineName, Hits, Segmenter
+from surface_consistency_build.counting.engines import EngineName, Hits, Segmenter, choose_engine
 from surface_consistency_build.counting.ngrams import NgramCounter
 from surface_consistency_build.counting.pairs import Occurrences, PairCounter, PairCounts
 from surface_consistency_build.counting.surfaces import SurfaceTable
@@ -126,12 +126,8 @@ class NameCounter:
         segmenter: Segmenter | None = (
             None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
         )
-        options: dict[str, Any] = {
-            "case": names.case,
-            "boundary": names.boundary,
-            "segmenter": segmenter,
-            "engine": engine,
-        }
+        options: dict[str, Any] = names.model_dump(include={"case", "boundary"})
+        options |= {"segmenter": segmenter, "engine": engine}
         self.pairs: PairCounter | None = None
         if task.pairs:
             together = task.pair_settings.model_dump()
@@ -192,7 +188,7 @@ class NameTask:
     instances: "pd.DataFrame | None" = None
     """Rows of `instance_rows`, for the table of instances."""
 
-    _built: dict[EngineName, NameCounter] = field(default_factory=dict, repr=False)
+    _built: dict[str, NameCounter] = field(default_factory=dict, repr=False)
 
     @property
     def kind(self) -> str:
@@ -216,7 +212,7 @@ class NameTask:
         instances = inputs / "instances.parquet"
         pairs = inputs / "pairs.json"
         return cls(
-            SurfaceTable.read(inputs / "names.parquet"),
+            SurfaceTable.open(inputs),
             NameSettings.model_validate(described["names"]),
             tuple((a, b) for a, b in json.loads(pairs.read_bytes())) if pairs.is_file() else (),
             PairSettings.model_validate(described.get("together", {})),
@@ -240,7 +236,13 @@ class NameTask:
         """Write what is counted into the folder of the run."""
         inputs = folder / "inputs"
         inputs.mkdir(exist_ok=True)
-        self.table.write(inputs / "names.parquet")
+        self.table.save(inputs)
+        # A segmenter is loaded where it counts.
+        if self.settings.segmenter is None:
+            built = self.name_counter("auto")
+            for counter in (built.surfaces, built.folded):
+                if counter is not None:
+                    counter.save(inputs)
         if self.pairs:
             write_json(inputs / "pairs.json", self.pairs, indent=None)
         if self.instances is not None:
@@ -252,9 +254,10 @@ class NameTask:
 
     def name_counter(self, engine: EngineName) -> NameCounter:
         """Make a counter of the names at zero."""
-        if engine not in self._built:
-            self._built[engine] = NameCounter(self, engine)
-        return self._built[engine].sibling()
+        chosen = choose_engine(engine)
+        if chosen not in self._built:
+            self._built[chosen] = NameCounter(self, engine)
+        return self._built[chosen].sibling()
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts | None:
         """Tell what was linked; nothing, where names alone are counted."""

@@ -4,12 +4,15 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Self, get_args
+from pathlib import Path
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from surface_consistency.errors import DataError
+from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency_build.counting.boundaries import (
     MAY_BREAK_NFC,
     character_classes,
@@ -266,5 +269,38 @@ def arrays_digest(*parts: PackedTexts | npt.NDArray[np.generic]) -> str:
     for part in parts:
         arrays = (part.offsets, part.buffer) if isinstance(part, PackedTexts) else (part,)
         for array in arrays:
-            digest.update(array.tobytes())
+            digest.update(np.ravel(array).data)
     return digest.hexdigest()
+
+
+def write_arrays(path: Path, *arrays: npt.NDArray[Any]) -> None:
+    """Write arrays to one file, for `map_arrays`.
+
+    Args:
+        path: The file; its folder must exist.
+        arrays: The arrays, each of one dimension.
+    """
+    bounds = [pa.array([0, array.size]) for array in arrays]
+    columns = map(pa.LargeListArray.from_arrays, bounds, map(pa.array, arrays))
+    table = pa.table({str(number): column for number, column in enumerate(columns)})
+    with atomic_path(path) as part, pa.ipc.new_file(str(part), table.schema) as writer:
+        writer.write_table(table)
+
+
+def map_arrays(path: Path) -> list[npt.NDArray[Any]]:
+    """Open a file of `write_arrays` without reading it: processes of a machine share its memory.
+
+    Args:
+        path: The file.
+
+    Returns:
+        The arrays, which cannot be written to.
+
+    Raises:
+        DataError: If it is no such file, or is cut off.
+    """
+    try:
+        columns = pa.ipc.open_file(pa.memory_map(str(path))).read_all().columns
+        return [column.chunk(0).values.to_numpy() for column in columns]
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} cannot be read ({error}); count anew in another folder") from error

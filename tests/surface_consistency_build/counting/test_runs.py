@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,11 @@ from surface_consistency_build.counting import (
     SurfaceCounter,
     SurfaceTable,
     count_ngrams,
+    counter,
     read_documents,
     runs,
 )
+from surface_consistency_build.counting.engines import NumbaFinder
 
 from surface_consistency.errors import (
     DataError,
@@ -239,10 +242,64 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, 
 
 def test_changed_inputs_of_a_run_are_refused(tmp_path, corpus):
     plan(tmp_path, corpus)
-    SurfaceTable.from_records(NAMES[1:]).write(tmp_path / "counts" / "inputs" / "names.parquet")
+    SurfaceTable.from_records(NAMES[1:]).save(tmp_path / "counts" / "inputs")
 
     with pytest.raises(RunMismatchError, match="inputs was changed since the run was planned"):
         CountRun.open(tmp_path / "counts").run(0)
+
+
+@pytest.mark.parametrize("name", ["names.arrow", "exact-*.arrow"])
+def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
+    plan(tmp_path, corpus)
+    (file,) = (tmp_path / "counts" / "inputs").glob(name)
+    file.write_bytes(file.read_bytes()[:-9])
+
+    with pytest.raises(DataError, match=rf"{file.name} cannot be read .*; count anew in another"):
+        CountRun.open(tmp_path / "counts").run(0)
+
+
+def again(folder, engine="auto"):
+    """Count all shards anew, as a task elsewhere does that opens the plan."""
+    shutil.rmtree(folder / "shards")
+    run = CountRun.open(folder)
+    for shard in range(run.n_shards):
+        run.run(shard, engine=engine)
+    return run
+
+
+def results(run):
+    return [one.arrays for one in run.results()]
+
+
+@pytest.mark.parametrize("engine", ["numba", "ahocorasick"])
+@pytest.mark.parametrize("settings", [{}, {"case": "fold"}, {"folded": True}])
+def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, engine, monkeypatch):
+    run = plan(tmp_path, corpus, name_task(**settings))
+    run.run_all(n_workers=1)
+    first = results(run)
+    monkeypatch.setattr(NumbaFinder, "_build", None)
+    monkeypatch.setattr(SurfaceTable, "read", None)
+
+    run = again(run.folder, engine)
+
+    np.testing.assert_equal(results(run), first)
+    if (maps := Path("/proc/self/maps")).exists():
+        mapped = {Path(line.split()[-1]) for line in maps.read_text().splitlines()}
+        assert mapped.issuperset((run.folder / "inputs").glob("*.arrow"))
+    (run.folder / "shards" / "00001.npz").unlink()
+    assert plan(tmp_path, corpus, name_task(**settings)).run(1, engine=engine)
+    np.testing.assert_equal(results(run), first)
+
+
+def test_tables_of_another_kernel_are_not_taken(tmp_path, corpus, monkeypatch):
+    run = plan(tmp_path, corpus)
+    run.run_all(n_workers=1)
+    first = results(run)
+    (built,) = (run.folder / "inputs").glob("exact-*.arrow")
+    built.write_bytes(b"of another kernel")
+    monkeypatch.setattr(counter, "rules_digest", lambda rule: "of this one")
+
+    np.testing.assert_equal(results(again(run.folder)), first)
 
 
 def test_two_processes_do_not_count_one_shard(tmp_path, corpus):

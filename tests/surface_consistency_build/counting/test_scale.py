@@ -2,11 +2,21 @@ import json
 from typing import NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 import pytest
-from surface_consistency_build.counting import CorpusSettings, CountRun, NameTask, SurfaceTable
+from surface_consistency_build.counting import (
+    CorpusSettings,
+    CountRun,
+    NameTask,
+    NgramSettings,
+    NgramTask,
+    SurfaceTable,
+)
 from surface_consistency_build.counting.runs import CountStep, MergeStep
+from surface_consistency_build.linking import LinkSettings, LinkTask
 
 from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.runs.files import write_parquet
 
 executors = pytest.importorskip("datatrove.executor")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -116,3 +126,52 @@ def test_who_reads_the_documents_stands_in_the_plan(planned, tmp_path):
         CountRun.plan_documents(tmp_path / "none", planned.task, shards=0)
     with pytest.raises(RunMismatchError, match="holds a count of another plan: number of shards"):
         CountRun.plan_documents(given.folder, planned.task, shards=3)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A small Ray on this machine."""
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    yield
+    ray.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["surfaces", "pairs", "ngrams", "links"])
+def test_ray_counts_what_the_run_counts(planned, tmp_path, kind, cluster):
+    readers = pytest.importorskip("datatrove.pipeline.readers")
+    names, corpus = planned.task.table, str(tmp_path / "corpus")
+    link = {"surface": "York", "entity_id": "York", "title": "York", "n_links": 8}
+    link |= {"is_title": True, "is_redirect": False, "n_link_documents": 9}
+    mentions = pa.Table.from_pylist([link | {"n_surface_documents": 10}])
+    write_parquet(tmp_path / "mentions.parquet", mentions)
+    task = {
+        "surfaces": NameTask(names),
+        "pairs": NameTask(names, pairs=(("Q60", "Q42462"),)),
+        "ngrams": NgramTask({"a": "New York 7 York"}, NgramSettings(n=3)),
+        "links": LinkTask(names, link=LinkSettings(mentions=tmp_path), titles={"Q42462": "York"}),
+    }[kind]
+    settings = CorpusSettings(corpus=(corpus,), shards=N_SHARDS)
+    direct = CountRun.plan(tmp_path / "direct", task, settings)
+    direct.run_all(n_workers=1)
+    direct.merge()
+    files = CountRun.plan(tmp_path / "files", task, settings)
+    given = CountRun.plan_documents(tmp_path / "given", task, shards=2)
+    reader = readers.JsonlReader(corpus, text_key="text")
+
+    for run, steps in ((files, []), (given, [reader])):
+        for name, pipeline, tasks in (
+            ("count", [*steps, CountStep(run.folder)], 2),
+            ("merge", [MergeStep(run.folder)], 1),
+        ):
+            logs = str(tmp_path / "logs" / run.folder.name / name)
+            executors.RayPipelineExecutor(
+                pipeline=pipeline, tasks=tasks, logging_dir=logs, mem_per_cpu_gb=0.5
+            ).run()
+        tables = sorted(direct.folder.glob("*.parquet"))
+        assert tables
+        for table in tables:
+            pd.testing.assert_frame_equal(
+                pd.read_parquet(run.folder / table.name), pd.read_parquet(table)
+            )

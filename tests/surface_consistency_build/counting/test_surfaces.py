@@ -151,3 +151,18 @@ def test_names_and_instances_of_questions():
     assert entity_id(Entity(id=None, name="soul")) == "name:soul"
     assert rows["surface_id"].tolist() == ["f1|Stevie Wonder", "f1|Little Stevie"]
     assert rows["is_canonical"].tolist() == [True, False]
+
+
+def test_a_table_is_opened_as_it_was_saved(tmp_path):
+    table = SurfaceTable.from_records(
+        [("Q90", "Paris", "canonical"), ("Q1", "Zoë"), ("Q1", "Paris")]
+    )
+    table.save(tmp_path)
+
+    opened = SurfaceTable.open(tmp_path)
+
+    assert opened.digest == table.digest
+    assert opened.to_arrow().equals(table.to_arrow())
+    assert not opened.keys.buffer.flags.writeable
+    with pytest.raises(DataError, match=r"names\.arrow cannot be read"):
+        SurfaceTable.open(tmp_path / "elsewhere")
