@@ -494,20 +494,20 @@ def _named_codes(frame: pd.DataFrame, names: tuple[str, ...]) -> _Numbers:
     for name in names:
         if name not in frame:
             raise ColumnNotFoundError(
-                f"--cluster {name} is not among the columns, which are {list(frame.columns)}"
+                f"`cluster` {name} is not among the columns, which are {list(frame.columns)}"
             )
         if frame[name].isna().any():
             row = frame[frame[name].isna()].iloc[0]
             raise DataError(
-                f"--cluster {name} is empty for item {row['item']!r} of {row['model']!r}; fill it "
-                "in, or name another column by --cluster"
+                f"`cluster` {name} is empty for item {row['item']!r} of {row['model']!r}; fill it "
+                "in, or name another column by `cluster`"
             )
     codes, pairs = _numbered(frame, names), frame["_pair"].to_numpy()
     moved = _of_items(pairs, codes)[pairs] != codes
     if moved.any():
         row = frame[moved].iloc[0]
         raise DataError(
-            f"--cluster {' '.join(names)}: item {row['item']!r} lies in one cluster for "
+            f"`cluster` {' '.join(names)}: item {row['item']!r} lies in one cluster for "
             f"{row['model']!r} and in another for other models; name a column that is the same for "
             "all"
         )

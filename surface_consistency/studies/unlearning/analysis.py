@@ -170,8 +170,8 @@ class UnlearningAnalysis(Analysis):
     title = "Forgetting in weights"
     settings = UnlearningSettings
     caveat = (
-        "Measured is what models answer when asked in these forms, greedily and once. What is not "
-        "answered may come back in a form that was not asked, by sampling, or by training."
+        "Measured is what models answered when they were asked in these forms. What is not "
+        "answered may come back in a form that was not asked, by further sampling, or by training."
     )
 
     def __init__(self) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.cli.main import main
 from surface_consistency.engine import ReportSettings, report_runs
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import forms_by, variance_shares_by
@@ -259,3 +260,16 @@ def test_a_thousand_forms_are_a_page(tmp_path):
 
     assert len(reported.tables["by_form"].frame) == 999
     assert reported.page.stat().st_size < 5e6
+
+
+def test_the_command_line_names_its_own_flag_of_clusters(tmp_path, capsys):
+    """`--cluster` is an option of every report, so the column goes by another."""
+    frame = verdicts().assign(shelf=lambda rows: rows["item"].where(rows["item"] != "i3"))
+    file = saved(frame, tmp_path / "verdicts.csv")
+
+    code = main(
+        ["analyse", "forms", str(file), "--cluster-column", "shelf", "--out", str(tmp_path / "out")]
+    )
+
+    assert code == 2
+    assert "--cluster-column shelf is empty for item 'i3' of 'a'" in capsys.readouterr().err
