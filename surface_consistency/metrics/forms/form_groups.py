@@ -105,7 +105,8 @@ def forms_by(
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
         Under "sample" the arms of an interval and those of a t interval over forms (jackknife, one
-        degree of freedom less than forms) add up as squares: three forms carry two degrees.
+        degree of freedom less than forms) add up as squares: three forms carry two degrees. That of
+        form_share ends at 1 there: forms drawn from one source do not agree less than chance.
 
     References:
         Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717; R. L. Brennan, Generalizability
@@ -189,8 +190,7 @@ def _widen(
         value, low, high = map(float, np.asarray(table.loc[row, [name, *ends]], np.float64))
         bounds = widened(value, low, high, by_form, level, by_verdict)
         least = -1.0 if name == "intraclass_correlation" else 0.0
-        most = 2.0 if name == "form_share" else 1.0
-        table.loc[row, ends] = np.clip(bounds, least, most)
+        table.loc[row, ends] = np.clip(bounds, least, 1.0)
 
 
 def widened(

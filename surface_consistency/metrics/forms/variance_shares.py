@@ -86,8 +86,9 @@ def variance_shares_by(
     Notes:
         Intervals are jackknife t intervals over clusters, under "sample" with the spread between
         forms added as in `forms_by`; that of form_share has chi-square limits for the variance
-        between forms, which few forms leave wide. A share may not be compared between sets of
-        items of unequal difficulty: where nearly all is right, there is little variance to divide.
+        between forms, which few forms leave wide. Bounds are cut at 0 and 1. A share may not be
+        compared between sets of items of unequal difficulty: where nearly all is right, there is
+        little variance to divide.
 
     References:
         R. L. Brennan, Generalizability Theory, Springer 2001, chapters 3 and 7; L. J. Cronbach et
@@ -185,8 +186,9 @@ def _group(
                 math.hypot(share - bound, share - limit)
                 for bound, limit in zip((low[1], high[1]), limits, strict=True)
             )
-            ends[1] = np.array([share - below, min(share + above, 1.0)])
+            ends[1] = np.array([share - below, share + above])
         low, high = np.transpose(ends)
+    low, high = np.clip([low, high], 0.0, 1.0)
     for number, name in enumerate(SHARES):
         bounds = (low[number], high[number]) if is_known else (np.nan, np.nan)
         row |= {f"{name}_share": shares[number, 0]}

@@ -213,7 +213,7 @@ def _of_model(targets: pd.DataFrame, reference: str, wordings: Wordings) -> pd.D
     pairs = target_pairs(targets, reference, wordings)
     by_target = targets.set_index("target_id")
     first, second = (by_target.reindex(pairs[f"{side}_target"]) for side in ("first", "second"))
-    is_known = (first["is_known"].eq(True) & second["is_known"].to_numpy()).to_numpy()
+    is_known = (first["is_known"].ne(False) & second["is_known"].to_numpy()).to_numpy()
     return pairs.drop(columns=["first_target", "second_target"]).assign(
         study="forms",
         model=str(targets["model"].iloc[0]),

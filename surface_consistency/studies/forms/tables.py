@@ -169,7 +169,9 @@ class FormTables:
         reached = [name for name in _REACHED if name in rows[0]]
         note = ""
         if of is not None:
-            note = f"Items have from {least} to {most} forms; as many drawn: {of} of each."
+            note = f"Items have from {least} to {most} forms; right in as many: {of} drawn of each."
+        if max(row["form_share_high"].max() for row in rows) > 1.0:
+            note += " Within items above 100 %: two forms of an item agree less than chance."
         return _described(
             pd.concat(rows, ignore_index=True),
             "All forms together",

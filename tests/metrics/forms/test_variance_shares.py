@@ -136,6 +136,15 @@ def test_forms_as_a_sample_widen_every_interval():
         assert sample[f"{name}_high"] > fixed[f"{name}_high"]
 
 
+@pytest.mark.parametrize("forms", ["fixed", "sample"])
+def test_bounds_of_shares_lie_within_0_and_1(forms):
+    for seed in range(20):
+        _, frame = crossed(np.random.default_rng(seed), n_items=10, n_forms=4)
+        row = variance_shares_by(frame, forms=forms).iloc[0]
+        bounds = row[[f"{name}_{end}" for name in NAMES for end in ("low", "high")]]
+        assert bounds.dropna().astype(float).between(0.0, 1.0).all()
+
+
 def test_three_items_have_no_interval_and_the_row_says_why():
     _, frame = crossed(np.random.default_rng(9), n_items=3)
     row = variance_shares_by(frame).iloc[0]

@@ -77,6 +77,15 @@ def test_verdicts_of_a_run_give_the_tables_of_the_run(tmp_path):
         )
 
 
+def test_verdicts_without_answers_have_no_answers_that_differ(tmp_path):
+    """Items without their reference form among them."""
+    file = saved(verdicts().drop(index=[0, 10, 15]), tmp_path / "verdicts.csv")
+
+    reported = analysed([file], tmp_path / "page")
+
+    assert not any("other answers than the reference" in note for note in reported.notes)
+
+
 def test_prompteval_is_read_from_its_files(tmp_path):
     rng = np.random.default_rng(1)
     held = {}
