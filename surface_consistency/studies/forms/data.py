@@ -329,7 +329,7 @@ def _notes(
         yield (
             SurfaceConsistencyWarning,
             f"items of {name} have from {sizes.min()} to {sizes.max()} forms; the share that is "
-            "right in all falls with their number, so read all_right_of, which does not",
+            "right in all falls with their number; the page also has that of equally many, drawn",
         )
 
 

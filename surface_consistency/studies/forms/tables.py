@@ -167,16 +167,19 @@ class FormTables:
                     ).assign(about=about)
                 )
         reached = [name for name in _REACHED if name in rows[0]]
-        note = ""
+        note, titles = "", self._titles
         if of is not None:
-            note = f"Items have from {least} to {most} forms; right in as many: {of} drawn of each."
+            titles = titles | {"all_right_of": f"Right in {of}"}
+            note = (
+                f"Items have from {least} to {most} forms; right in {of}: of each, drawn at random."
+            )
         if max(row["form_share_high"].max() for row in rows) > 1.0:
             note += " Within items above 100 %: two forms of an item agree less than chance."
         return _described(
             pd.concat(rows, ignore_index=True),
             "All forms together",
             ["model about n_facts n_clusters", " ".join(reached)],
-            titles=self._titles,
+            titles=titles,
             note=f"These forms: other items in the same forms. {_likeness(self.frames)} {note}",
         )
 

@@ -144,7 +144,21 @@ def test_a_form_that_loses_is_named_and_others_are_not(tmp_path):
 
     summary = sentence_text(page.finding.summary)
     assert "terse loses against plain" in summary
-    assert "No difference is shown for 2 forms." in summary
+    assert "No difference from plain is shown for long, polite." in summary
+
+
+def test_forms_that_differ_together_and_none_alone_are_told_in_one_sentence(tmp_path):
+    n_right = np.array([30, 34, 30, 26])
+    right = np.arange(60)[:, None, None] < n_right[:, None]
+    folder, _ = run(tmp_path, load_forms(rows()), model(right))
+    page, tables, _ = build_page([folder.path], study=STUDY)
+
+    summary = sentence_text(page.finding.summary).replace("\u00a0", " ")
+    assert tables["spread"].frame["p_value"].iloc[0] < 0.01
+    assert (
+        "is shown for long, polite, terse, though it is shown that the forms differ in " in summary
+    )
+    assert "accuracy (p = 0.00" in summary
 
 
 def test_models_are_compared_on_the_same_forms(tmp_path):
@@ -237,10 +251,12 @@ def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
     with pytest.warns(SurfaceConsistencyWarning, match="from 3 to 4 forms"):
         loaded = load_forms(data)
     folder, outcomes = run(tmp_path, loaded, model(world()), reference="plain")
-    page, _, _ = build_page([folder.path], study=STUDY)
+    page, tables, _ = build_page([folder.path], study=STUDY)
 
     assert outcomes["is_same_answer"].all()
     assert "Unequal numbers of forms" in [check.title for check in page.checks]
+    heads = {column.key: column.title for column in tables["forms"].columns}
+    assert heads["all_right_of"] == "Right in 3"
 
 
 def test_forms_can_be_chosen():
