@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from surface_consistency.report.numbers import json_value, table_text
+from surface_consistency.text import one_line
 
 if TYPE_CHECKING:
     from surface_consistency.engine.report import Reported
@@ -18,7 +19,7 @@ WORSE: Final = 4
 
 
 def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
-    """Print the main table, the first of each analysis, and where the files are.
+    """Print the finding, the main table, the first of each analysis, and where the files are.
 
     Args:
         reported: The page and its tables.
@@ -45,6 +46,8 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
         summary = {"out": str(out), "report": page, "tables": tables}
         print(json.dumps(summary, ensure_ascii=False))
         return code
+    if reported.finding:
+        print(f"{one_line(reported.finding)}\n")
     print(table_text(reported.tables["overall"]))
     for anchor, table in reported.leading.items():
         print(f"\n{table_text(table, brief=True)}")

@@ -48,6 +48,9 @@ class Reported:
     leading: Mapping[str, Table] = field(default_factory=dict)
     """The first table of each analysis, by the anchor of its section on the page."""
 
+    finding: str
+    """What the page begins with, and whether that says anything about a model."""
+
     notes: Sequence[str]
     """What a reader must know before the numbers, in sentences."""
 
@@ -109,6 +112,7 @@ def report_runs(
         tables=tables,
         runs=runs,
         leading=_leading(page, analyses or {}),
+        finding=f"{sentence_text(page.finding.sentence)} {page.finding.warning}".strip(),
         notes=notes,
         warnings=unmade,
     )
@@ -168,7 +172,9 @@ def _joined(page: Page, analysis: Analysis, report: Report, added: Mapping[str, 
     if not sentence:
         return replace(page, sections=[*page.sections, *sections])
     before = page.finding
-    finding = replace(before, sentence=sentence, summary=before.sentence)
+    # How often runs flip says little of what an analysis made them for.
+    summary = before.sentence if type(analysis).prepare is Analysis.prepare else ()
+    finding = replace(before, sentence=sentence, summary=summary)
     return replace(page, finding=finding, sections=[*sections, *page.sections])
 
 

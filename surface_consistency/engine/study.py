@@ -539,8 +539,9 @@ class Analysis(ABC, Generic[AnalysisT]):
             tables: What `tables` returned.
 
         Returns:
-            The sentence in the place of the study's, whose finding then follows it, and the
-            sections of the analysis come first; nothing by default.
+            The sentence in the place of the study's, whose finding then follows it where the
+            analysis did not make the runs, and the sections of the analysis come first; nothing by
+            default.
         """
         return ()
 

@@ -65,6 +65,8 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     assert (tmp_path / "both" / "figures" / "squares.pdf").is_file()
     assert (tmp_path / "both" / "figures" / "squares.svg").is_file()
     printed = capsys.readouterr().out
+    assert printed.startswith("one is right on ")
+    assert "Asked on the bundled sample: the numbers say nothing about a model.\n\nAll" in printed
     assert "report:" in printed
     assert "one by boundary on first_line; two by popqa on first_line" in printed
     made = (first / "report.html").read_text(encoding="utf-8")
@@ -725,7 +727,7 @@ def test_prompts_without_an_answer_have_an_exit_code_and_stand_in_captions(
     log = [json.loads(line) for line in (out / "generations.jsonl").read_text().splitlines()]
     assert (n, n_prompts) == (sum(line["text"] is None for line in log), len(log))
     printed = capsys.readouterr().out
-    assert printed.startswith(f"All pairs ({n} of {n_prompts} prompts unanswered)\n")
+    assert f"\nAll pairs ({n} of {n_prompts} prompts unanswered)\n" in printed
     assert f"{n} of {n_prompts} prompts have no answer" in printed
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count(f"({n} of {n_prompts} prompts unanswered)") > 1

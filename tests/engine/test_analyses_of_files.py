@@ -60,6 +60,7 @@ def test_finding_of_an_analysis_leads_the_page(files, tmp_path, analysis, is_fir
     assert [run.label for run in reported.runs] == ["m0", "m1"]
     assert ("Two files were counted." in page) == is_first
     assert (page.index("Counted models") < page.index("Area is share")) == is_first
+    assert ('<p class="standfirst">' in page) != is_first
 
 
 def test_command_gives_files_to_the_analysis_that_reads_them(files, tmp_path, capsys):

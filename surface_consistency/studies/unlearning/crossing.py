@@ -42,6 +42,9 @@ class Crossing:
     roles: Mapping[str, Role]
     """Role of each model, by its label, in the order given."""
 
+    is_by_order: bool
+    """Whether roles are those of the order, as neither the user nor a log named any."""
+
     logs: Sequence[ModelLog]
     """The logs; none for runs."""
 
@@ -135,6 +138,7 @@ def cross_models(
     return Crossing(
         questions=questions,
         roles=known,
+        is_by_order=not roles,
         logs=logs,
         clusters=clusters,
         notes=[*dict.fromkeys([*notes, *_same_answers(questions, labels)])],

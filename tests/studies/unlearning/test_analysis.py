@@ -157,6 +157,7 @@ def test_page_begins_with_what_can_be_said(planted):
 
     for said in ("hides what it knows", "has forgotten", "has not forgotten", "The price: it lost"):
         assert said in page
+    assert "under every form it is shown" in planted.finding
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
@@ -166,6 +167,7 @@ def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
     reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15, roles=roles)
 
     assert any("one of them may know the facts" in note for note in reported.notes)
+    assert not any("is the original" in note for note in reported.notes)
 
 
 def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path):
@@ -299,6 +301,10 @@ def test_short_references_are_answers_by_themselves(tmp_path):
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["forgotten"]
     assert any("every question is a cluster of its own" in note for note in reported.notes)
+    assert "target is the original, npo is the unlearned, retrain is the reference" in " ".join(
+        reported.notes
+    )
+    assert "has forgotten: under the plain question it is shown" in reported.finding
     rows = frame_of(reported, "unlearning_published", "model")
     assert (rows["published"] == rows["recomputed"]).all()
 
