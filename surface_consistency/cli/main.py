@@ -90,7 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"error: {line}", file=sys.stderr)
             code = 2
         except KeyboardInterrupt as error:
-            remedy = (*error.args, "the same command again keeps what is finished")[0]
+            ending = "keeps what is finished" if words[:1] != ["compare"] else "begins anew"
+            remedy = (*error.args, f"the same command again {ending}")[0]
             print(f"interrupted; {remedy}", file=sys.stderr)
             code = 130
     if out.is_closed:

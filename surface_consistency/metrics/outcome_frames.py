@@ -15,6 +15,8 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics._groups import column_names
 from surface_consistency.metrics._inputs import is_missing
+from surface_consistency.reading import first_names
+from surface_consistency.text import did_you_mean
 
 _NAMES_A_FACT: Final = re.compile(
     r"(?i)(?!(?:n|num|number[_ -]of|max|min|is|has)[_ -])(\w+[_ -])?"
@@ -130,20 +132,20 @@ def _pair_rows(
     frame: pd.DataFrame, first: str, second: str, condition: str, correct: str, facts: list[str]
 ) -> tuple[pd.DataFrame, "pd.Series[Any]"]:
     """Pair the rows of each fact; return the pairs and the name of their facts."""
-    for role, column in (("condition", condition), ("correct", correct)):
-        _need_column(frame, column, role)
-    for column in facts:
-        _need_column(frame, column, "fact")
-    verdicts = _verdict_column(frame, correct)
-    names = _fact_names(frame, facts)
+    _need_column(frame, condition, "condition")
     conditions = pd.Series(_text_list(frame[condition]), index=frame.index, dtype=object)
     parts = [conditions == value for value in (first, second)]
     for role, value, part in zip(("first", "second"), (first, second), parts, strict=True):
         if not part.any():
+            known = sorted({*conditions})
             raise ValueError(
-                f"{role}={value!r} is no value of column {condition!r}, which holds "
-                f"{sorted(set(conditions))[:20]}"
+                f"{role}={value!r} is no value of column {condition!r}"
+                f"{did_you_mean(value, known)}; there are {first_names(known)}"
             )
+    for role, column in (("correct", correct), *(("fact", column) for column in facts)):
+        _need_column(frame, column, role)
+    verdicts = _verdict_column(frame, correct)
+    names = _fact_names(frame, facts)
     of_fact = dict(zip(names[parts[0]], verdicts[parts[0]], strict=True))
     repeated = names[parts[0]][names[parts[0]].duplicated()]
     if len(repeated):

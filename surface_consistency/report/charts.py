@@ -104,10 +104,11 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
         check_model(index, models)
     is_heat = len(shown) >= _HEAT_MODELS and all(m.dot.value.kind == "rate" for m in marks)
     is_cut = any(mark.high > scale.high or mark.low < scale.low for mark in marks)
-    few = f"fewer than {LEAST_CLUSTERS} {block.clusters}"
+    counted = "clusters" if block.remarks else block.clusters
+    few = f"fewer than {LEAST_CLUSTERS} {counted}"
     notes = (
         any(mark.is_faded for mark in marks)
-        and f"Paler groups stand on fewer than {FEW_CLUSTERS} {block.clusters}.",
+        and f"Paler groups stand on fewer than {FEW_CLUSTERS} {counted}.",
         n_hidden == 1 and f"1 group of {few} is in the table only.",
         n_hidden > 1 and f"{n_hidden} groups of {few} are in the table only.",
         is_cut and not is_heat and "An arrow marks what runs off the scale.",

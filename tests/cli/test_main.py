@@ -333,6 +333,16 @@ def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     assert "interrupted; the same command again keeps what" in capsys.readouterr().err
 
 
+def test_an_interrupted_compare_keeps_nothing(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("surface_consistency.engine.compare.results.compare_results", stop)
+
+    assert main(["compare", "one.csv", "other.csv"]) == 130
+    assert capsys.readouterr().err == "interrupted; the same command again begins anew\n"
+
+
 @pytest.fixture
 def verdicts_csv(tmp_path):
     """40 facts in two categories, one of them labelled "NA"; one verdict is missing."""

@@ -266,6 +266,9 @@ def test_pair_ids_are_unique_within_a_model(wide):
         outcomes_frame(models, **options)
 
 
+IDS = {"condition": "triplet_id", "first": "7", "second": "9"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -275,8 +278,8 @@ def test_pair_ids_are_unique_within_a_model(wide):
         ({"pair_id": "id"}, "column='id' is not among"),
         ({"within": "model"}, "within='model' is not among"),
         ({"condition": "form"}, "condition='form' is not among"),
-        ({"condition": "category"}, "correct='correct' is not among"),
-        ({"condition": "category", "correct": "redirect"}, "fact='fact_id' is not among"),
+        (IDS, "correct='correct' is not among"),
+        (IDS | {"correct": "redirect"}, "fact='fact_id' is not among"),
     ],
 )
 def test_outcomes_frame_rejects_missing_columns(wide, options, message):

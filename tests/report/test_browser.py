@@ -4,6 +4,7 @@ import base64
 import os
 import shutil
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 from surface_consistency.report.colours import DARK, LIGHT
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import Section
+from surface_consistency.report.page import Dot, ForestPlot, Section, Value
 from surface_consistency.report.table import Column, Table, interval_column
 from tests.report.example import page
 
@@ -29,6 +30,21 @@ pytestmark = [
 
 WIDE = 0
 """The page of a wide table in a folded part."""
+
+
+DIFFERENCES = -1
+"""The page of a chart of differences, whose axis has many ticks."""
+
+
+def _differences():
+    """A chart with words at the right of its rows."""
+    value = Value(value=0.145, low=-0.3, high=0.42, kind="difference")
+    dot = Dot(model=0, value=value, n=200, n_clusters=4)
+    plot = ForestPlot(
+        name="d", title="Difference", axis="points", rows=[("model", 0, [dot])], clusters="",
+        remarks={"model": "+14.5 [−30.0, +42.0] not told apart"},
+    )  # fmt: skip
+    return Section(anchor="differences", title="Differences", blocks=[plot])
 
 
 def _wide():
@@ -119,6 +135,8 @@ def browser(tmp_path_factory):
     home = tmp_path_factory.mktemp("pages")
     pages = {n: write_page(page(n, has_noise=n > 1), home / f"{n}.html") for n in (1, 2, 7)}
     pages[WIDE] = write_page(replace(page(1), sections=[_wide()]), home / "wide.html")
+    drawn = replace(page(1), sections=[_differences()])
+    pages[DIFFERENCES] = write_page(drawn, home / "differences.html")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for switch in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
@@ -167,6 +185,18 @@ def test_page_does_not_overflow(browser, n_models, width):
         " && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))"
     )
     assert wide == []
+
+
+@pytest.mark.parametrize("width", [390, 1024])
+def test_no_tick_of_an_axis_covers_another(browser, width):
+    browser.open(DIFFERENCES, width=width)
+
+    boxes = browser.run(
+        "return [...document.querySelectorAll('.axis text')].map(e => e.getBoundingClientRect())"
+        ".filter(box => box.width).map(box => [box.left, box.right])"
+    )
+    assert len(boxes) > 2
+    assert all(one[1] < other[0] for one, other in pairwise(boxes))
 
 
 def test_no_word_of_a_table_is_broken_in_two(browser):

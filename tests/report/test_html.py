@@ -203,6 +203,15 @@ def test_groups_on_few_facts_are_faded_or_left_to_the_table():
     assert "Paler groups stand on fewer than 20 facts." in read.visible
 
 
+def test_rows_with_words_at_their_right_are_paler_on_few_clusters():
+    chart = dots(2)
+    remarks = {label: "words" for label, *_ in chart.rows}
+    read = _Reader(render_page(_one(replace(chart, clusters="", remarks=remarks))))
+
+    assert "1 group of fewer than 4 clusters is in the table only." in read.visible
+    assert "Paler groups stand on fewer than 20 clusters." in read.visible
+
+
 def test_models_on_different_numbers_of_facts_show_both():
     value = Value(value=0.2, low=0.1, high=0.3)
     pair = [Dot(model=index, value=value, n=9, n_clusters=n) for index, n in enumerate((28, 196))]

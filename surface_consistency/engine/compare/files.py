@@ -5,6 +5,7 @@ a pair or one row a fact and condition.
 """
 
 import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -91,7 +92,7 @@ def read_verdicts(
             within=within,
         )
     except ValueError as error:
-        text = str(error).replace("fact=", "item=").replace("correct=", "score=")
+        text = re.sub("fact(?=[=`])", "item", str(error)).replace("correct=", "score=")
         raise type(error)(f"{name}: {text}") from error
     if missing == "wrong":
         outcomes[list(_OURS)] = outcomes[list(_OURS)].fillna(False)
@@ -177,8 +178,9 @@ def _with_plain_labels(frame: pd.DataFrame, condition: str, names: tuple[str, st
     labels = {label: label for label in frame[condition].dropna().unique()}
     if len(near) == len(names):
         labels |= {one: near.get(str(one).strip().casefold(), one) for one in {*labels} - {*names}}
-    others = [str(label) for label in labels.values() if str(label) not in names]
-    if others:
+    there = {*map(str, labels.values())}
+    others = [label for label in map(str, labels.values()) if label not in names]
+    if others and there >= {*names}:
         _LOG.warning(
             "left out: rows whose %s is %s; to compare all of them, name the column by --model",
             condition,

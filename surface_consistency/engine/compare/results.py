@@ -22,7 +22,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
     worth_of_clusters,
 )
 from surface_consistency.models.results.columns import USUAL, ResultColumns
-from surface_consistency.models.results.frame import Results, read_results
+from surface_consistency.models.results.frame import UNSCORED, Results, read_results
 from surface_consistency.models.results.inputs import ResultSource
 
 if TYPE_CHECKING:
@@ -190,6 +190,7 @@ def compare_results(
     frame = results.frame
     if settings.rule is not None:
         frame = judged_by_rule(frame, settings.rule)
+        notes = [note for note in notes if not note.endswith(UNSCORED)]
     frame = _common_metrics(_of_several_models(frame, settings), notes)
     frame = _with_own_names(frame, columns, (*by, *columns.cluster))
     frame = split_labels(frame, by, table.separator)

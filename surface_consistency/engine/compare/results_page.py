@@ -196,7 +196,8 @@ def _answers(compared: ComparedResults, report: ComparisonReport) -> Answers | N
     if not (report.is_of_right and has_one_reference) or rows["prediction"].isna().all():
         return None
     reference = str(report.differences["reference"].iat[0])
-    filters = [*(["task"] if report.n_tasks > 1 else []), *compared.by]
+    varying = [name for name in ("task", "form") if rows[name].nunique() > 1]
+    filters = [*dict.fromkeys([*varying, *compared.by])]
     names = [name for name in compared.models if name != reference]
     pairs = {name: compared.paired(report.metric, name, reference) for name in names}
     model = names[0] if len(names) == 1 else "the model"
@@ -231,7 +232,7 @@ def _answers_of(
             pair_id="-".join(filter(None, (str(row[key]) for key in ITEM))),
             cell=_CELL_OF[row["score_of_reference"], row["score"]],  # type: ignore[arg-type]
             question=str(row["item"] if pd.isna(row["question"]) else row["question"]),
-            surfaces=(str(row["model_of_reference"]), str(row["model"])),
+            surfaces=("", str(row["model"]) if len(compared.models) > 2 else ""),
             answers=(texts[0], texts[1]),
             accepted=row["references"],
             labels={name: label_list(row[name]) for name in filters},

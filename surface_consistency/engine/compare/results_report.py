@@ -99,6 +99,7 @@ class ComparisonReport:
         self.rate: Literal["rate", "number"] = "rate" if is_share else "number"
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.what = metric or "the score"
+        self.scored = f", judged by {metric}" if compared.settings.rule else f" on {self.what}"
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
@@ -123,6 +124,23 @@ class ComparisonReport:
         )
         sentence = self._best() if self._of_all() else self._between(self._leading())
         return [*sentence, *([" ", *parts] if parts else [])]
+
+    def few(self) -> list[Part]:
+        """Say on how few clusters the comparison stands.
+
+        Returns:
+            Words; none where clusters are enough, or nothing is inferred.
+        """
+        rows, frame = self.differences, self.compared.rows
+        n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
+        are_items = frame["_cluster"].nunique() == frame["_unit"].nunique()
+        return WORDING.sentence(
+            "few",
+            n=n,
+            few=FEW_CLUSTERS,
+            clusters=self.compared.cluster_note,
+            can_be_items=not are_items and self.compared.runs is None,
+        )
 
     def summary(self) -> list[Part]:
         """Say who else is told apart, what could have been found, and which tasks disagree.
@@ -198,7 +216,7 @@ class ComparisonReport:
             best=models.loc[models["may_be_best"], "model"].tolist(),
             n_models=len(models),
             level=f"{100 * self.compared.table.confidence:g}",
-            what=self.what,
+            scored=self.scored,
         )
 
     def _between(self, row: Mapping[Any, Any]) -> list[Part]:
@@ -207,7 +225,8 @@ class ComparisonReport:
         return WORDING.sentence(
             "between",
             row=row,
-            what=self.what,
+            scored=self.scored,
+            rule=self.compared.settings.rule,
             kind=self.kind,
             by_holm=" by Holm’s method" if len(self.differences) > 1 else "",
             margin="" if margin is None else value_text(plain_difference(margin, self.kind)),

@@ -40,6 +40,7 @@ def comparison_text(compared: ComparedResults) -> str:
         )
         sentences = map(sentence_text, (report.finding(), report.summary()))
         parts.append(one_line(" ".join(filter(None, sentences))))
+        parts += filter(None, [one_line(sentence_text(report.few()))])
         asked = {f"by_{name}" for name in ("task", "form", "condition", *compared.table.by)}
         parts += [
             table_text(first_rows(table, _MOST_PRINTED))
@@ -105,18 +106,20 @@ def comparison_markdown(compared: ComparedResults) -> str:
     parts = []
     for metric in compared.metrics:
         report = ComparisonReport(compared, metric)
-        finding, summary = map(sentence_text, (report.finding(), report.summary()))
-        sentences = (f"**{_markdown_text(finding)}**", _markdown_text(summary))
+        sentences = map(sentence_text, (report.finding(), report.few(), report.summary()))
+        finding, *others = map(_markdown_text, sentences)
         parts += [
-            *filter(None, sentences),
+            *filter(None, (f"**{finding}**", *others)),
             _markdown(first_rows(report.tables()["differences"], _MOST_PRINTED)),
         ]
         lists = [one[one["change"] == "lost"] for one in compared.changed(metric)]
         lost = pd.concat(lists) if lists else pd.DataFrame()
         if len(lost):
             listed = listed_changes(lost.head(MOST_LISTED), f"{len(lost):,} items lost")
-            parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}\n\n"
-                         "</details>")  # fmt: skip
+            left = len(lost) - len(listed.frame)
+            more = f"\n\n… {left:,} more, which `--out` writes" if left else ""
+            parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}{more}"
+                         "\n\n</details>")  # fmt: skip
     parts += [f"- {_markdown_text(note)}" for note in (*compared.missing, *compared.notes)]
     return "\n\n".join(parts).replace("\u00a0", " ")
 

@@ -315,8 +315,11 @@ def _collapse_doubles(
     if broken.size:
         raise DataError(_double(frame[sample == broken[0]], len(broken), read))
     files = list(dict.fromkeys(frame.loc[is_again, "file"]))
+    n, of = int(is_again.sum()), ", ".join(files)
     notes.append(
-        f"{is_again.sum():,} rows of {', '.join(files)} stand twice, word for word, and count once"
+        f"1 row of {of} stands twice, word for word, and counts once"
+        if n == 1
+        else f"{n:,} rows of {of} stand twice, word for word, and count once"
     )
     return frame[~is_again].reset_index(drop=True)
 

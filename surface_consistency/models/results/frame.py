@@ -30,6 +30,9 @@ from surface_consistency.models.results.tables import (
 from surface_consistency.reading import first_names
 from surface_consistency.runs.readers import Row
 
+UNSCORED: Final = "answers without scores, which a rule or judge can give"
+"""A note on a file."""
+
 _TABLE: Final = "a table"
 
 
@@ -249,7 +252,7 @@ def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
                 "`score`, or that of answers by `prediction`; saw "
                 f"{first_names(part.columns or list(samples))}"
             )
-        notes.append(f"{one.name}: answers without scores, which a rule or judge can give")
+        notes.append(f"{one.name}: {UNSCORED}")
         scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
     rows = np.concatenate([index for index, _ in scores.values()])
     frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]

@@ -1,6 +1,7 @@
 """What is given to the reader of results: files, folders, frames and rows, each with a name."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -57,7 +58,8 @@ def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
 
     Raises:
         SourceNotFoundError: If a path does not exist, or a folder holds no file of results.
-        DataError: If there are other than one label a source, or splits instead of rows.
+        DataError: If there are other than one label a source, splits instead of rows, or a path is
+            given twice.
     """
     paths = _paths(sources)
     if paths is None:
@@ -180,25 +182,31 @@ def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
         By path, the folders that differ, else the words of the name that differ; the name alone
         where there is one path.
 
+    Raises:
+        DataError: If a path is given twice.
+
     Examples:
         >>> list(path_labels([Path("a/alpha/x.json"), Path("a/beta/x.json")]).values())
         ['alpha', 'beta']
         >>> list(path_labels([Path("run__alpha_qa.json"), Path("run__beta_qa.json")]).values())
         ['alpha', 'beta']
     """
-    if len(set(paths)) < 2:
+    twice = [path for path, n in Counter(paths).items() if n > 1]
+    if twice:
+        raise DataError(f"{twice[0]} is given twice; give it once")
+    if len(paths) < 2:
         return {path: path.stem or str(path) for path in paths}
     parts = {path: path.resolve().with_suffix("").parts for path in paths}
     folders = _differing([one[:-1] for one in parts.values()])
-    names = folders if len(set(folders)) == len(set(paths)) else None
+    names = folders if len(set(folders)) == len(paths) else None
     if names is None:
         stems = _differing([tuple(one[-1].split("_")) for one in parts.values()], joint="_")
         names = (
             ["/".join(filter(None, pair)) for pair in zip(folders, stems, strict=True)]
-            if len(set(stems)) < len(set(paths))
+            if len(set(stems)) < len(paths)
             else stems
         )
-    if len(set(names)) < len(set(paths)):
+    if len(set(names)) < len(paths):
         names = _differing([path.resolve().parts for path in paths])
     return dict(zip(paths, names, strict=True))
 

@@ -160,10 +160,12 @@ def _roles(labels: Sequence[str], roles: Sequence[Role]) -> dict[str, Role]:
         first: tuple[Role, ...] = ("original",) if len(labels) > 2 else ()
         between: list[Role] = ["unlearned"] * (len(labels) - len(first) - 1)
         roles = [*first, *between, "reference"]
+    if len(labels) < 2:
+        raise ValueError(f"one model, {', '.join(labels)}, is held against none: give at least two")
     if len(roles) != len(labels):
         raise ValueError(
             f"roles names {len(roles)} for {len(labels)} models ({', '.join(labels)}); give one "
-            "for each, in order, and at least two models"
+            "for each, in order"
         )
     known = dict(zip(labels, roles, strict=True))
     if not set(_TARGET) & set(roles) or len(set(roles)) < 2:

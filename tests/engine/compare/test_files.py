@@ -165,6 +165,25 @@ def test_conditions_that_are_left_out_are_told(caplog):
     assert "left out: rows whose form is 'c'" in caplog.text
 
 
+def test_a_condition_that_is_no_value_is_told_before_all_else(caplog):
+    rows = [{"question": 1, "form": form} for form in ("plain", "polite", "terse")]
+
+    with pytest.raises(
+        ValueError,
+        match=r"second='tersee' is no value of column 'form' \(did you mean 'terse'\?\); there are "
+        "plain, polite, terse",
+    ):
+        read_verdicts(rows, {"first": "plain", "second": "tersee", "condition": "form"})
+    assert not caplog.text
+
+
+def test_rows_that_share_an_item_are_told_apart_by_item():
+    rows = [{"fact_id": 1, "form": form, "correct": 1} for form in ("a", "a", "b")]
+
+    with pytest.raises(ValueError, match="name what tells them apart through `item` besides"):
+        read_verdicts(rows, {"first": "a", "second": "b", "condition": "form"})
+
+
 def test_bad_cell_is_named_with_its_line(tmp_path):
     path = write_csv(tmp_path / "v.csv", [*ROWS, ROWS[0] | {"redirect": "NA"}])
 

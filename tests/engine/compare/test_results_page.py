@@ -76,6 +76,50 @@ def test_too_few_clusters_are_said_in_the_finding():
     )
 
 
+def texts_of_few(n_clusters, column):
+    frame = drawn({"a": 0.0, "b": -2.0}, n_items=60)
+    frame["passage"] = frame["item"] % n_clusters
+    compared = compare_results(frame, ResultColumns(cluster=(column,)))
+    return comparison_text(compared), comparison_markdown(compared)
+
+
+def test_few_clusters_stand_below_the_finding():
+    for text in texts_of_few(5, "passage"):
+        assert (
+            "\n\nOnly 5 clusters stand behind this (passage, as named), so intervals are wide; "
+            "--cluster item takes items as independent, and what is inferred then holds for these "
+            "5 alone.\n\n"
+        ) in text
+    for column in ("passage", "item"):
+        assert "stand behind this" not in "".join(texts_of_few(20, column))
+
+
+def test_items_that_are_few_have_no_finer_clusters():
+    compared = compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))
+
+    assert "as far as the files say), so intervals are wide.\n" in comparison_text(compared)
+
+
+def test_a_rule_judges_and_is_no_benchmark():
+    frame = drawn({"a": 0.0, "b": -2.0}).drop(columns="score")
+    frame["prediction"] = np.where(frame["model"] == "a", "it", "none")
+
+    text = said(frame, rule="popqa")
+
+    assert text.startswith("b is worse than a, judged by popqa (")
+
+
+def test_only_what_was_held_is_called_the_same():
+    (check,) = (
+        one
+        for one in ComparisonReport(compare_results(drawn({"a": 0, "b": 0})), "score").checks()
+        if one.level == "ok" and "Same" in one.title
+    )
+
+    assert check.title == "Same items"
+    assert "(question, references or hash)" in sentence_text(check.text)
+
+
 def test_more_than_five_percent_missing_stands_in_the_finding():
     frame = drawn({"a": 0.0, "b": -2.0})
     some = frame[(frame["model"] == "a") | (frame["item"] % 4 > 0)]
@@ -141,6 +185,37 @@ def test_the_page_of_two_models_has_their_square_and_answers(tmp_path):
     assert "@misc{miller2024errorbars" in html
     written = pd.read_csv(tmp_path / "page" / "tables" / "differences.csv")
     assert written["difference"].tolist() == [row["difference"]]
+
+
+def test_answers_name_the_form_and_each_model_once():
+    frame = pd.concat(
+        drawn({"a": 0.0, "b": -2.0}).drop(columns="question").assign(form=form)
+        for form in ("plain", "polite")
+    )
+    (answers,) = (
+        block
+        for section in comparison_page(compare_results(frame))[0].sections
+        for block in section.blocks
+        if isinstance(block, Answers)
+    )
+
+    assert answers.filters == ["form"]
+    assert {one.labels["form"][0] for one in answers.answers} == {"plain", "polite"}
+    assert answers.conditions == ("a", "b")
+    assert {one.surfaces for one in answers.answers} == {("", "")}
+
+
+def test_markdown_says_how_many_lost_items_it_leaves_out():
+    compared = compare_results(drawn({"a": 1.0, "b": -2.0}))
+    n = compared.metrics["score"].differences["reference_only"].iat[0]
+
+    assert f"… {n - 20:,} more, which `--out` writes\n" in comparison_markdown(compared)
+
+
+def test_answers_that_a_rule_has_judged_are_not_called_unscored():
+    frame = drawn({"a": 0.0, "b": -2.0}).drop(columns="score")
+
+    assert not compare_results(frame, settings=ComparisonSettings(rule="popqa")).notes
 
 
 def test_the_page_of_many_models_has_differences_and_ranks():

@@ -255,6 +255,14 @@ def test_lines_that_stand_twice_count_once(data_files):
     assert "stand twice, word for word, and count once" in results.notes[-1]
 
 
+def test_one_line_that_stands_twice_is_one_row():
+    row = {"item": "q1", "model": "a", "score": 1}
+
+    assert read_results([row, row]).notes == (
+        "1 row of rows stands twice, word for word, and counts once",
+    )
+
+
 def test_a_null_score_is_missing(data_files):
     frame = read_results(data_files / "forms" / "traps" / "lm_eval_beta_one_score_null.jsonl").frame
 

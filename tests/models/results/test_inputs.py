@@ -33,6 +33,11 @@ def test_files_that_folders_do_not_tell_apart_are_told_by_both():
     assert list(path_labels(paths).values()) == ["x/a", "x/b", "y/a", "y/b"]
 
 
+def test_a_path_given_twice_is_refused_by_name():
+    with pytest.raises(DataError, match=r"^a/x is given twice; give it once$"):
+        path_labels([Path("a/x"), Path("a/x"), Path("a/y")])
+
+
 def test_texts_beside_scores_are_no_files_of_their_own(data_files):
     helm, vlm = data_files / "forms" / "helm" / "alpha", data_files / "forms" / "vlmevalkit"
 

@@ -422,6 +422,11 @@ def test_roles_that_do_not_fit_are_refused(official_logs, tmp_path, roles, messa
         analysed(paths, tmp_path, roles=roles)
 
 
+def test_one_model_alone_is_refused(official_logs, tmp_path):
+    with pytest.raises(ValueError, match="is held against none: give at least two"):
+        analysed([official_logs[MODELS[0], SIDES[0]]], tmp_path)
+
+
 def test_logs_beside_runs_are_refused(official_logs, planted_runs, tmp_path):
     with pytest.raises(ValueError, match="logs or folders of runs, not both"):
         analysed([official_logs[MODELS[0], "full"], planted_runs["refusal"]], tmp_path)

@@ -240,7 +240,7 @@ def test_one_file_twice_is_refused(tmp_path):
     sample = {"query": "Who?", "answer": "A", "subject": "A", "prediction": "A"}
     path = write_log(tmp_path, {"results": [sample]}, "forget.json")
 
-    with pytest.raises(DataError, match="give each once"):
+    with pytest.raises(DataError, match="is given twice; give it once"):
         read_logs([path, tmp_path / "." / "forget.json"])
 
 
