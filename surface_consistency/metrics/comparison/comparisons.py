@@ -243,10 +243,11 @@ def _checked_scale(scores: ModelScores, scale: tuple[float, float] | None) -> tu
     return (float(scale[0]), float(scale[1]))
 
 
-def _inferred(totals: ScoreTotals, values: Floats, ends: tuple[float, float]) -> ClusterT:
+def _inferred(
+    totals: ScoreTotals, values: Floats, ends: tuple[float, float], reaches: Floats
+) -> ClusterT:
     """Infer the mean over the tasks of what models, or their differences, score."""
     n_tasks = totals.n_tasks
-    eye = np.eye(n_tasks)
     parts = [
         Part(
             weight=1.0 / n_tasks,
@@ -254,8 +255,9 @@ def _inferred(totals: ScoreTotals, values: Floats, ends: tuple[float, float]) ->
             below=tuple(np.concatenate([np.zeros(2 * n_tasks), one])),
             least=min(0.0, ends[0]),
             most=max(0.0, ends[1]),
+            reach=float(reach),
         )
-        for one in eye
+        for one, reach in zip(np.eye(n_tasks), reaches, strict=True)
     ]
     inferred = cluster_t(parts, totals.sums(values))
     if inferred is None:  # pragma: no cover - scores within their scale make means
@@ -263,10 +265,16 @@ def _inferred(totals: ScoreTotals, values: Floats, ends: tuple[float, float]) ->
     return inferred
 
 
-def _between(totals: ScoreTotals, rules: _Rules, one: int, other: int) -> ClusterT:
-    """Infer the difference of two models."""
-    reach = rules.scale[1] - rules.scale[0]
-    return _inferred(totals, totals.values[:, one] - totals.values[:, other], (-reach, reach))
+def _between(
+    totals: ScoreTotals, scores: ModelScores, rules: _Rules, one: int, other: int
+) -> ClusterT:
+    """Infer the difference of two models, whose events are as large as they were seen."""
+    most = rules.scale[1] - rules.scale[0]
+    sums, items = (x[:, one] - x[:, other] for x in (totals.values, scores.values))
+    tasks = scores.tasks if totals.n_tasks > 1 else np.zeros_like(scores.tasks)
+    sizes, squares = (np.bincount(tasks, weights=x) for x in (np.abs(items), items**2))
+    reaches = np.divide(squares, sizes, out=np.full(len(sizes), most), where=sizes > 0.0)
+    return _inferred(totals, sums, (-most, most), reaches)
 
 
 def _bounded(inferred: ClusterT, name: str, level: float) -> dict[str, float]:
@@ -294,8 +302,8 @@ def _difference(
 ) -> dict[str, object]:
     """Compare two models, over tasks that weigh alike and over all items."""
     totals, pooled, means = weighed
-    inferred = _between(totals, rules, one, other)
-    of_all = inferred if pooled is totals else _between(pooled, rules, one, other)
+    inferred = _between(totals, scores, rules, one, other)
+    of_all = inferred if pooled is totals else _between(pooled, scores, rules, one, other)
     level = rules.intervals.level
     row: dict[str, object] = {
         "model": scores.models[one],
@@ -392,11 +400,14 @@ def _conclusion(row: dict[Any, Any], rules: _Rules) -> Conclusion:
 
 def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataFrame:
     """Return the means and the ranks that the data allow, a row a model."""
-    means = [_inferred(totals, column, rules.scale) for column in totals.values.T]
+    # Between the ends scores may vary as little as they do.
+    ends = rules.scale if rules.is_verdicts else (-math.inf, math.inf)
+    unknown = np.full(totals.n_tasks, math.nan)
+    means = [_inferred(totals, column, ends, unknown) for column in totals.values.T]
     n_models = len(means)
     p_above = np.full((n_models, n_models), np.nan)
     for one, other in itertools.combinations(range(n_models), 2):
-        p_value = _above(_between(totals, rules, one, other), 0.0)
+        p_value = _above(_between(totals, scores, rules, one, other), 0.0)
         p_value = p_value if rules.higher_is_better else 1.0 - p_value
         p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
     ranks = rank_intervals(p_above, confidence_level=rules.intervals.level)
@@ -406,6 +417,8 @@ def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataF
         for name, mean in zip(scores.models, means, strict=True)
     ]
     frame = pd.DataFrame(rows)
+    bounds = ["mean_low", "mean_high"]
+    frame[bounds] = frame[bounds].clip(*rules.scale)
     return frame.assign(
         rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
         rank_low=ranks.low,
@@ -466,7 +479,7 @@ def _within(
     """Compare two models on some items, all tasks as one."""
     part = scores.at(rows)
     totals = score_totals(part._replace(tasks=np.zeros_like(part.tasks), task_names=["all"]))
-    inferred = _between(totals, rules, one, other)
+    inferred = _between(totals, part, rules, one, other)
     return {
         "n": len(rows),
         **_of_clusters(inferred, totals.n_clusters),

@@ -26,7 +26,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 _ALL = (1, 1, 1, 1)
-_LEVEL = 0.05
+_LEVEL = 0.025
 _DECIDES = ("least_margin", "clusters_needed")
 
 UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
@@ -79,10 +79,11 @@ def unlearning_by(
         `p_above` (small: the excess is more than the margin), `p_not_above` (small: less than the
         margin), `p_not_below` (small: no deficit as large as the margin) and `p_equivalent`, the
         larger of the last two; and what would decide: `least_margin` (the margin above which
-        p_equivalent is below .05: the farther end of the 90 % interval of excess) and
+        p_equivalent is below .025: the farther end of the 95 % interval of excess) and
         `clusters_needed` (with so many clusters, of the excess and the spread that these have,
-        p_equivalent or p_above is below .05; NaN where the deficit is not below the margin, so that
-        no number would do). NaN where nothing can be inferred, with the reason in not_inferred.
+        p_equivalent or p_above is below .025; NaN where the deficit is not below the margin, so
+        that no number would do). NaN where nothing can be inferred, with the reason in
+        not_inferred.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -186,7 +187,10 @@ class UnlearningVerdictResult:
 
 
 def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> UnlearningVerdictResult:
-    """Say what the forms of a question show together, at a level of 5 %.
+    """Say what the forms of a question show together, each test of one side at 2.5 %.
+
+    So a form is equivalent where its 95 % interval of excess lies within the margin, and leaks
+    where, alone, it lies above.
 
     Args:
         table: One row a form, as from `unlearning_by` with `by="form"`.

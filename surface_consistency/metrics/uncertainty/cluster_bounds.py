@@ -4,7 +4,8 @@ Every statistic here is a mean of what clusters hold, such as a share, a weighte
 a function of one of them while other sums are held as they are, or none of these, which the
 jackknife serves. The variance of a sum of means at a hypothesised value is that of the jackknife
 over clusters, and on top of it what so few events as were seen cannot show: of the variance that a
-mean of that value must have at least if rows of a cluster were copies of each other, the part
+mean of that value must have at least, of events of the size seen, if rows of a cluster were copies
+of each other, the part
 1 / (1 + e), where e is the number of clusters that the jackknife variance rests on,
 (sum of squared influences)^2 / sum of their fourth powers. At 0 that is nothing, so of a difference
 1 / (1 + e)^2 of its square over the number of clusters is put on top. A statistic without any
@@ -21,6 +22,7 @@ References:
 """
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -54,6 +56,9 @@ class Part(NamedTuple):
     """The least that the mean can be, at most 0."""
     most: float = 1.0
     """The most that it can be, at least 0; infinite ends are those of means without bounds."""
+    reach: float = math.nan
+    """How much a single event moves what is averaged, by size: that of two values, 0 and the
+    reach, which have the same mean and mean square; the farther end where none is given."""
 
 
 class ShareStatistic:
@@ -102,6 +107,8 @@ class ClusterT(NamedTuple):
     """The least that the sum can be."""
     most: Floats
     """The most that it can be."""
+    reach: Floats
+    """How much single events move it; 0 where that is not known."""
 
     @property
     def is_inferred(self) -> Flags:
@@ -110,7 +117,8 @@ class ClusterT(NamedTuple):
         A sum without bounds that is the same in all clusters has no variance at any value.
         """
         varies = self.variance > (1e-12 * np.abs(self.value)) ** 2
-        return np.asarray(are_enough(self.n_effective) & (varies | (self.doubt > 0.0)))
+        is_bounded = np.isfinite(self.least) & (self.doubt > 0.0)
+        return np.asarray(are_enough(self.n_effective) & (varies | is_bounded))
 
     @property
     def not_inferred(self) -> str:
@@ -123,9 +131,10 @@ class ClusterT(NamedTuple):
 
     def variance_at(self, null: float) -> Floats:
         """Return the variance under a hypothesised value."""
-        size, reach = self._sizes()
+        size = np.abs(self.value)
         is_opposite = (null * self.value <= 0.0) & (abs(null) < size)
-        unseen = np.where(is_opposite, 0.0, self.doubt * (abs(null) * reach - null**2))
+        least = np.maximum(abs(null) * self.reach - null**2, 0.0)
+        unseen = np.where(is_opposite, 0.0, self.doubt * least)
         within = self.doubt_within * np.maximum(size**2 - null**2, 0.0)
         return np.asarray(self.variance + unseen + within)
 
@@ -142,12 +151,12 @@ class ClusterT(NamedTuple):
 
     def bounds(self, level: float) -> tuple[Floats, Floats]:
         """Return the limits at a level: where t, with the variance there, is at its quantile."""
-        size, reach = self._sizes()
+        size = np.abs(self.value)
         square = t_quantile(self.df, level) ** 2
         lift, within, error = (
             square * part for part in (self.doubt, self.doubt_within, self.variance)
         )
-        middle, rest = size + lift * reach / 2.0, size**2 - error
+        middle, rest = size + lift * self.reach / 2.0, size**2 - error
         rest_within = rest - within * size**2
         # Where (value - x)^2 = square variance_at(x), along the direction of the value: beyond it,
         # between it and 0, between 0 and its opposite, and beyond that.
@@ -156,6 +165,10 @@ class ClusterT(NamedTuple):
             inner = _root(1.0 + lift + within, middle, rest_within, -1.0)
             across = _root(1.0 + within, size, rest_within, -1.0)
             opposite = -_root(1.0 + lift, middle - 2.0 * size, rest, 1.0)
+            # Beyond the reach of events nothing is unseen.
+            half = np.sqrt(error)
+            outer = np.where(size + half > self.reach, size + half, outer)
+            opposite = np.where(half - size > self.reach, size - half, opposite)
             across = np.where(across > -size, across, opposite)
             inner = np.where(inner > 0.0, inner, across)
         inner = np.minimum(inner, size)
@@ -164,11 +177,6 @@ class ClusterT(NamedTuple):
         high = np.minimum(np.where(is_negative, -inner, outer), self.most)
         known = self.is_inferred
         return np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-    def _sizes(self) -> tuple[Floats, Floats]:
-        """Return how far the value is from 0, and how far it could be, if that is bounded."""
-        reach = np.maximum(-self.least, self.most)
-        return np.abs(self.value), np.where(np.isfinite(reach), reach, 0.0)
 
 
 def _root(a: Floats, half_b: Floats, c: Floats, side: float) -> Floats:
@@ -224,7 +232,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
 
     As many clusters as `times` says hold each of the sums.
     """
-    weights, *sides, least, most = fields
+    weights, *sides, least, most, reach = fields
     above, below = (side @ np.swapaxes(sums, -1, -2) for side in sides)
     if np.isfinite(least).all():
         slack = _ROUNDING * np.maximum(below, 0.0)
@@ -255,7 +263,11 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         borrowed = scale.sum(axis=-1) * pooled - variances.sum(axis=-1)
         degrees = worth_of_clusters((scale[..., None] * share).sum(axis=-2), times) - 1.0
         ends = np.sort(weights * np.stack([least, most]), axis=0).sum(axis=-1)
-        largest = np.where(np.isfinite(ends).all(axis=0), scale.max(axis=-1), 0.0)
+        farthest = np.maximum(-ends[0], ends[1])
+        is_told = ~np.isnan(reach).any(axis=-1)
+        reach = np.where(is_told, (np.abs(weights) * reach).sum(axis=-1), farthest)
+        reach = np.where(np.isfinite(reach), reach, 0.0)
+        largest = np.where(reach > 0.0, scale.max(axis=-1), 0.0)
     return ClusterT(
         value=np.asarray((weights * means).sum(axis=-1)),
         variance=np.asarray(variance + unseen * np.maximum(borrowed, 0.0)),
@@ -265,6 +277,7 @@ def _cluster_t(fields: Sequence[Floats], sums: Floats, times: Floats) -> Cluster
         n_effective=np.asarray((1.0 / crowding).min(axis=-1)),
         least=ends[0],
         most=ends[1],
+        reach=reach,
     )
 
 

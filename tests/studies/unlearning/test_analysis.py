@@ -89,7 +89,8 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
     assert 0.15 < row["least_margin"] < 0.2
     assert row["clusters_needed"] > 40
     words = text_of(planted.page)
-    assert "At a margin above 18.5 points the verdict would be forgotten; at this one" in words
+    margin = f"{100 * row['least_margin']:.1f} points"
+    assert f"At a margin above {margin} the verdict would be forgotten; at this one" in words
     assert f"about {row['clusters_needed']:.0f} subjects like these 40 would decide it." in words
     assert "pairs360 on 40 subjects" in words
     paths = [planted_runs[name] for name in ("original", "ascent", "reference")]
@@ -100,7 +101,7 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
         frame_of(reported, "unlearning_verdicts", "model").loc["ascent", "verdict"] == "forgotten"
     )
     words = text_of(reported.page)
-    assert "it is shown to answer as the reference does, within 18.5 points" in words
+    assert f"it is shown to answer as the reference does, within {margin}" in words
     assert "it answers less than the reference under the form “plain”" in words
 
 

@@ -31,7 +31,7 @@ def toy(request, tmp_path_factory):
         folder = run_study(study, data, runner, out, model=name, settings=settings, progress=False)
         score_run(folder, study=study)
         folders.append(folder.path)
-    return analysed(folders, home / "page", margin=0.25, page=False)
+    return analysed(folders, home / "page", margin=0.3, page=False)
 
 
 def test_verdicts_on_models_whose_weights_were_changed(toy):
