@@ -120,7 +120,9 @@ class _Scored(Family):
 
             runs = load_runs(folders, outcome=RedirectOutcome)
             overall = type("Nothing", (), {"frame": runs[0].outcomes.head(0)})()
-            return Reported(page=out, tables={"overall": overall}, runs=runs, notes=[], warnings=[])
+            return Reported(
+                page=out, tables={"overall": overall}, runs=runs, finding="", notes=[], warnings=[]
+            )
 
         score.report_runs = scored_only
 

@@ -53,7 +53,9 @@ def without_pages():
         import pandas as pd
 
         overall = type("Nothing", (), {"frame": pd.DataFrame()})()
-        return Reported(page=out, tables={"overall": overall}, runs=[], notes=[], warnings=[])
+        return Reported(
+            page=out, tables={"overall": overall}, runs=[], finding="", notes=[], warnings=[]
+        )
 
     score.report_runs = variants.report_runs = scored_only
 
