@@ -132,7 +132,9 @@ def compare_models(
         that of two models the interval lies within the margin; it goes before "better" and "worse",
         which need p_value_holm below 1 less the level. "not told apart" is said of all else: it is
         no equality. The family of Holm's correction is the table; within `groups`, the rows of a
-        model and column.
+        model and column. Of scores that are no verdicts, what few differences cannot show is that
+        of differences as large as were seen (their mean square over their mean size), and means
+        have the t of clusters, so that no number depends on the unit; a scale ends intervals.
         Ranks come from all pairs at once (`rank_intervals`), whatever the baseline.
         An item that one model has no score for is left out for all, and counted. NaN wherever
         clusters are fewer than four, one holds most items, or scores without limits differ by the
