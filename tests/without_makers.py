@@ -19,7 +19,6 @@ ABSENT = frozenset(
         "msgspec",
         "numba",
         "surface_consistency_build",
-        "zstandard",
     }
 )
 GROUP = "surface_consistency.commands"

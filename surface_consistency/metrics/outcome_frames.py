@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import (
@@ -84,17 +85,21 @@ def _need_column(frame: pd.DataFrame, column: str, role: str) -> None:
 def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
     if isinstance(frame[column].dtype, pd.BooleanDtype):
         return frame[column]
-    verdicts: list[bool | None] = []
-    for number, value in enumerate(frame[column].array, start=1):
+    cells, codes = frame[column].array, np.arange(len(frame))
+    if frame[column].dtype != object:
+        codes, cells = pd.factorize(cells, use_na_sentinel=False)
+    verdicts = np.empty(len(cells), dtype=object)
+    for number, value in enumerate(cells):
         try:
-            verdicts.append(to_verdict(value))
+            verdicts[number] = to_verdict(value)
         except ValueError as error:
-            raise ValueError(f"row {number}, column {column!r}: {error}") from None
-    return _as_booleans(verdicts, index=frame.index)
+            row = int(np.argmax(codes == number)) + 1
+            raise ValueError(f"row {row}, column {column!r}: {error}") from None
+    return _as_booleans(verdicts[codes], index=frame.index)
 
 
 def _as_booleans(
-    values: list[bool | None], index: "pd.Index[Any] | None" = None
+    values: Sequence[bool | None] | npt.NDArray[np.object_], index: "pd.Index[Any] | None" = None
 ) -> "pd.Series[Any]":
     """Return verdicts as nullable booleans."""
     series: pd.Series[Any] = pd.Series(values, index=index, dtype="boolean")

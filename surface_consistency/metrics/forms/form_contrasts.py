@@ -101,7 +101,7 @@ def form_contrasts(
     cells = pd.DataFrame(
         {"fact": codes.facts, "cluster": codes.clusters, "form": frame[form].array, "_": verdicts}
     )
-    of_groups = frame[between].array
+    of_groups = frame[between].to_numpy()
     scored = verdicts != MISSING
     parts = {name: cells[scored & (of_groups == name)].set_index(_CELL)["_"] for name in groups}
     pairs = list(combinations(groups, 2))

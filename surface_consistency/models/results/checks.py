@@ -445,7 +445,8 @@ def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:
     """Fill in columns by the rows of an item that tell them; one file may tell what others lack."""
     for name in names:
         column = codes.frame[name]
-        column = column.mask(column == "")
+        is_blank = column == ""
+        column = column.mask(is_blank) if is_blank.any() else column
         if column.isna().any():
             told = column.groupby(codes.key("item", "task"), sort=False).transform("first")
             codes.frame = codes.frame.assign(**{name: column.fillna(told)})

@@ -306,9 +306,8 @@ def content_of(question: pd.Series | None, references: pd.Series | None, n_rows:
     total = np.zeros(n_rows, dtype=np.uint64)
     there = np.zeros(n_rows, dtype=bool)
     if question is not None:
-        texts = pd.Series(question, dtype="str")
-        there |= texts.notna().to_numpy()
-        total += hashes(texts.fillna(""))
+        there |= question.notna().to_numpy()
+        total += hashes(_text(question))
     if references is not None:
         codes, uniques = pd.factorize(references)
         texts = pd.Series(["\x1f".join(one) for one in uniques], dtype="str")

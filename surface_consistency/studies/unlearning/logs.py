@@ -13,6 +13,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RunMismatchError
@@ -441,6 +442,7 @@ def with_answers(
     given = standing_answers(questions.loc[is_forget, "reference"].tolist(), answers)
     if given is None:
         return None
-    column = questions["answers"].copy()
-    column[is_forget] = [(given[i],) if i in given else None for i in range(is_forget.sum())]
-    return questions.assign(answers=column)
+    column = questions["answers"].tolist()
+    for number, row in enumerate(np.flatnonzero(is_forget)):
+        column[row] = (given[number],) if number in given else None
+    return questions.assign(answers=pd.Series(column, index=questions.index, dtype=object))

@@ -90,8 +90,8 @@ def _frames(crossing: Crossing, model: str) -> dict[str, pd.DataFrame]:
     frame = frame[(frame["set"] == FORGET) & frame["first_correct"].notna()]
     plain = frame[frame["form"] == PLAIN].drop_duplicates("fact_id").set_index("fact_id")
     asked_plainly = frame["fact_id"].map(plain["first_correct"])
-    right = frame["first_correct"].astype(bool) & ~frame["second_correct"].fillna(True).astype(bool)
-    hidden = right & ~asked_plainly.fillna(True).astype(bool)
+    right = frame["first_correct"].astype(bool) & frame["second_correct"].eq(False)
+    hidden = right & asked_plainly.eq(False)
     is_judged = asked_plainly.notna() & frame["second_correct"].notna()
     frame = frame.assign(hidden=hidden.where(is_judged, None))
     frames = {str(form): part for form, part in frame.groupby("form", sort=False)}

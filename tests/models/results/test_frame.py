@@ -100,7 +100,7 @@ def test_texts_stand_beside_scores(read, name):
     patterns, _, _ = LAYOUTS[name]
     frame = read(patterns).frame
 
-    has_prediction = frame.groupby("file")["prediction"].apply(lambda part: part.notna().any())
+    has_prediction = frame.groupby("file", observed=True)["prediction"].apply(lambda part: part.notna().any())
     assert has_prediction.all() == ("VLM" not in name)
     assert (frame["content"] > 0).all()
     told = frame[frame["references"].str.len() > 0]
@@ -528,8 +528,8 @@ def test_rows_are_numbered_by_item_and_by_item_and_form():
     results = read_results(rows)
     frame = results.frame
 
-    items = frame.groupby(["task", "item"], sort=False).ngroup()
-    pairs = frame.groupby(["task", "item", "form"], sort=False).ngroup()
+    items = frame.groupby(["task", "item"], sort=False, observed=True).ngroup()
+    pairs = frame.groupby(["task", "item", "form"], sort=False, observed=True).ngroup()
     assert results.items.tolist() == items.tolist()
     assert results.pairs.tolist() == pairs.tolist()
     assert (items.max(), pairs.max()) == (3, 7)
