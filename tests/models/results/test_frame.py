@@ -100,7 +100,9 @@ def test_texts_stand_beside_scores(read, name):
     patterns, _, _ = LAYOUTS[name]
     frame = read(patterns).frame
 
-    has_prediction = frame.groupby("file", observed=True)["prediction"].apply(lambda part: part.notna().any())
+    has_prediction = frame.groupby("file", observed=True)["prediction"].apply(
+        lambda part: part.notna().any()
+    )
     assert has_prediction.all() == ("VLM" not in name)
     assert (frame["content"] > 0).all()
     told = frame[frame["references"].str.len() > 0]

@@ -304,7 +304,8 @@ class AblationModel:
 
     def _body(self, ids: "torch.Tensor", **options: Any) -> "torch.Tensor":  # noqa: ANN401
         """Run the model without its head."""
-        body = getattr(self.model, self.model.base_model_prefix)
+        # Gemma 3 of transformers 4 has no part of the name that it gives.
+        body = getattr(self.model, self.model.base_model_prefix, None) or self.model.model
         hidden: torch.Tensor = body(input_ids=ids, **options)[0]
         return hidden
 
