@@ -156,7 +156,7 @@ def _cells(source: ResultSource) -> tuple[str, pd.DataFrame]:
 
 def _refuse_surrogates(name: str, table: pd.DataFrame) -> None:
     """Refuse half a surrogate pair, which JSON can spell and no file in UTF-8 can hold."""
-    for column in table.columns[table.dtypes.map(lambda dtype: dtype == object)]:
+    for column in table.columns[table.dtypes.map(pd.api.types.is_object_dtype)]:
         for row, text in enumerate(table[column], start=1):
             if isinstance(text, str) and not text.isascii() and replace_surrogates(text) != text:
                 raise RecordError(
