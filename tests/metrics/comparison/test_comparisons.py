@@ -85,6 +85,20 @@ def test_scores_in_percent_are_inferred_as_the_fractions_are(scale):
     assert p_values == pytest.approx(one.differences["p_value"])
 
 
+def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_zero():
+    rng, is_shown = np.random.default_rng(8), []
+    for n_items in (4, 6, 10, 20, 40) * 30:
+        differs = rng.random(n_items) < rng.random()
+        gains = differs * rng.normal(rng.normal(0, 0.5), 0.5, n_items).clip(-1, 1)
+        if differs.any():
+            row = compare_models(long({"a": np.zeros(n_items), "b": gains})).differences.iloc[0]
+            if row["not_inferred"] == "":
+                is_out = row["difference_low"] > 0.0 or row["difference_high"] < 0.0
+                assert (row["p_value"] < 0.05) == is_out
+                is_shown.append(is_out)
+    assert {*is_shown} == {True, False}
+
+
 def test_graded_scores_that_seldom_differ_have_intervals_that_cover():
     """Student's t covers .90 and .89 here: the few differences that are seen are too alike."""
     for n_items, share in ((50, 0.05), (200, 0.03)):
