@@ -99,6 +99,20 @@ def test_p_of_graded_scores_is_below_a_twentieth_where_the_interval_leaves_out_z
     assert {*is_shown} == {True, False}
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_equivalence_of_graded_scores_begins_at_the_farther_end_of_the_interval(sign):
+    """Even where that lies beyond what any item differs by in the mean, and nothing is unseen."""
+    scores = {"a": np.zeros(5), "b": sign * np.array([0.5, 0.4, 0.6, 0.5, 0.3])}
+    row = compare_models(long(scores), scale=(-1.0, 1.0)).differences.iloc[0]
+    bounds = ttest_rel(scores["b"], scores["a"]).confidence_interval()
+    farther = max(abs(row["difference_low"]), abs(row["difference_high"]))
+
+    assert farther == pytest.approx(max(map(abs, bounds)), rel=1e-10)
+    for off, is_shown in ((1e-6, True), (-1e-6, False)):
+        again = compare_models(long(scores), scale=(-1.0, 1.0), margin=farther + off)
+        assert (again.differences["p_equivalent"].iloc[0] < 0.025) == is_shown
+
+
 def test_graded_scores_that_seldom_differ_have_intervals_that_cover():
     """Student's t covers .90 and .89 here: the few differences that are seen are too alike."""
     for n_items, share in ((50, 0.05), (200, 0.03)):
