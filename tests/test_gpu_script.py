@@ -29,7 +29,7 @@ def rows_of(script, part, out, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_three_parts_stand_in_one_table(script, tmp_path, monkeypatch):
+def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
     found = {part: rows_of(script, part, tmp_path, monkeypatch) for part in script["PARTS"]}
 
     assert found["faults"]["same texts in two streams at once"]["value"] == 1
@@ -44,6 +44,7 @@ def test_the_three_parts_stand_in_one_table(script, tmp_path, monkeypatch):
         "## Faults",
         "## Speed",
         "## Agreement",
+        "## Trained",
     ]
 
 
