@@ -46,7 +46,8 @@ def by_one(runner, request):
     if request.bos == "eos":
         ids, context = [tokenizer.eos_token_id, *ids], [tokenizer.eos_token_id]
     with torch.inference_mode():
-        told = model(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+        given = torch.tensor([ids], device=model.device)
+        told = model(input_ids=given).logits[0].double().log_softmax(-1).cpu()
     # Tokens of context and text differ from the first that both do not share.
     shared = next(
         (n for n, (one, other) in enumerate(zip(context, ids, strict=False)) if one != other),
