@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "gpu"
 
@@ -34,7 +35,8 @@ def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
 
     assert found["faults"]["same texts in two streams at once"]["value"] == 1
     assert found["speed"]["float32, TransformersRunner: same texts as one by one"]["is_met"]
-    assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
+    if hasattr(transformers, "ContinuousBatchingConfig"):
+        assert found["speed"]["float32, transformers' continuous batching"]["value"] > 0
     assert 0 <= found["agreement"]["bfloat16: right"]["value"] <= 1
     assert (
         "needs a CUDA GPU" in found["agreement"]["int8: verdicts that agree with bfloat16"]["note"]

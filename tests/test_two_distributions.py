@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,9 @@ def test_their_commands_name_the_distribution_where_it_is_missing(words):
     assert "pip install 'surface-consistency[build]'" in done.stderr
 
 
+@pytest.mark.skipif(
+    find_spec("surface_consistency_build") is None, reason="one of the two is not installed"
+)
 def test_two_versions_side_by_side_are_refused_and_named():
     code = "import surface_consistency; surface_consistency.__version__ = '9.9'\n"
 

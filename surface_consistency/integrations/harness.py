@@ -110,7 +110,8 @@ def _table(
                 f"{task}: the model is hardly ever right ({shown}), so that its verdicts agree by "
                 "being wrong twice: consistency says little of it"
             )
-    table = make_table({**results, column: rows, "higher_is_better": better}, column, **given)
+    told = {**results, column: rows, "higher_is_better": better}
+    table = make_table({"n-shot": {}} | told, column, **given)
     return "\n".join([table, *notes])
 
 

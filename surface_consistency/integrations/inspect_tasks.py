@@ -113,20 +113,21 @@ def register() -> dict[str, Any]:
             config=GenerateConfig(**_greedy(), stop_seqs=stop or None),
         )
 
+    # inspect_ai 0.3.200 lets any option through where they are called `kwargs`, and only there.
     @task
-    def redirectqa(**options: object) -> Task:
+    def redirectqa(**kwargs: object) -> Task:
         """Ask the same fact under its article's title and under redirects to it."""
-        return make("redirectqa", {"chat": True} | options)
+        return make("redirectqa", {"chat": True} | kwargs)
 
     @task
-    def slaq(**options: object) -> Task:
+    def slaq(**kwargs: object) -> Task:
         """Ask the same fact alone and as one of five in a long query."""
-        return make("slaq", options)
+        return make("slaq", kwargs)
 
     @task
-    def forms(**options: object) -> Task:
+    def forms(**kwargs: object) -> Task:
         """Ask items of one's own, `source`, in any number of forms."""
-        return make("forms", {"chat": True} | options)
+        return make("forms", {"chat": True} | kwargs)
 
     return {
         "redirectqa": redirectqa,

@@ -87,7 +87,7 @@ def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
         return frame[column]
     cells, codes = frame[column].array, np.arange(len(frame))
     if frame[column].dtype != object:
-        codes, cells = pd.factorize(cells, use_na_sentinel=False)
+        codes, cells = pd.factorize(frame[column], use_na_sentinel=False)
     verdicts = np.empty(len(cells), dtype=object)
     for number, value in enumerate(cells):
         try:

@@ -97,11 +97,15 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ('14,489', '0.58', '–')
         >>> format_number(0.1 + 0.2 - 0.3, "number")
         '0.00'
+        >>> format_number(0.925 - 1e-16, "number"), format_number(0.925 + 1e-16, "number")
+        ('0.93', '0.93')
     """
     if value is None or is_missing(value):
         return UNDEFINED
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
+    # The last bits hang on the order of a sum; a half must not fall now up, now down by them.
+    value = float(f"{value:.12g}")
     match kind:
         case "rate":
             text = f"{100 * value:.1f}"

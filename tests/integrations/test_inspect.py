@@ -160,6 +160,8 @@ def test_missing_tool_names_the_extra(monkeypatch):
         register()
 
 
+# The tool's own stderr(cluster=) divides 0 by 0 where the limit leaves one cluster.
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning:inspect_ai.scorer")
 @pytest.mark.parametrize("place", [0, 1])
 def test_documented_commands_run_on_a_local_model(place, tiny_model: Path, tmp_path: Path):
     """As they stand in the guide but for the model, and a limit."""

@@ -41,7 +41,12 @@ def test_training_on_two_processes_has_one_course(processes, folder):
     # As JSON, since undefined bounds are NaN.
     assert json.dumps(first["log"]) == json.dumps(second["log"])
     assert first["best"] == second["best"]
-    assert first["best"][1] in (1, 2)
+    assert first["best"][0] is not None
+    assert first["best"][1] in (
+        1,
+        2,
+        None,
+    )  # transformers 4 keeps no step where only the best is saved.
     assert first["written"] == [f"00000000{step}.parquet" for step in (0, 1, 2)]
     assert second["written"] == []
     assert first["is_left"] == second["is_left"] == [True] * 3

@@ -318,17 +318,23 @@ def _sets_row(
         "n_answers": len(measured),
         "n_tokens": len(tokens),
         "n_components": len(one.components),
-        "set_size": tokens["size"].median(),
+        "set_size": _median(tokens["size"]),
         "reached": tokens["is_reached"].mean(),
         "reached_by_sum": sum(share * n for share, n in known) / n_known if n_known else np.nan,
-        "floor": tokens["floor"].median(),
-        "joint": tokens["joint"].median(),
-        "sum_of_parts": tokens["sum"].median(),
+        "floor": _median(tokens["floor"]),
+        "joint": _median(tokens["joint"]),
+        "sum_of_parts": _median(tokens["sum"]),
         "back_each_other_up": (tokens["joint"] > tokens["sum"] + 0.25).mean(),
         "backed_up": (suffices & (tokens["joint"] < 0.5 * (1 - tokens["floor"]))).mean(),
         "ties": tokens["ties"].mean(),
         "greedy": tokens["is_greedy"].mean(),
     }
+
+
+def _median(values: "pd.Series[float]") -> float:
+    """Return the median of what is known; that of nothing is NaN (pandas 2 warns of it)."""
+    known = values.dropna()
+    return float(known.median()) if len(known) else np.nan
 
 
 def _share(value: float, base: float) -> float:

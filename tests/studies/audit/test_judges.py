@@ -305,8 +305,8 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_
     tables = published_tables(
         folder.path / "per_state_metrics.csv", folder.path / "cross_state_metrics.csv"
     )
-    released = (
-        tables["headline"].set_index(["label", "subset"]).loc[("released", "published")].iloc[0]
+    released, *_ = (
+        tables["headline"].query("label == 'released' and subset == 'published'").to_dict("records")
     )
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
     assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)

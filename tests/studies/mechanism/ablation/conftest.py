@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from packaging.version import Version
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -18,6 +19,8 @@ SMALL = {
 }
 GQA = SMALL | {"num_key_value_heads": 2}
 EXPERTS = GQA | {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+
+MLP_OF_MIXTRAL = "mlp" if Version(transformers.__version__) >= Version("5") else "block_sparse_moe"
 
 ARCHITECTURES = {
     # Configuration, options, and where layers, projection and MLP stand.
@@ -40,7 +43,7 @@ ARCHITECTURES = {
     ),
     "mixtral": (
         *("MixtralConfig", GQA | {"num_local_experts": 4, "sliding_window": None}),
-        *("model.layers", "self_attn.o_proj", "mlp"),
+        *("model.layers", "self_attn.o_proj", MLP_OF_MIXTRAL),
     ),
     "mistral": (
         *("MistralConfig", GQA | {"sliding_window": 4}),
