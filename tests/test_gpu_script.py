@@ -29,7 +29,7 @@ def rows_of(script, part, out, monkeypatch):
     return {row["what"]: row for row in held["rows"]}
 
 
-@pytest.mark.slow
+@pytest.mark.scheduled
 def test_all_parts_stand_in_one_table(script, tmp_path, monkeypatch):
     found = {part: rows_of(script, part, tmp_path, monkeypatch) for part in script["PARTS"]}
 

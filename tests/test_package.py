@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,17 @@ def test_all_is_sorted_and_holds(name):
         assert getattr(module, public) is not None
 
 
+@cache
+def imported_names(file):
+    """Names that a module takes from others, at its top."""
+    return {
+        alias.asname or alias.name
+        for node in ast.parse(Path(file).read_text("utf-8")).body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_an_underscore_is_what_makes_a_name_private(package):
     """No module imports a private name of another, nor a name from where it is not defined."""
@@ -63,13 +75,7 @@ def test_an_underscore_is_what_makes_a_name_private(package):
             home = importlib.import_module(node.module)
             if hasattr(home, "__path__"):
                 continue
-            tree = ast.parse(Path(home.__file__).read_text("utf-8"))
-            imported = {
-                alias.asname or alias.name
-                for other in tree.body
-                if isinstance(other, ast.ImportFrom)
-                for alias in other.names
-            }
+            imported = imported_names(home.__file__)
             wrong += [
                 f"{path.relative_to(root)}: {alias.name} of {node.module}"
                 for alias in node.names

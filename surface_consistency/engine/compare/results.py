@@ -575,8 +575,10 @@ def _compared(
     rows: pd.DataFrame, by: Sequence[str], settings: ComparisonSettings, table: TableSettings
 ) -> ModelComparisonResult:
     """Compare the models by one metric."""
-    if _varies(rows["form"]) and "form" not in by:
-        by = [*by, "form"]
+    if _varies(rows["form"]):
+        forms = _parts(rows["form"])
+        if not any(np.array_equal(_parts(rows[name]), forms) for name in by):
+            by = [*by, "form"]
     try:
         return compare_models(
             rows,
@@ -595,6 +597,11 @@ def _compared(
         shares = rows["_pair"].duplicated().any()
         called = "" if shares else f"; items are called {_first_items(rows)}"
         raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
+
+
+def _parts(labels: pd.Series) -> _Numbers:
+    """Number the parts into which labels, or lists of them, part the rows."""
+    return pd.factorize(labels.astype(str))[0].astype(np.int64)
 
 
 def _first_items(rows: pd.DataFrame) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
+from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.score import import_predictions
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
@@ -171,6 +172,10 @@ def test_models_are_compared_on_the_same_forms(tmp_path):
     table = reported.tables["models_forms"].frame
     assert table["rate"].tolist() == ["consistency", "accuracy", "all_right"]
     assert (tmp_path / "report" / "tables" / "form_pairs.csv").is_file()
+    # Conditions are the forms here, and stand once.
+    (compared,) = compare_results(folders).metrics.values()
+    assert "form" not in set(compared.groups["by"])
+    assert "condition" in set(compared.groups["by"])
 
 
 def test_the_page_stands_without_figures_of_kinds_that_are_not_there(tmp_path):
