@@ -36,7 +36,8 @@ PANDAS = "import pandas"
 COMPARE = """
 import sys
 from surface_consistency.cli.main import main
-sys.exit(main(["compare", *sys.argv[1:], "--json"]))
+sys.argv[1:] = ["compare", *sys.argv[1:], "--json"]
+sys.exit(main())
 """
 
 

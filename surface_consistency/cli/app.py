@@ -42,12 +42,15 @@ _PLUGINS: Final = {
 _SECRET: Final = re.compile(r"(?i)((?:key|token|secret|password)=).+")
 
 
-def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
+def run_command(
+    words: Sequence[str], commands: Mapping[str, str], *, is_process: bool = False
+) -> int:
     """Read the options of the command that is called, and call it.
 
     Args:
         words: Arguments after the program's name, at least one.
         commands: What each command does.
+        is_process: Whether the process is this command's alone.
 
     Returns:
         The exit code.
@@ -64,10 +67,12 @@ def run_command(words: Sequence[str], commands: Mapping[str, str]) -> int:
     if "--out=" in words or ("--out", "") in pairwise(words):
         raise ValueError("--out names no folder; the current one is '.'")
     was_on = gc.isenabled()
-    # What is imported stays: looking through it for garbage is a sixth of the start.
+    # What is imported stays: looking through it for garbage is a fifth of a short command.
     gc.disable()
     try:
         _add(app, command, words[1:], commands[command])
+        if is_process:
+            gc.freeze()
     finally:
         if was_on:
             gc.enable()

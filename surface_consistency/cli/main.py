@@ -5,6 +5,7 @@ options nor anything that computes.
 """
 
 import errno
+import gc
 import io
 import re
 import shutil
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
         warnings.showwarning = _show_warning
         try:
-            code = _run(words)
+            code = _run(words, is_process=argv is None)
             sys.stdout.flush()
         except BrokenPipeError:
             pass  # Whoever read our output has gone.
@@ -97,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if out.is_closed:
         # What is left cannot be written: the interpreter's last flush would say so once more.
         sys.stdout = Path("/dev/null").open("w")  # noqa: SIM115
+    if argv is None:
+        gc.freeze()  # Else the interpreter looks through everything once more before it ends.
     return code
 
 
@@ -155,7 +158,7 @@ class _Terminal(io.TextIOBase):
             raise OSError(error.errno, text) from error
 
 
-def _run(words: Sequence[str]) -> int:
+def _run(words: Sequence[str], *, is_process: bool) -> int:
     """Print a list, or load and call a command; return its exit code."""
     command, rest = (*words, "--help")[0], words[1:]
     if command in _HELP:
@@ -189,7 +192,7 @@ def _run(words: Sequence[str]) -> int:
             print(install_completion())
         else:
             with importable(*words):
-                return run_command(words, _COMMANDS)
+                return run_command(words, _COMMANDS, is_process=is_process)
     return 0
 
 
