@@ -1,11 +1,15 @@
 """Fixtures of all tests."""
 
+import hashlib
 import os
+import shutil
 from pathlib import Path
 
+import filelock
 import hypothesis
 import pytest
 
+from surface_consistency.engine import toy_models
 from surface_consistency.report import figures
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams
@@ -51,6 +55,33 @@ def rendered_figures():
     """Let matplotlib set the figures in their formats, for the tests of a module."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "_rendered", _RENDERED)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_toys(tmp_path_factory):
+    """Train a toy model once in a run of the tests, whichever worker asks for it."""
+    train, home = toy_models._train, tmp_path_factory.getbasetemp()
+    home = home.parent if "PYTEST_XDIST_WORKER" in os.environ else home
+
+    def train_once(examples, target, settings, vocabulary, recipe):
+        kept = home / f"toy-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
+        with filelock.FileLock(f"{kept}.lock"):
+            if not (kept / toy_models._RECIPE).is_file():
+                train(examples, kept, settings, vocabulary, recipe)
+        shutil.copytree(kept, target, dirs_exist_ok=True)
+        return target
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_models, "_train", train_once)
+        yield train
+
+
+@pytest.fixture(scope="module")
+def trained_anew(_shared_toys):
+    """Train toy models for the tests of a module, without those of others."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(toy_models, "_train", _shared_toys)
         yield
 
 

@@ -127,6 +127,13 @@ def test_columns_of_scores_may_be_models_or_metrics_so_that_is_asked():
     assert said(long, "model", "metric", "score") == [("rows", "gpt", 0.3), ("rows", "llama", 0.7)]
 
 
+@pytest.mark.parametrize("name", ["prompt_id", "question_id", "problem_idx", "index", "prompt"])
+def test_items_are_found_by_the_names_that_they_usually_have(name):
+    frame = pd.DataFrame({name: ["a", "b"], "other": ["c", "c"], "correct": [1, 0]})
+
+    assert read_results(frame).frame["item"].tolist() == ["a", "b"]
+
+
 def test_a_column_may_name_the_metric_of_its_row():
     rows = [
         {"item": "q1", "model": "m", "metric": "em", "score": 1},
