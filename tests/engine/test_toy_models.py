@@ -30,6 +30,8 @@ from surface_consistency.studies.slaq.toy_model import (
     train_slaq_toy_model,
 )
 
+pytestmark = pytest.mark.usefixtures("trained_anew")
+
 PARAMS = GenerationParams(max_new_tokens=40, stop=("\n",))
 STATES = ("FULL", "DEL-ON", "DEL-OFF")
 ROWS = (
