@@ -133,6 +133,9 @@ class _Terminal(io.TextIOBase):
         """Hand what was written to the system."""
         self._tell(self._stream.flush)
 
+    def close(self) -> None:
+        """Leave the stream as it is: it is another's, and may be gone already."""
+
     def isatty(self) -> bool:
         """Tell whether a person looks."""
         return self._stream.isatty()

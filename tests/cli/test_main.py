@@ -1,6 +1,7 @@
 """The command line, as a user types it."""
 
 import hashlib
+import io
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import surface_consistency
-from surface_consistency.cli.main import main
+from surface_consistency.cli.main import _Terminal, main
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
@@ -754,6 +755,15 @@ def listing(capsys):
 
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
+
+
+def test_a_stream_that_is_gone_is_not_written_to():
+    """Python 3.13 tells of what fails while an object goes."""
+    stream = io.StringIO()
+    terminal = _Terminal(stream)
+    stream.close()
+
+    terminal.close()
 
 
 def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):

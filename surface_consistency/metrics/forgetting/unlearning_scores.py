@@ -166,7 +166,9 @@ def _compared(a: Floats, b: Floats) -> tuple[float, float]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful")
         tested = scipy.stats.ks_2samp(a, b)
-    return float(tested.statistic), float(tested.pvalue)
+    # Distances are multiples of this, which rounding blurs, by the version of scipy.
+    steps = math.lcm(len(a), len(b))
+    return round(float(tested.statistic) * steps) / steps, float(tested.pvalue)
 
 
 def _least_distance(n: int, m: int) -> float:

@@ -506,7 +506,8 @@ def test_clusters_of_single_rows_change_nothing():
 
     alone = permuted(values, aligned, **options)
 
-    assert permuted(values, aligned, clusters=range(360), **options) == alone
+    # As text, where NaN is NaN.
+    assert repr(permuted(values, aligned, clusters=range(360), **options)) == repr(alone)
 
 
 def test_group_difference_rejects_clusters_that_leave_nothing_to_shuffle():
