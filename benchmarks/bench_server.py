@@ -143,7 +143,7 @@ def killed_and_resumed(url, n_topics, folder):
     data = folder / "topics.csv"
     write_slaq_csv(data, made_up_topics(n_topics))
     out = folder / "run"
-    command = [sys.executable, "-m", "surface_consistency.cli.main", "run", "slaq", "--json"]
+    command = [sys.executable, "-m", "surface_consistency", "run", "slaq", "--json"]
     command += ["--source", str(data), "--permutations", str(N_PERMUTATIONS), "--repeat", "0"]
     command += ["--runner", "openai", "--model", "m", "--out", str(out)]
     command += ["--judge", "llm", "--judge-model", "j"]

@@ -27,7 +27,7 @@ if not (table["first_accuracy"].eq(1.0).all() and table["second_accuracy"].eq(0.
 FakeRunner(lambda prompt: "x")
 if find_spec("lm_eval") is not None:
     path = subprocess.run(
-        [sys.executable, "-m", "surface_consistency.cli.main", "lm-eval-path"],
+        [sys.executable, "-m", "surface_consistency", "lm-eval-path"],
         capture_output=True,
         text=True,
         check=True,

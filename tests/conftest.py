@@ -59,10 +59,10 @@ def rendered_figures():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _shared_toys(tmp_path_factory):
+def _shared_toys(request, tmp_path_factory):
     """Train a toy model once in a run of the tests, whichever worker asks for it."""
     train, home = toy_models._train, tmp_path_factory.getbasetemp()
-    home = home.parent if "PYTEST_XDIST_WORKER" in os.environ else home
+    home = home.parent if hasattr(request.config, "workerinput") else home
 
     def train_once(examples, target, settings, vocabulary, recipe):
         kept = home / f"toy-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"

@@ -63,7 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        argv: Arguments after the program's name; None takes those of the process.
+        argv: Arguments after the program's name; None takes those of the process, which is taken to
+            end after it.
 
     Returns:
         0 when the work is done, 2 for a user's mistake or bad input, 3 when the work is done but
@@ -251,7 +252,3 @@ def _show_warning(
 ) -> None:
     """Print a warning as one line, without the place in the code."""
     print(f"warning: {message}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -88,7 +88,8 @@ def _verdict_column(frame: pd.DataFrame, column: str) -> "pd.Series[Any]":
     cells, codes = frame[column].array, np.arange(len(frame))
     if frame[column].dtype != object:
         codes, cells = pd.factorize(frame[column], use_na_sentinel=False)
-    verdicts = np.empty(len(cells), dtype=object)
+    # One more, which is none: where pandas 2 has the code -1 for a gap all the same.
+    verdicts = np.empty(len(cells) + 1, dtype=object)
     for number, value in enumerate(cells):
         try:
             verdicts[number] = to_verdict(value)

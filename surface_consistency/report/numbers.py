@@ -97,15 +97,22 @@ def format_number(value: float | None, kind: str = "rate", *, signed: bool = Tru
         ('14,489', '0.58', '–')
         >>> format_number(0.1 + 0.2 - 0.3, "number")
         '0.00'
-        >>> format_number(0.925 - 1e-16, "number"), format_number(0.925 + 1e-16, "number")
-        ('0.93', '0.93')
+        >>> [format_number(0.925 + noise, "number") for noise in (-1e-16, 1e-16)]
+        ['0.93', '0.93']
+        >>> [format_number(0.0005 + noise, "difference") for noise in (-6e-16, 6e-16)]
+        ['+0.1', '+0.1']
+        >>> format_number(1_400_000_000_001, "number"), format_number(2**63, "count")
+        ('1,400,000,000,001', '9,223,372,036,854,775,808')
     """
     if value is None or is_missing(value):
         return UNDEFINED
     if math.isinf(value):
         return "−∞" if value < 0 else "∞"
     # The last bits hang on the order of a sum; a half must not fall now up, now down by them.
-    value = float(f"{value:.12g}")
+    if kind in ("rate", "difference"):
+        value = round(float(value), 12)
+    elif kind == "number" and value != int(value):
+        value = float(f"{value:.12g}")
     match kind:
         case "rate":
             text = f"{100 * value:.1f}"

@@ -797,7 +797,7 @@ def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_
     command = [
         sys.executable,
         "-m",
-        "surface_consistency.cli.main",
+        "surface_consistency",
         "report",
         str(tmp_path / "run"),
     ]
@@ -833,7 +833,7 @@ def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
 
 
 def test_a_full_disk_behind_what_is_printed_is_named(tmp_path):
-    command = [sys.executable, "-m", "surface_consistency.cli.main", "--version"]
+    command = [sys.executable, "-m", "surface_consistency", "--version"]
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             command,

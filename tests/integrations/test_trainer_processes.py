@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from packaging.version import Version
 
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
 from surface_consistency.studies.redirectqa.data import load_sample
@@ -42,11 +43,9 @@ def test_training_on_two_processes_has_one_course(processes, folder):
     assert json.dumps(first["log"]) == json.dumps(second["log"])
     assert first["best"] == second["best"]
     assert first["best"][0] is not None
-    assert first["best"][1] in (
-        1,
-        2,
-        None,
-    )  # transformers 4 keeps no step where only the best is saved.
+    # transformers 4 keeps no step where only the best is saved.
+    if Version(transformers.__version__) >= Version("5"):
+        assert first["best"][1] in (1, 2)
     assert first["written"] == [f"00000000{step}.parquet" for step in (0, 1, 2)]
     assert second["written"] == []
     assert first["is_left"] == second["is_left"] == [True] * 3

@@ -3,6 +3,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
@@ -372,6 +373,18 @@ def test_conditions_are_read_from_every_type_of_column(dtype):
     assert frame["fact_id"].tolist() == ["1", "2"]
     assert frame["first_correct"].tolist() == [True, False]
     assert frame["second_correct"].tolist() == [False, False]
+
+
+def test_an_empty_category_of_arrow_is_a_missing_verdict():
+    """Of which pandas 2 makes the code -1 even where it is asked for another."""
+    cells = pa.array(["1", None, "0", "1"]).dictionary_encode()
+    column = pd.Series(cells, dtype=pd.ArrowDtype(cells.type))
+
+    frame = outcomes_frame(pd.DataFrame({"a": column, "b": [1, 1, 0, 0]}), first="a", second="b")
+
+    read = frame["first_correct"]
+    assert read.isna().tolist() == [False, True, False, False]
+    assert read.dropna().tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize("column", ["triplet_id", "Subject", "topic-id", "item"])

@@ -575,10 +575,8 @@ def _compared(
     rows: pd.DataFrame, by: Sequence[str], settings: ComparisonSettings, table: TableSettings
 ) -> ModelComparisonResult:
     """Compare the models by one metric."""
-    if _varies(rows["form"]):
-        forms = _parts(rows["form"])
-        if not any(np.array_equal(_parts(rows[name]), forms) for name in by):
-            by = [*by, "form"]
+    if _varies(rows["form"]) and "form" not in by:
+        by = by if any(_is_form(rows, name) for name in by) else [*by, "form"]
     try:
         return compare_models(
             rows,
@@ -599,9 +597,13 @@ def _compared(
         raise ValueError(f"by the metric {rows['metric'].iat[0]!r}: {error}{called}") from error
 
 
-def _parts(labels: pd.Series) -> _Numbers:
-    """Number the parts into which labels, or lists of them, part the rows."""
-    return pd.factorize(labels.astype(str))[0].astype(np.int64)
+def _is_form(rows: pd.DataFrame, name: str) -> bool:
+    """Say whether a column has a label for each form, and none for two."""
+    labels = rows[name].map(label_list)
+    if (labels.map(len) != 1).any():
+        return False
+    parts = (pd.factorize(column)[0] for column in (labels.str[0], rows["form"]))
+    return np.array_equal(*parts)
 
 
 def _first_items(rows: pd.DataFrame) -> str:

@@ -74,6 +74,29 @@ def test_forms_of_an_instance_stand_apart_and_stay_together_in_intervals():
     assert result.differences["n_clusters"].tolist() == [6]
 
 
+@pytest.mark.parametrize(
+    ("tags", "slices"),
+    [
+        (("a", "b", "c"), {"tag"}),  # A label for each form.
+        (("a", "b", "a;b"), {"tag", "form"}),
+        (("a", "b", None), {"tag", "form"}),
+        (("a", "b", "b"), {"tag", "form"}),
+    ],
+)
+def test_forms_are_slices_where_no_other_column_shows_them(tags, slices):
+    rows = [
+        {"model": model, "item": item, "form": form, "tag": tag, "correct": (item + place) % 2}
+        for place, model in enumerate("mn")
+        for item in range(6)
+        for form, tag in zip("xyz", tags, strict=True)
+    ]
+
+    table = TableSettings(by=("tag",), separator=";")
+    result = compare_results(pd.DataFrame(rows), table=table).metrics["correct"]
+
+    assert set(result.groups["by"]) == slices
+
+
 def test_models_within_one_file_are_told_apart_and_errors_are_not_wrong():
     """Promptfoo: the provider of beta failed on q3, which is neither right nor wrong."""
     compared = compare_results(FILES / "promptfoo" / "results.json")

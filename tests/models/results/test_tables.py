@@ -134,6 +134,14 @@ def test_items_are_found_by_the_names_that_they_usually_have(name):
     assert read_results(frame).frame["item"].tolist() == ["a", "b"]
 
 
+@pytest.mark.parametrize("name", ["doc_id", "idx", "index"])
+def test_the_number_of_a_prompt_names_no_item_where_another_column_does(name):
+    """It is often that of a template."""
+    frame = pd.DataFrame({"prompt_id": [0, 0], name: ["a", "b"], "correct": [1, 1]})
+
+    assert read_results(frame).frame["item"].tolist() == ["a", "b"]
+
+
 def test_a_column_may_name_the_metric_of_its_row():
     rows = [
         {"item": "q1", "model": "m", "metric": "em", "score": 1},
