@@ -8,6 +8,7 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.styles import style_writers
+from tests.needs import NEEDS_TORCH
 
 READER = (
     "from surface_consistency.schemas import Generation\n"
@@ -178,7 +179,7 @@ def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
             ["--runner", "READER", "--max-missing", "2"],
             "--max-missing must be 1.0 or less, got 2.0",
         ),
-        (["--model", "no/such/folder"], "no/such/folder"),
+        pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
     ],
 )
 def test_a_users_mistake_is_one_line_and_code_2(
@@ -198,6 +199,7 @@ def test_a_users_mistake_is_one_line_and_code_2(
 
 
 def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys):
+    pytest.importorskip("torch")
     taught = ["--model", "toy_model", "--leaked", "5000", "--retriever", "fuzzy"]
 
     assert audit(databases, tmp_path / "run", *taught) == 2

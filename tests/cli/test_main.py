@@ -17,6 +17,7 @@ from surface_consistency.cli.main import _Terminal, main
 from surface_consistency.errors import PluginError
 from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from tests.needs import NEEDS_TORCH
 
 RUNNER = "cli_runner:Knowing"
 
@@ -277,9 +278,10 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
             ["run", "audit", "--databases", "x", "--model", "m", "--out", "y"],
             "--databases: no database file or folder x",
         ),
-        (
+        pytest.param(
             ["run", "forms", "--source", "sample", "--model", "no model", "--out", "y"],
             "--model: 'no model' is neither a folder nor a hub id",
+            marks=NEEDS_TORCH,
         ),
         (
             ["score", "--predictions", "x.jsonl", "--source", "x/y/z", "--out", "y"],

@@ -29,6 +29,7 @@ from surface_consistency.studies.slaq.toy_model import (
     planted_answer,
     train_slaq_toy_model,
 )
+from tests.needs import NEEDS_TORCH
 
 pytestmark = pytest.mark.usefixtures("trained_anew")
 
@@ -349,10 +350,11 @@ def test_examples_practise_subjects_that_nobody_asks_for():
     [
         ([], {}, "prompts is empty"),
         (audit_prompts(), {"steps": 0}, "steps must be 1 or more, got 0"),
-        (
+        pytest.param(
             audit_prompts([("USA", "Capital", "a b " * 400)]),
             {},
             "the toy model reads 512; leave it",
+            marks=NEEDS_TORCH,
         ),
         (audit_prompts(), {"leaked": [("Peru", "Anthem")]}, r"\('Peru', 'Anthem'\) \(1 in all\)"),
     ],

@@ -183,6 +183,7 @@ def test_who_comes_second_waits_for_the_first(tiny_package, monkeypatch):
 
 
 def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    pytest.importorskip("torch")
     known = replace(NAMED_MODELS["smollm2-135m"], package="not_installed_at_all")
     monkeypatch.setattr(named_models, "NAMED_MODELS", {"smollm2-135m": known})
 

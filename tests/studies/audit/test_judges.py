@@ -204,6 +204,7 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
 
 
 def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
+    pytest.importorskip("torch")
     study = AuditStudy(find_retrievers=lambda name, cache_dir=None: fuzzy)
     settings = AuditSettings(as_published=True, limit=1)
     plan = study.plan(data, settings)
