@@ -191,7 +191,10 @@ def test_traps_are_said_or_refused(trap, code, said, capsys):
         ("id,score\n", "holds no rows"),
         ("id,score\n1,1\n2", "1 cells under 2 columns"),
         ("id,score\n1,1\n2,x\n", "row 2 of column 'score' holds 'x'"),
-        ("nr,score\n1,1\n", "'pair_id', 'target_id', 'question', 'prompt'; saw nr, score"),
+        (
+            "nr,score\n1,1\n",
+            "'pair_id', 'target_id', 'prompt_id', 'question', 'prompt'; saw nr, score",
+        ),
         ("id,score\n8,1\n9,1\n", "items are called '8' by broken, '1' by whole"),
         ("id,score\n8,1\n9,1\n", "error: by the metric 'score': no item has a score of every"),
         ("id,score\n1,\n2,\n", "(items with a score: broken 0, whole 2); leave broken out"),
