@@ -602,8 +602,7 @@ def _is_form(rows: pd.DataFrame, name: str) -> bool:
     labels = rows[name].map(label_list)
     if (labels.map(len) != 1).any():
         return False
-    parts = (pd.factorize(column)[0] for column in (labels.str[0], rows["form"]))
-    return np.array_equal(*parts)
+    return np.array_equal(pd.factorize(labels.str[0])[0], pd.factorize(rows["form"])[0])
 
 
 def _first_items(rows: pd.DataFrame) -> str:
