@@ -252,3 +252,7 @@ def _show_warning(
 ) -> None:
     """Print a warning as one line, without the place in the code."""
     print(f"warning: {message}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -110,8 +110,9 @@ def _table(
                 f"{task}: the model is hardly ever right ({shown}), so that its verdicts agree by "
                 "being wrong twice: consistency says little of it"
             )
-    told = {**results, column: rows, "higher_is_better": better}
-    table = make_table({"n-shot": {}} | told, column, **given)
+    # lm-eval 0.4.12 cannot do without the number of shots.
+    shown_results = {"n-shot": {}, **results, column: rows, "higher_is_better": better}
+    table = make_table(shown_results, column, **given)
     return "\n".join([table, *notes])
 
 

@@ -761,11 +761,14 @@ HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
 
 def test_a_stream_that_is_gone_is_not_written_to():
     """Python 3.13 tells of what fails while an object goes."""
-    stream = io.StringIO()
+    stream, other = io.StringIO(), io.StringIO()
     terminal = _Terminal(stream)
     stream.close()
 
     terminal.close()
+    _Terminal(other).close()
+
+    assert not other.closed
 
 
 def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):

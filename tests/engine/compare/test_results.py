@@ -79,6 +79,7 @@ def test_forms_of_an_instance_stand_apart_and_stay_together_in_intervals():
     [
         (("a", "b", "c"), {"tag"}),  # A label for each form.
         (("a", "b", "a;b"), {"tag", "form"}),
+        (("a;c", "b;c", "c"), {"tag", "form"}),  # The first labels alone part as the forms do.
         (("a", "b", None), {"tag", "form"}),
         (("a", "b", "b"), {"tag", "form"}),
     ],
