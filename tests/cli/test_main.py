@@ -761,7 +761,7 @@ HOSTILE = "\x1b]0;owned\x07\x9b31m\u202eevil\x7f\nnote: all is well"
 
 def test_a_stream_that_is_gone_is_not_written_to():
     """Python 3.13 tells of what fails while an object goes."""
-    stream, other = io.StringIO(), io.StringIO()
+    stream, other = (io.TextIOWrapper(io.BytesIO()) for _ in range(2))
     terminal = _Terminal(stream)
     stream.close()
 
