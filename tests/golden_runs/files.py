@@ -1,23 +1,22 @@
 """What a golden run gave, as the text of the files that are pinned."""
 
 import html
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 EXPECTED = Path(__file__).parent / "expected"
+"""The numbers: one folder of CSV files per run."""
+
+WORDING = Path(__file__).parent / "wording"
+"""The text of one page per study, which `python -m tests.golden_runs.make --wording` rewrites."""
+
 KEYS = ("model", "pair_id")
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(T[\d:.+-]+)?")
-
-MAIN_SECTIONS = ("numbers", "groups", "template-1", "template-2")
-"""Anchors of the parts of a page that hold the main tables."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class GoldenRun:
@@ -28,22 +27,14 @@ class GoldenRun:
     "tables/overall", "checks/ada/noise_floor"."""
 
     page: str | None = None
-    """The page as HTML."""
-
-    full_page: str | None = None
-    """The same page as it is written to its file, with every sentence."""
+    """The page as HTML; None if the run writes no page."""
 
     texts: dict[str, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        """Write everything as text."""
+        """Write the tables as text."""
         for name, table in self.tables.items():
             self.texts[f"{name}.csv"] = as_csv(table, sort=name == "outcomes")
-        if self.page is not None:
-            parts = main_sections(self.page) or [self.page]
-            self.texts["page.txt"] = "".join(map(visible_text, parts))
-        if self.full_page is not None:
-            self.texts["page_full.txt"] = whole_text(self.full_page)
 
 
 def as_csv(table: pd.DataFrame, *, sort: bool = False) -> str:
@@ -78,46 +69,3 @@ def whole_text(page: str) -> str:
     page = re.sub(r"(?s)<footer>.*?</footer>", "", page)
     text = visible_text(re.sub(r"</?details[^>]*>", "\n", page))
     return _DATE.sub("DATE", text).replace(__version__, "VERSION")
-
-
-def main_sections(page: str) -> list[str]:
-    """Find the parts of a page that hold the main tables."""
-    sections = re.findall(r'(?s)<section aria-labelledby="([^"]*)">(.*?)</section>', page)
-    return [part for name, part in sections if name in MAIN_SECTIONS]
-
-
-def page_numbers(page) -> str:
-    """Write the numbers with an interval that stand on a page of values, a line each."""
-    return "".join(f"{line}\n" for line in _intervals(page))
-
-
-def _intervals(value) -> Iterator[str]:
-    """Find numbers with an interval in blocks, tables and sentences."""
-    from surface_consistency.report.page import Value
-    from surface_consistency.report.table import Table
-
-    if isinstance(value, Value):
-        if value.low is not None:
-            yield _interval(value.value, value.low, value.high, value.kind)
-    elif isinstance(value, Table):
-        for column in value.columns:
-            if column.low is not None:
-                for row in value.frame.to_dict("records"):
-                    yield _interval(row[column.key], row[column.low], row[column.high], column.kind)
-    elif is_dataclass(value):
-        for item in fields(value):
-            yield from _intervals(getattr(value, item.name))
-    elif isinstance(value, Mapping):
-        yield from _intervals(list(value.values()))
-    elif isinstance(value, Sequence) and not isinstance(value, str):
-        for item in value:
-            yield from _intervals(item)
-
-
-def _interval(number, low, high, kind) -> str:
-    """Write a number as pages do: rates and differences in percent, others as they are."""
-    factor, places = (100, 1) if kind in ("rate", "difference") else (1, 2)
-    if any(bound is None or math.isnan(bound) for bound in (number, low, high)):
-        return "–"
-    shown = (f"{factor * one:.{places}f}" for one in (number, low, high))
-    return "{} [{}, {}]".format(*shown)

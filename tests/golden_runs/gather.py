@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.golden_runs.files import GoldenRun, page_numbers
+from tests.golden_runs.files import GoldenRun
 
 RESAMPLES = 1_000
 
@@ -51,8 +51,7 @@ def of_study(
     return gathered(
         {run.label: run for run in runs},
         frames | dict(more),
-        page_numbers(page),
-        full=rendered(page, hidden),
+        rendered(page, hidden),
     )
 
 
@@ -70,16 +69,15 @@ def without_paths(page: str, folders: Iterable[Path]) -> str:
     return page
 
 
-def gathered(runs, tables, page, *, full=None) -> GoldenRun:
-    """Name everything by its file; `runs` have outcomes and checks, `page` is a file or text."""
+def gathered(runs, tables, page) -> GoldenRun:
+    """Name every table by its file; `runs` have outcomes and checks, `page` is HTML."""
     outcomes = pd.concat([run.outcomes.assign(model=label) for label, run in runs.items()])
     found = {"outcomes": outcomes}
-    # The checks stand in files of their own.
+    # The checks are in files of their own.
     found |= {
         f"tables/{name}": table for name, table in tables.items() if not name.startswith("check_")
     }
     for label, run in runs.items():
         for name, table in run.checks.items():
             found[f"checks/{re.sub(r'[^A-Za-z0-9.]+', '-', label).strip('-')}/{name}"] = table
-    text = page if isinstance(page, str) else Path(page).read_text(encoding="utf-8")
-    return GoldenRun(tables=found, page=text, full_page=full)
+    return GoldenRun(tables=found, page=page)

@@ -1,28 +1,29 @@
 """Golden runs: small, fixed inputs sent through every study, from the question to the page.
 
 This module is the adapter: the only part of the golden runs that calls the studies, and the only
-one that changes when their functions do. `inputs.py` holds models and data, `files.py` turns what
-came out into text, `expected/` holds what must come out, and `test_golden_runs.py` compares. The
-expected files are written by hand alone, all of them or those of some runs:
+one that changes when their functions do. `inputs.py` contains models and data, `files.py` writes
+results as text, and `test_golden_runs.py` compares.
 
-    python -m tests.golden_runs.make [NAME ...]
+Numbers (`expected/`, CSV files) are fixed. A number that changes on purpose gets a line "Numbers
+change" in the changelog, and only the files of its run are written again:
 
-They are never made anew to turn a test green: a number that changes on purpose gets its line
-"Numbers change" in the changelog, and only the files of its run are made again.
+    python -m tests.golden_runs.make NAME ...
+
+Wording (`wording/`, one page per study) may change with any commit that improves a sentence; read
+the diff after:
+
+    python -m tests.golden_runs.make --wording [NAME ...]
 """
 
 import shutil
 import sys
 import tempfile
 import warnings
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import pandas as pd
 
-from surface_consistency.report.page import Value
-from surface_consistency.report.table import Table
-from tests.golden_runs.files import EXPECTED, GoldenRun
+from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
 from tests.golden_runs.gather import (
     RESAMPLES,
     gathered,
@@ -114,12 +115,8 @@ def redirectqa(home: Path) -> GoldenRun:
     frames["overall_by_subject"] = tables_of(runs, "subject_id")[1]["overall"].frame
     frames["overall_alone"] = tables_of(runs[:1])[1]["overall"].frame
     frames["rescored"] = pd.concat(rescored.values())
-    page = home / "report.html"
-    shown = [report.page(tables), *(frames[name] for name in ("overall", "noise_floor"))]
-    shown += [frames[f"by_{name}"] for name in ("type", "category", "relation")]
-    page.write_text(_numbers_of(shown), encoding="utf-8")
-    full = rendered(report.page(tables), [home])
-    return gathered({run.label: run for run in runs}, frames, page, full=full)
+    page = rendered(report.page(tables), [home])
+    return gathered({run.label: run for run in runs}, frames, page)
 
 
 def slaq(home: Path) -> GoldenRun:
@@ -172,47 +169,13 @@ def slaq(home: Path) -> GoldenRun:
     )
     tables = report.tables()
     tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
-    page = home / "report.html"
-    page.write_text(_numbers_of(report.page(tables)), encoding="utf-8")
     frames = {name: table.frame for name, table in tables.items()}
     for name, labels in {"overall": [], **study.design.groupings}.items():
         # Pinned by model, condition and label; people read the models side by side.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
-    full = rendered(report.page(tables), [home])
-    return gathered({run.label: run for run in runs}, frames | sheet, page, full=full)
-
-
-def _numbers_of(page) -> str:
-    """Write the numbers of a page that have an interval, as pages once showed them in tables."""
-    shown = []
-
-    def show(value, low, high):
-        if not any(number is None or number != number for number in (value, low, high)):
-            value, low, high = (f"{100 * number:.1f}" for number in (value, low, high))
-            shown.append(f"<p>{value} [{low}, {high}]</p>".replace("-0.0", "0.0"))
-
-    def walk(item):
-        if isinstance(item, Table):
-            for row in item.frame.to_dict("records"):
-                for column in item.columns:
-                    if column.low is not None:
-                        show(row[column.key], row[column.low], row[column.high])
-        elif isinstance(item, pd.DataFrame):
-            for name in [column for column in item if f"{column}_low" in item]:
-                for row in item.to_dict("records"):
-                    show(row[name], row[f"{name}_low"], row[f"{name}_high"])
-        elif isinstance(item, Value):
-            show(item.value, item.low, item.high)
-        elif is_dataclass(item):
-            for field in fields(item):
-                walk(getattr(item, field.name))
-        elif isinstance(item, list | tuple):
-            for one in item:
-                walk(one)
-
-    walk(page)
-    return f'<section aria-labelledby="numbers">{"".join(shown)}</section>'
+    page = rendered(report.page(tables), [home])
+    return gathered({run.label: run for run in runs}, frames | sheet, page)
 
 
 def audit_data(home: Path):
@@ -397,16 +360,35 @@ RUNS = {
 }
 
 
-def main(names: list[str]) -> None:
-    """Write the files of some runs, or of all."""
+PAGES = (
+    "redirectqa",
+    "slaq",
+    "audit",
+    "forms",
+    "lexical",
+    "linking",
+    "mechanism",
+    "unlearning",
+    "compare_models",
+)
+"""The runs whose page is compared as text: one per study, and that of `compare`."""
+
+
+def main(words: list[str]) -> None:
+    """Write the numbers of the named runs, or with `--wording` the text of their pages."""
     warnings.simplefilter("ignore")
-    for name in names or RUNS:
+    is_wording = "--wording" in words
+    for name in [word for word in words if word != "--wording"] or (PAGES if is_wording else RUNS):
         with tempfile.TemporaryDirectory() as home:
-            shutil.rmtree(EXPECTED / name, ignore_errors=True)
-            for file, text in RUNS[name](Path(home)).texts.items():
-                target = EXPECTED / name / file
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_text(text, encoding="utf-8")
+            run = RUNS[name](Path(home))
+        texts = {f"{name}.txt": whole_text(run.page)} if is_wording else run.texts
+        folder = WORDING if is_wording else EXPECTED / name
+        if not is_wording:
+            shutil.rmtree(folder, ignore_errors=True)
+        for file, text in texts.items():
+            target = folder / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from tests.golden_runs.files import EXPECTED, GoldenRun, page_numbers, whole_text
+from tests.golden_runs.files import EXPECTED, GoldenRun
 from tests.golden_runs.gather import (
     RESAMPLES,
     gathered,
@@ -60,10 +60,7 @@ def revisions(home: Path) -> GoldenRun:
     checks = {name for run in runs.values() for name in run.checks}
     tables = swept.reported.tables.items()
     frames = {name: table.frame for name, table in tables if name not in checks}
-    full = without_paths(page, [home])
-    lines = whole_text(full).splitlines()
-    numbers = "".join(f"<p>{line}</p>" for line in lines if "[" in line)
-    return gathered(runs, frames, numbers, full=full)
+    return gathered(runs, frames, without_paths(page, [home]))
 
 
 def compare_runs(home: Path) -> GoldenRun:
@@ -93,7 +90,7 @@ def compare_runs(home: Path) -> GoldenRun:
     )
     page, tables = comparison_page(compared)
     frames = {f"tables/{name}": table for name, table in tables.items()}
-    return GoldenRun(tables=frames, page=page_numbers(page), full_page=rendered(page, [home]))
+    return GoldenRun(tables=frames, page=rendered(page, [home]))
 
 
 def compare_page(home: Path) -> GoldenRun:
@@ -148,7 +145,7 @@ def compare_models(home: Path) -> GoldenRun:
     )
     page, tables = comparison_page(compared)
     frames = {f"tables/{name}": table for name, table in tables.items()}
-    return GoldenRun(tables=frames, page=page_numbers(page), full_page=rendered(page, [home]))
+    return GoldenRun(tables=frames, page=rendered(page, [home]))
 
 
 def unlearning(home: Path) -> GoldenRun:
