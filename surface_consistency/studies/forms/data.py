@@ -18,7 +18,7 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.cells import (
+from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
     count_of,
@@ -26,8 +26,8 @@ from surface_consistency.runs.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.runs.columns import refuse_late_columns, resolve_columns
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource
 from surface_consistency.studies.forms.layouts import (
     Layout,

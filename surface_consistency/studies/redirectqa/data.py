@@ -24,12 +24,12 @@ from surface_consistency.errors import (
     UnknownCategoryWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.columns import (
+from surface_consistency.rows.columns import (
     REDIRECTQA_COLUMNS,
     refuse_late_columns,
     resolve_columns,
 )
-from surface_consistency.runs.readers import python_values
+from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
 from surface_consistency.studies.redirectqa.question_table import (
     QuestionTable,

@@ -34,10 +34,10 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
