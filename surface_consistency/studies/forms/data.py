@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.selection import first_few, pause_gc, spread
-from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.data.selection import first_few, pause_gc, spread
+from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import (
     DataError,
     RecordError,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.reading import read_lines
 from surface_consistency.rows.readers import Place, Row, read_rows

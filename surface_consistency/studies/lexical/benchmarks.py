@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from surface_consistency.engine.sources import Source, fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import Source, fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.rows.cells import RowCells, count_of, text_of
 from surface_consistency.rows.columns import resolve_columns

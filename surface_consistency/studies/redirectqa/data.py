@@ -10,14 +10,14 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 
-from surface_consistency.engine.selection import (
+from surface_consistency.data.selection import (
     chosen_names,
     first_few,
     pause_gc,
     repeated_rows,
     spread,
 )
-from surface_consistency.engine.sources import Source, card_language, open_source
+from surface_consistency.data.sources import Source, card_language, open_source
 from surface_consistency.errors import (
     IncompletePairWarning,
     SurfaceConsistencyWarning,

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import DataError, RecordError, UnscoredWarning
 from surface_consistency.rows.cells import (
     RowCells,

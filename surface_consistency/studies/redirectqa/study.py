@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
@@ -347,7 +347,7 @@ def score_predictions(
     Args:
         data: The questions and their pairs.
         predictions: Generated text by question id or by question text; or one text a question, in
-            the order of `engine.selection`, None where there is none.
+            the order of `data.selection`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, "first_text_line" or "whole".
