@@ -57,9 +57,6 @@ from .score import (
     score_files as score_files,
     score_run as score_run,
 )
-from .sources import (
-    open_source as open_source,
-)
 from .study import (
     Analysis as Analysis,
     Answerer as Answerer,

@@ -1,8 +1,3 @@
-from .columns import (
-    POPQA_COLUMNS as POPQA_COLUMNS,
-    REDIRECTQA_COLUMNS as REDIRECTQA_COLUMNS,
-    resolve_columns as resolve_columns,
-)
 from .files import (
     unguard_cell as unguard_cell,
     write_csv as write_csv,

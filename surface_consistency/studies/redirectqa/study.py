@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
@@ -34,10 +34,10 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
@@ -347,7 +347,7 @@ def score_predictions(
     Args:
         data: The questions and their pairs.
         predictions: Generated text by question id or by question text; or one text a question, in
-            the order of `engine.selection`, None where there is none.
+            the order of `data.selection`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, "first_text_line" or "whole".

@@ -9,7 +9,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule, open_source
+from surface_consistency.data import open_source
+from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.studies.forms.data import Forms, forms_of

@@ -1,0 +1,3 @@
+from .sources import (
+    open_source as open_source,
+)
