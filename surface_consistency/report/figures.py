@@ -31,12 +31,12 @@ from surface_consistency.report.page import (
     MosaicPlots,
     Page,
     StackedBars,
-    Value,
 )
 from surface_consistency.report.scene import Box, Mark, Scene, Span, Stroke, Symbol, Words
 from surface_consistency.report.squares import square_scene
 from surface_consistency.report.strips import Strips, bars_strips, forest_strips
 from surface_consistency.runs.files import write_bytes
+from surface_consistency.tables.numbers import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

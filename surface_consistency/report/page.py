@@ -7,42 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from surface_consistency.report.table import Table
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
-    """A number with its interval, as part of a sentence or a list."""
-
-    value: float
-    """The number; NaN where nothing defines it."""
-
-    low: float | None = None
-    """Lower bound; None without interval."""
-
-    high: float | None = None
-    """Upper bound; None without interval."""
-
-    kind: Literal["rate", "difference", "number", "count", "p_value"] = "rate"
-    """How it is set: percent, points with sign, plain, whole, or a p-value."""
-
-    tone: Literal["plain", "lost", "strong"] = "plain"
-    """Whether it is a loss (the saturated colour) or set in bold."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    """A way to another file beside the page, as part of a sentence."""
-
-    text: str
-    """Its words."""
-
-    href: str
-    """Relative path of the file."""
-
-
-Part = str | Value | Link
-"""A piece of a sentence: words, a number, or a link."""
+from surface_consistency.tables.numbers import Part, Value
+from surface_consistency.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,13 +17,17 @@ from typing import Any, Final, Literal
 import jinja2
 from markupsafe import Markup
 
-from surface_consistency.report.numbers import (
+from surface_consistency.report.page import (
+    Check,
+)
+from surface_consistency.tables.numbers import (
+    Part,
+    Value,
     interval_value,
     least_found,
     shown_sign,
     value_text,
 )
-from surface_consistency.report.page import Check, Part, Value
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
 _CHECK: Final = re.compile(r"^ *## (.+?): (.+?)(?: \(#([\w-]+)\))? *$", re.MULTILINE)

@@ -7,8 +7,8 @@ from surface_consistency.cli.report import make_analyse
 from surface_consistency.engine import Analysis, import_verdicts, report_runs
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.plugins import importable
-from surface_consistency.report import Column, Table
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.tables import Column, Table
 
 
 class Counted(Analysis):

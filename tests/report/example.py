@@ -24,9 +24,9 @@ from surface_consistency.report.page import (
     Series,
     StackedBars,
     Trace,
-    Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.numbers import Value
+from surface_consistency.tables.table import Column, Table
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")

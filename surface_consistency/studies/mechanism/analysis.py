@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from surface_consistency.engine import Analysis, Report
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.report import Block, Part, Prose, Section, Table
+from surface_consistency.report import Block, Prose, Section
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
 from surface_consistency.studies.mechanism.figures import (
@@ -43,6 +43,7 @@ from surface_consistency.studies.mechanism.tables import (
     make_notes,
     make_tables,
 )
+from surface_consistency.tables import Part, Table
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation.texts import LoadedModel

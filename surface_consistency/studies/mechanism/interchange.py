@@ -23,12 +23,12 @@ from surface_consistency.metrics import (
     cluster_bootstrap,
     paired_by,
 )
-from surface_consistency.report import spread, tabulate
 from surface_consistency.schemas import Items
 from surface_consistency.studies.mechanism.sample import Answer, Sample, SampledPair
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import SampledRun, Store, StoredAnswer
+from surface_consistency.tables import spread, tabulate
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import (

@@ -19,10 +19,10 @@ from surface_consistency.metrics import (
     token_similarity,
     transport_similarity,
 )
-from surface_consistency.report import spread, tabulate
 from surface_consistency.studies.mechanism.sample import SampledPair
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured
+from surface_consistency.tables import spread, tabulate
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap

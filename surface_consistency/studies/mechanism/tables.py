@@ -7,16 +7,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.metrics import adjust_p_values
-from surface_consistency.report import (
-    COLUMNS,
-    Column,
-    Part,
-    Table,
-    Wording,
-    catalogue,
-    describe,
-    interval_column,
-)
+from surface_consistency.report import Wording
 from surface_consistency.studies.mechanism.interchange import ALL_COMPONENTS, InterchangedRun
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
@@ -25,6 +16,15 @@ from surface_consistency.studies.mechanism.similarity import (
     prediction_rows,
 )
 from surface_consistency.studies.mechanism.store import MeasuredRun, SampledRun
+from surface_consistency.tables import (
+    COLUMNS,
+    Column,
+    Part,
+    Table,
+    catalogue,
+    describe,
+    interval_column,
+)
 
 _WORDING: Final = Wording("surface_consistency.studies.mechanism")
 _SHARES: Final = {

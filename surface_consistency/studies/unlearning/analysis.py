@@ -17,19 +17,7 @@ from pydantic import AfterValidator
 from surface_consistency.engine import Analysis, Design, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import UnlearningVerdictResult
-from surface_consistency.report import (
-    COLUMNS,
-    Block,
-    Column,
-    Part,
-    Prose,
-    Table,
-    Wording,
-    catalogue,
-    describe,
-    interval_column,
-    interval_value,
-)
+from surface_consistency.report import Block, Prose, Wording
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
@@ -50,6 +38,16 @@ from surface_consistency.studies.unlearning.tables import (
     survivors_frame,
     verdicts,
     verdicts_frame,
+)
+from surface_consistency.tables import (
+    COLUMNS,
+    Column,
+    Part,
+    Table,
+    catalogue,
+    describe,
+    interval_column,
+    interval_value,
 )
 
 _WORDING: Final = Wording("surface_consistency.studies.unlearning")

@@ -17,9 +17,9 @@ from surface_consistency.metrics import (
     unlearning_verdict,
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
-from surface_consistency.report import spread
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
 from surface_consistency.studies.unlearning.questions import FORGET, NEIGHBOUR, NEW, PLAIN
+from surface_consistency.tables import spread
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""

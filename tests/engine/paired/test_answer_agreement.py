@@ -15,10 +15,10 @@ from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.study import RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
 from surface_consistency.matching import match_segmented
-from surface_consistency.report.page import Value
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
+from surface_consistency.tables.numbers import Value
 from surface_consistency.text import normalize
 from tests.made_runs import make_manifest, make_outcomes
 

@@ -8,7 +8,6 @@ import pytest
 
 from surface_consistency.engine.design import Report
 from surface_consistency.errors import DataError
-from surface_consistency.report import table_text
 from surface_consistency.report.page import Heatmap, Prose
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import PairedOutcome, Prompt
@@ -19,6 +18,7 @@ from surface_consistency.studies.mechanism.interchange import (
     interchange_rows,
 )
 from surface_consistency.studies.mechanism.settings import MechanismSettings
+from surface_consistency.tables import table_text
 from tests.studies.mechanism.planted_run import (
     KNOWN,
     SILENT,

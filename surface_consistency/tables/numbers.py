@@ -6,12 +6,12 @@ Fractions become percentages here and nowhere else.
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
 import pandas as pd
 
-from surface_consistency.report.page import Link, Part, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
 
 UNDEFINED: Final = "–"
@@ -27,6 +27,41 @@ sets."""
 _ROUNDING: Final = 1e-12
 """Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A number with its interval, as part of a sentence or a list."""
+
+    value: float
+    """The number; NaN if it is undefined."""
+
+    low: float | None = None
+    """Lower bound; None without interval."""
+
+    high: float | None = None
+    """Upper bound; None without interval."""
+
+    kind: Literal["rate", "difference", "number", "count", "p_value"] = "rate"
+    """How it is formatted: percent, points with sign, plain, whole, or a p-value."""
+
+    tone: Literal["plain", "lost", "strong"] = "plain"
+    """Whether it is a loss (the saturated colour) or set in bold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A link to another file in the folder of the page, as part of a sentence."""
+
+    text: str
+    """Text of the link."""
+
+    href: str
+    """Relative path of the file."""
+
+
+Part = str | Value | Link
+"""A part of a sentence: text, a number, or a link."""
 
 
 def is_missing(value: object) -> bool:

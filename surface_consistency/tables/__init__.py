@@ -1,0 +1,5 @@
+"""Described tables, formatted numbers and sentences, for pages, terminals and results."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
