@@ -44,13 +44,6 @@ from .registry import (
     available_runners as available_runners,
     load_runner as load_runner,
 )
-from .results.columns import (
-    ResultColumns as ResultColumns,
-)
-from .results.frame import (
-    Results as Results,
-    read_results as read_results,
-)
 from .runner import (
     BatchPlanner as BatchPlanner,
     ConversationRenderer as ConversationRenderer,

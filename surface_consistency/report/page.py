@@ -3,12 +3,14 @@
 Numbers stand here as fractions with their intervals; whoever sets a block multiplies and rounds.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
-
-from surface_consistency.tables.numbers import Part, Value
+from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from dataclasses import field
+from surface_consistency.tables.numbers import Part
+from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Table
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

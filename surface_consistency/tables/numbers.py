@@ -3,16 +3,19 @@
 Fractions become percentages here and nowhere else.
 """
 
-import math
-import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
-
+import math
 import pandas as pd
-
-from surface_consistency.tables.table import Column, Table
+import unicodedata
+from surface_consistency.tables.table import Column
+from surface_consistency.tables.table import Table
 from surface_consistency.text import one_line
+from typing import Any
+from typing import Final
+from typing import Literal
+from typing import TypeVar
 
 UNDEFINED: Final = "–"
 """Stands where nothing defines a value."""

@@ -10,7 +10,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine import ReportSettings, report_runs
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import forms_by, variance_shares_by
-from surface_consistency.models import read_results
+from surface_consistency.results import read_results
 from surface_consistency.studies.forms import load_forms
 from surface_consistency.studies.forms.results import FormResults, FormsAnalysis
 from surface_consistency.studies.forms.tables import long_frame

@@ -1,14 +1,22 @@
 """Rows as they stand in a file: tables, data sets of `datasets`, logs that are archives."""
 
+from collections.abc import Iterator
+from collections.abc import Mapping
 import zipfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
-
-from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.models.results.rows import Cells, shown
-from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
-from surface_consistency.rows.readers import Place, Row, read_rows
+from surface_consistency.errors import DataError
+from surface_consistency.errors import MissingDependencyError
+from surface_consistency.errors import RecordError
+from surface_consistency.reading import LONGEST_LINE
+from surface_consistency.reading import parse_json
+from surface_consistency.reading import read_start
+from surface_consistency.results.rows import Cells
+from surface_consistency.results.rows import shown
+from surface_consistency.rows.readers import Place
+from surface_consistency.rows.readers import Row
+from surface_consistency.rows.readers import read_rows
+from typing import Any
+from typing import Final
 
 _ZIP: Final = b"PK\x03\x04"
 _ZSTANDARD: Final = 93
@@ -32,7 +40,7 @@ def packed_rows(file: Path) -> Iterator[Row]:
         for number, row in enumerate(_dataset_rows(file), start=1):
             yield Place(str(file), number), row
     elif is_archive(file):
-        from surface_consistency.models.results.workbooks import is_workbook, workbook_rows
+        from surface_consistency.results.workbooks import is_workbook, workbook_rows
 
         if is_workbook(file):
             for number, row in workbook_rows(file):

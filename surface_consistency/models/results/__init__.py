@@ -1,1 +1,0 @@
-"""Results of other tools: any file or table of scores and answers as one long frame."""

@@ -1,0 +1,7 @@
+from .columns import (
+    ResultColumns as ResultColumns,
+)
+from .frame import (
+    Results as Results,
+    read_results as read_results,
+)
