@@ -2,12 +2,6 @@ from .columns import (
     COLUMNS as COLUMNS,
     catalogue as catalogue,
 )
-from .figures import (
-    plot_forms as plot_forms,
-    plot_groups as plot_groups,
-    plot_square as plot_square,
-    write_figures as write_figures,
-)
 from .html import (
     render_page as render_page,
     write_page as write_page,
@@ -26,6 +20,12 @@ from .page import (
     Prose as Prose,
     Section as Section,
     Value as Value,
+)
+from .plots import (
+    plot_comparison as plot_comparison,
+    plot_forms as plot_forms,
+    plot_groups as plot_groups,
+    plot_paired as plot_paired,
 )
 from .table import (
     Column as Column,

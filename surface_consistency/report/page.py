@@ -1,4 +1,4 @@
-"""What a report page holds, as plain values: studies fill them, `html` and `figures` set them.
+"""What a report page holds, as plain values: studies fill them, `html` renders them.
 
 Numbers stand here as fractions with their intervals; whoever sets a block multiplies and rounds.
 """

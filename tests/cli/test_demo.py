@@ -20,7 +20,7 @@ pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory, rendered_figures):
+def demo(tmp_path_factory):
     """The whole demonstration, as the command runs it."""
     folder = tmp_path_factory.mktemp("demo") / "demo"
     assert main(["demo", "--out", str(folder)]) == 0
@@ -43,7 +43,7 @@ def test_demo_finds_the_planted_frequencies(demo):
 
 @pytest.mark.slow
 def test_demo_leaves_every_product(demo):
-    """Run, outcomes, tables, figures and report are where the README says."""
+    """Run, outcomes, tables and report are where the README says."""
     for name in (
         "manifest.json",
         "targets.parquet",
