@@ -10,7 +10,6 @@ import hypothesis
 import pytest
 
 from surface_consistency.engine import toy_models
-from surface_consistency.report import figures
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams
 
@@ -37,25 +36,6 @@ def data_files() -> Path:
     if not DATA_FILES.is_dir():
         pytest.fail(f"no {DATA_FILES}: it is part of the repository; run the tests of a clone")
     return DATA_FILES
-
-
-_RENDERED = figures._rendered
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _drawn_figures():
-    """Draw the figures of reports and leave it at that: setting them takes most of a report."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_rendered", lambda figure, kind: b"drawn")
-        yield
-
-
-@pytest.fixture(scope="module")
-def rendered_figures():
-    """Let matplotlib set the figures in their formats, for the tests of a module."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "_rendered", _RENDERED)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

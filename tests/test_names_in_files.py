@@ -68,7 +68,7 @@ def spoiled(value):
 def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
     """Each field of the manifest and of the scoring, and each scoring setting by itself."""
     n_fields = 0
-    report = ["report", str(folder), "--out", str(folder), "--resamples", "1", "--figures", "none"]
+    report = ["report", str(folder), "--out", str(folder), "--resamples", "1"]
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text())
         changes = [{key: spoiled(value)} for key, value in content.items()]

@@ -25,7 +25,7 @@ from surface_consistency.text import printable
 _COMMANDS = {
     "run": "Run a study end to end on a model.",
     "score": "Judge a run again, or judge predictions made elsewhere.",
-    "report": "Tables, figures and one page from scored runs.",
+    "report": "Tables and one page from scored runs.",
     "analyse": "Add an analysis to the page of runs.",
     "suite": "Run models x revisions x studies x settings from one file.",
     "export": "Scored runs as a data set, a model-index or evaluation results of the hub.",

@@ -1,7 +1,6 @@
 """What commands print."""
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -32,8 +31,6 @@ def finish(reported: "Reported", out: Path, *, as_json: bool) -> int:
     """
     n_unanswered = sum(run.scoring.n_unanswered for run in reported.runs if run.scoring is not None)
     code = UNANSWERED if n_unanswered else 0
-    for warning in reported.warnings:
-        print(f"warning: {warning}", file=sys.stderr)
     page = None if reported.page is None else str(reported.page)
     if as_json:
         tables = {

@@ -28,7 +28,7 @@ def _report(
     json: Json = False,
     reporting: ReportSettings,
 ) -> None:
-    """Write tables, figures and one page from scored runs."""
+    """Write tables and one page from scored runs."""
     folders = run_folders(runs)
     if fact is None and folders:
         home = _home(out)

@@ -7,7 +7,7 @@ the same tables and the same page as those of a study.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 from pydantic import Field
@@ -129,9 +129,6 @@ class ReportSettings(Settings):
 
     answers: int = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""
-
-    figures: Items[Literal["pdf", "png", "svg"]] = ()
-    """Forms in which the pictures of the page are written to `figures/` too, for papers."""
 
     page: bool = True
     """Whether the page is written, or the tables alone."""

@@ -1,4 +1,4 @@
-"""Scored runs become tables, figures and one page."""
+"""Scored runs become tables and one page."""
 
 import os
 import re
@@ -15,11 +15,9 @@ from surface_consistency.engine.paired.tables import table_of_runs
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import (
     DataError,
-    MissingDependencyError,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
-from surface_consistency.report.figures import write_figures
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Check, Page
 from surface_consistency.runs.files import file_digest, output_folder, staged, write_csv, write_text
@@ -54,9 +52,6 @@ class Reported:
     notes: Sequence[str]
     """What a reader must know before the numbers, in sentences."""
 
-    warnings: Sequence[str]
-    """What could not be made, such as figures without matplotlib."""
-
 
 def report_runs(
     folders: Sequence[str | os.PathLike[str]],
@@ -66,12 +61,12 @@ def report_runs(
     settings: ReportSettings | None = None,
     analyses: Mapping[Analysis, Any] | None = None,
 ) -> Reported:
-    """Write tables and page of scored runs, and figures where they are wanted.
+    """Write tables and page of scored runs.
 
     Args:
         folders: The run folders, each once; or what the analyses make them of (`prepare`).
-        out: Folder for `tables/`, `report.html` and the figures that `settings` wants, which are
-            written beside and moved there together; what only an earlier report wrote goes.
+        out: Folder for `tables/` and `report.html`, which are written beside and moved there
+            together; what only an earlier report wrote goes.
             `tables/SOURCES.txt` names the runs and the SHA-256 of each file.
         study: Their study; None for the one that the manifests name.
         settings: How to compute.
@@ -94,14 +89,8 @@ def report_runs(
     page, tables, runs = build_page(folders, study=study, settings=settings, analyses=analyses)
     home = output_folder(out)
     sources = f"tables/{_SOURCES}"
-    unmade = []
     with staged(home, first=sources, last="report.html") as beside:
         write_tables(tables, beside / "tables", runs=runs)
-        if settings.figures:
-            try:
-                write_figures(page, beside / "figures", formats=settings.figures)
-            except MissingDependencyError as error:
-                unmade.append(str(error))
         if settings.page:
             write_page(page, beside / "report.html")
         _name_files(beside, beside / sources)
@@ -114,7 +103,6 @@ def report_runs(
         leading=_leading(page, analyses or {}),
         finding=f"{sentence_text(page.finding.sentence)} {page.finding.warning}".strip(),
         notes=notes,
-        warnings=unmade,
     )
 
 
@@ -283,7 +271,7 @@ def _remove_earlier(home: Path, report: Path, sources: Path) -> None:
     if not sources.is_file():
         return
     for line in sources.read_text(encoding="utf-8", errors="replace").splitlines():
-        listed = re.fullmatch(r"([0-9a-f]{64})  ((?:tables/|figures/)[^/]+|report\.html)", line)
+        listed = re.fullmatch(r"([0-9a-f]{64})  (tables/[^/]+|report\.html)", line)
         if listed is None or (report / listed[2]).exists():
             continue
         path = home / listed[2]

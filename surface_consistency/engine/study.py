@@ -6,74 +6,47 @@ what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
 """
 
-from abc import ABC
-from abc import abstractmethod
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, Protocol
+
 import numpy as np
 import numpy.typing as npt
-import os
 import pandas as pd
-from pathlib import Path
-from pydantic import AfterValidator
-from pydantic import BaseModel
-from pydantic import Field
-from pydantic import model_validator
-from surface_consistency.engine.design import Design
-from surface_consistency.engine.design import Report
-from surface_consistency.engine.design import VERDICTS
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
-from surface_consistency.engine.judging.chosen_judges import check_labelling
-from surface_consistency.engine.judging.chosen_judges import make_chosen_judge
-from surface_consistency.engine.judging.chosen_judges import shown_answers
-from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
-from surface_consistency.engine.judging.judge_agreement import corrected_table
-from surface_consistency.engine.judging.judges import Judge
-from surface_consistency.engine.judging.judges import Overrulable
-from surface_consistency.engine.judging.judges import RuleJudge
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+from typing_extensions import TypeVar
+
+from surface_consistency.engine.design import VERDICTS, Design, Report
+from surface_consistency.engine.judging.chosen_judges import (
+    JudgeScoring,
+    OverrulingJudge,
+    check_labelling,
+    make_chosen_judge,
+    shown_answers,
+)
+from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
+from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.engine.paired.page import fact_trace
-from surface_consistency.engine.plan import Plan
-from surface_consistency.engine.plan import check_groupings
-from surface_consistency.engine.plan import check_pair_columns
-from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.errors import DataError
-from surface_consistency.errors import PluginError
+from surface_consistency.engine.paired.page import PairedReport, fact_trace
+from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
+from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.matching.verdict_records import AnswerSpan
 from surface_consistency.models.options import OptionScore
 from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.runner import Runner
-from surface_consistency.plugins import ANALYSES
-from surface_consistency.plugins import Plugins
-from surface_consistency.plugins import STUDIES
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import Section
+from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
+from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.schemas import GenerationParams
-from surface_consistency.schemas import PairedOutcome
-from surface_consistency.schemas import Verdict
+from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings
-from surface_consistency.schemas.settings import record_options
+from surface_consistency.schemas.settings import Settings, record_options
 from surface_consistency.tables.numbers import Part
 from surface_consistency.tables.table import Table
-from typing import Annotated
-from typing import Any
-from typing import ClassVar
-from typing import Final
-from typing import Generic
-from typing import Literal
-from typing import Protocol
-from typing_extensions import TypeVar
 
 SourceT = TypeVar("SourceT", bound=Settings, default=Any)
 SettingsT = TypeVar("SettingsT", bound="StudySettings", default=Any)

@@ -1,4 +1,4 @@
-"""Inside other tools: lm-evaluation-harness, inspect_ai and the Trainer of transformers.
+"""Inside other tools: lm-evaluation-harness and inspect_ai.
 
 Every integration lays a study out as a `PairedTask` and hands the tool what it asks for; prompts,
 judgement and numbers are those of the study. Importing this package loads none of the tools.

@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
@@ -268,23 +268,6 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             The decoding.
         """
         return self._planned(chat, None)[1][document_id][1]
-
-    def fingerprint(self) -> dict[str, JsonValue]:
-        """Say what is asked and how it is judged, to tell answers to it from answers to another.
-
-        Returns:
-            The study, its settings and scoring, and a digest of all prompts with their decoding.
-        """
-        parts = [
-            f"{self.prompt(document.id).key} {self.params(document.id).model_dump_json()}"
-            for document in self.documents
-        ]
-        return {
-            "study": self.study.name,
-            "settings": self.settings.model_dump(mode="json"),
-            "scoring": self._scoring.model_dump(mode="json"),
-            "prompts": hashlib.sha256("\n".join(parts).encode()).hexdigest(),
-        }
 
     def judge(self, replies: Mapping[str, str | None]) -> pd.DataFrame:
         """Judge replies as the study does.

@@ -1,28 +1,19 @@
 """One row of a file of predictions: which columns mean what, and what it tells."""
 
-from collections.abc import Mapping
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
 from surface_consistency.errors import RecordError
-from surface_consistency.reading import find_column
-from surface_consistency.reading import first_names
-from surface_consistency.reading import json_or_text
+from surface_consistency.reading import find_column, first_names, json_or_text
 from surface_consistency.results.rows import shown
-from surface_consistency.results.samples import Option
-from surface_consistency.results.samples import is_sample
-from surface_consistency.results.samples import sample_options
-from surface_consistency.rows.columns import POPQA_COLUMNS
-from surface_consistency.rows.columns import REDIRECTQA_COLUMNS
-from surface_consistency.rows.columns import resolve_columns
+from surface_consistency.results.samples import Option, is_sample, sample_options
+from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
 from surface_consistency.rows.readers import Place
-from surface_consistency.schemas.generations import ANSWER_FIELDS
-from surface_consistency.schemas.generations import replace_surrogates
+from surface_consistency.schemas.generations import ANSWER_FIELDS, replace_surrogates
 from surface_consistency.schemas.scoring import best_option
 from surface_consistency.schemas.settings import Settings
-from typing import Any
-from typing import Final
-from typing import Literal
-from typing import NamedTuple
 
 ID_COLUMNS: Final = (
     *("id", "question_id", "prompt_id", "instance_id", "example_id", "qid", "idx"),

@@ -1,33 +1,24 @@
 """A scorer over log-probabilities that were told elsewhere."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
 import math
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from pydantic import JsonValue
-from pydantic import ValidationError
-from surface_consistency.errors import DataError
-from surface_consistency.errors import RecordError
-from surface_consistency.errors import RunnerError
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.prediction_rows import question_of
-from surface_consistency.reading import existing_file
-from surface_consistency.reading import first_names
+from surface_consistency.reading import existing_file, first_names
 from surface_consistency.results.layouts import result_rows
-from surface_consistency.results.samples import is_sample
-from surface_consistency.results.samples import log_probability
-from surface_consistency.results.samples import sample_options
+from surface_consistency.results.samples import is_sample, log_probability, sample_options
 from surface_consistency.rows.readers import Place
 from surface_consistency.runs.files import file_digest
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency.schemas.prompts import GenerationParams
-from surface_consistency.schemas.prompts import Prompt
-from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.schemas.scoring import ScoringRequest
-from typing import Any
-from typing import NamedTuple
+from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
 _FIELDS = ("log_probabilities", "token_ids", "tokens", "n_context_tokens", "is_greedy", "boundary")
 

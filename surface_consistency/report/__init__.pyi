@@ -1,13 +1,4 @@
-from .figures import (
-    plot_forms as plot_forms,
-    plot_groups as plot_groups,
-    plot_square as plot_square,
-    write_figures as write_figures,
-)
-from .html import (
-    render_page as render_page,
-    write_page as write_page,
-)
+from .html import render_page as render_page, write_page as write_page
 from .page import (
     Block as Block,
     Dot as Dot,
@@ -17,7 +8,10 @@ from .page import (
     Prose as Prose,
     Section as Section,
 )
-from .wording import (
-    Wording as Wording,
-    compared as compared,
+from .plots import (
+    plot_comparison as plot_comparison,
+    plot_forms as plot_forms,
+    plot_groups as plot_groups,
+    plot_paired as plot_paired,
 )
+from .wording import Wording as Wording, compared as compared

@@ -1,4 +1,4 @@
-"""Where things stand in a picture, in shares of its size: pages and figures draw from the same."""
+"""Positions of the parts of a picture, in shares of its size."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,16 +1,14 @@
-"""What a report page holds, as plain values: studies fill them, `html` and `figures` set them.
+"""What a report page holds, as plain values: studies fill them, `html` renders them.
 
 Numbers stand here as fractions with their intervals; whoever sets a block multiplies and rounds.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field
-from surface_consistency.tables.numbers import Part
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Table
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
+
+from surface_consistency.tables.numbers import Part, Value
+from surface_consistency.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

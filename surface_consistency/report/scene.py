@@ -1,4 +1,4 @@
-"""A picture as marks in its own units: pages set it as SVG, figures for papers with matplotlib."""
+"""A picture as marks in its own units, which pages render as SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ class Box:
     """A rectangle."""
 
     css: str
-    """Its classes, which `style.css` and `figures` give colours, such as "c-both"."""
+    """Its classes, which `style.css` gives colours, such as "c-both"."""
 
     x: float
     """Left edge."""

@@ -10,21 +10,22 @@ such as "## warning: Few facts (#numbers)" begins a check with its title and the
 evidence. Where a block comes out empty, nothing is said.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-import jinja2
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Literal
+
+import jinja2
 from markupsafe import Markup
+
 from surface_consistency.report.page import Check
-from surface_consistency.tables.numbers import Part
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.numbers import least_found
-from surface_consistency.tables.numbers import shown_sign
-from surface_consistency.tables.numbers import value_text
-from typing import Any
-from typing import Final
-from typing import Literal
+from surface_consistency.tables.numbers import (
+    Part,
+    Value,
+    interval_value,
+    least_found,
+    shown_sign,
+    value_text,
+)
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
 _CHECK: Final = re.compile(r"^ *## (.+?): (.+?)(?: \(#([\w-]+)\))? *$", re.MULTILINE)

@@ -1,22 +1,14 @@
 """Rows as they stand in a file: tables, data sets of `datasets`, logs that are archives."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
 import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import MissingDependencyError
-from surface_consistency.errors import RecordError
-from surface_consistency.reading import LONGEST_LINE
-from surface_consistency.reading import parse_json
-from surface_consistency.reading import read_start
-from surface_consistency.results.rows import Cells
-from surface_consistency.results.rows import shown
-from surface_consistency.rows.readers import Place
-from surface_consistency.rows.readers import Row
-from surface_consistency.rows.readers import read_rows
-from typing import Any
-from typing import Final
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, MissingDependencyError, RecordError
+from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
+from surface_consistency.results.rows import Cells, shown
+from surface_consistency.rows.readers import Place, Row, read_rows
 
 _ZIP: Final = b"PK\x03\x04"
 _ZSTANDARD: Final = 93

@@ -1,46 +1,28 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
-from collections.abc import Hashable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-import numpy as np
-import numpy.typing as npt
 import os
-import pandas as pd
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import SourceNotFoundError
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
-from surface_consistency.results.archives import is_archive
-from surface_consistency.results.archives import packed_rows
-from surface_consistency.results.checks import Read
-from surface_consistency.results.checks import checked
-from surface_consistency.results.checks import constant
-from surface_consistency.results.checks import joined
-from surface_consistency.results.checks import shortened
+from surface_consistency.results.archives import is_archive, packed_rows
+from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.inputs import Input
-from surface_consistency.results.inputs import ResultSource
-from surface_consistency.results.inputs import inputs_of
-from surface_consistency.results.inputs import memory_rows
-from surface_consistency.results.layouts import laid
-from surface_consistency.results.layouts import layout_of
-from surface_consistency.results.layouts import whole_layout
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
+from surface_consistency.results.layouts import laid, layout_of, whole_layout
 from surface_consistency.results.logs import samples_part
 from surface_consistency.results.rows import Flat
-from surface_consistency.results.run_folders import is_run
-from surface_consistency.results.run_folders import run_part
-from surface_consistency.results.tables import Part
-from surface_consistency.results.tables import hashes
-from surface_consistency.results.tables import read_table
-from surface_consistency.results.tables import table_part
-from surface_consistency.results.tables import wanted_scores
+from surface_consistency.results.run_folders import is_run, run_part
+from surface_consistency.results.tables import Part, hashes, read_table, table_part, wanted_scores
 from surface_consistency.rows.readers import Row
-from typing import Final
 
 UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""

@@ -1,25 +1,17 @@
 """What is given to the reader of results: files, folders, frames and rows, each with a name."""
 
-from collections import Counter
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
 import os
-import pandas as pd
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.columns import need_labels
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.results.columns import ResultColumns, need_labels
 from surface_consistency.results.run_folders import is_run
-from surface_consistency.rows.readers import FORMATS
-from surface_consistency.rows.readers import Place
-from surface_consistency.rows.readers import Row
-from typing import Any
-from typing import Final
-from typing import NamedTuple
-from typing import TypeAlias
+from surface_consistency.rows.readers import FORMATS, Place, Row
 
 ResultSource: TypeAlias = (
     str

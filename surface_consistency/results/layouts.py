@@ -5,32 +5,25 @@ comparing its scores alike. Packages add entries under the entry point group
 `surface_consistency.result_layouts`.
 """
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Iterator
-from functools import cache
-from functools import lru_cache
 import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import PluginError
-from surface_consistency.errors import RecordError
-from surface_consistency.errors import SurfaceConsistencyWarning
+from typing import Any, Final, NamedTuple
+
+from surface_consistency.errors import (
+    DataError,
+    PluginError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
 from surface_consistency.plugins import Plugins
 from surface_consistency.results import tools
 from surface_consistency.results.archives import packed_rows
-from surface_consistency.results.rows import Cells
-from surface_consistency.results.rows import Flat
-from surface_consistency.results.rows import Flats
-from surface_consistency.results.rows import at
-from surface_consistency.results.samples import harness_sample
-from surface_consistency.results.samples import written_out
-from surface_consistency.rows.readers import Place
-from surface_consistency.rows.readers import Row
-from typing import Any
-from typing import Final
-from typing import NamedTuple
+from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results.samples import harness_sample, written_out
+from surface_consistency.rows.readers import Place, Row
 
 GROUP: Final = "surface_consistency.result_layouts"
 """Entry point group under which packages register a `Layout`."""

@@ -1,23 +1,16 @@
 """Samples of lm-evaluation-harness, of each of its versions."""
 
-from collections.abc import Iterable
-from collections.abc import Mapping
 import hashlib
 import json
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import RecordError
-from surface_consistency.results.rows import Cells
-from surface_consistency.results.rows import Flat
-from surface_consistency.results.rows import Flats
-from surface_consistency.results.rows import at
-from surface_consistency.results.rows import shown
+from typing import Any, Final, NamedTuple
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas.scoring import best_option
-from typing import Any
-from typing import Final
-from typing import NamedTuple
 
 SAMPLE_FIELDS: Final = frozenset(
     {

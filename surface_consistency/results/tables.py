@@ -1,30 +1,26 @@
 """Plain tables of results, read by columns: long, or with a column for each model."""
 
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
 import numpy as np
 import pandas as pd
-from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import RecordError
-from surface_consistency.reading import find_column
-from surface_consistency.reading import first_names
-from surface_consistency.reading import json_or_text
-from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.columns import TableColumns
-from surface_consistency.results.columns import USUAL
-from surface_consistency.results.columns import need_column
-from surface_consistency.results.columns import table_columns
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import find_column, first_names, json_or_text
+from surface_consistency.results.columns import (
+    USUAL,
+    ResultColumns,
+    TableColumns,
+    need_column,
+    table_columns,
+)
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
-from types import MappingProxyType
-from typing import Final
-from typing import NamedTuple
-from typing import TypeAlias
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}

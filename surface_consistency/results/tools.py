@@ -1,27 +1,16 @@
 """What a mapping of names cannot say of a tool's files."""
 
-from collections import Counter
-from collections.abc import Callable
-from collections.abc import Iterable
-from collections.abc import Mapping
-from collections.abc import Sequence
 import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import RecordError
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
-from surface_consistency.results.rows import Cells
-from surface_consistency.results.rows import Failure
-from surface_consistency.results.rows import Flat
-from surface_consistency.results.rows import Flats
-from surface_consistency.results.rows import at
-from surface_consistency.results.rows import shown
-from surface_consistency.results.rows import text_of
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
 from surface_consistency.results.samples import task_in_name
-from surface_consistency.rows.readers import Place
-from surface_consistency.rows.readers import read_rows
-from typing import Any
-from typing import Final
+from surface_consistency.rows.readers import Place, read_rows
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2

@@ -3,19 +3,16 @@
 Fractions become percentages here and nowhere else.
 """
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
 import math
-import pandas as pd
 import unicodedata
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+import pandas as pd
+
+from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
-from typing import Any
-from typing import Final
-from typing import Literal
-from typing import TypeVar
 
 UNDEFINED: Final = "–"
 """Stands where nothing defines a value."""

@@ -56,16 +56,13 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     assert run(runner, second, "--label", "two", "--template", "both", "--limit", "20") == 0
     assert main(["score", str(first), "--rule", "boundary"]) == 0
     both = ["report", str(first), str(second), "--out", str(tmp_path / "both")]
-    assert main([*both, "--figures", "pdf", "svg"]) == 0
+    assert main(both) == 0
 
     for folder in (first, second, tmp_path / "both"):
         assert (folder / "report.html").is_file()
-        assert (folder / "figures").is_dir() is (folder == tmp_path / "both")
         assert len(pd.read_csv(folder / "tables" / "overall.csv"))
     overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"one", "two"}
-    assert (tmp_path / "both" / "figures" / "squares.pdf").is_file()
-    assert (tmp_path / "both" / "figures" / "squares.svg").is_file()
     printed = capsys.readouterr().out
     assert printed.startswith("one is right on ")
     assert "Asked on the bundled sample: the numbers say nothing about a model.\n\nAll" in printed
@@ -879,30 +876,29 @@ def test_without_a_page_there_are_tables_alone(runner, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["report"] is None
 
 
-def test_figures_and_tables_of_an_earlier_report_go(runner, tmp_path, capsys):
-    """Files that someone changed or added stay; all that is left is named with its digest."""
+def test_tables_of_an_earlier_report_are_removed(runner, tmp_path, capsys):
+    """Files that were changed or added remain; the other files are listed with their digests."""
     one, page = tmp_path / "one", tmp_path / "page"
     assert run(runner, one, "--limit", "4", "--label", "one") == 0
-    assert main(["report", str(one), "--out", str(page), "--figures", "pdf"]) == 0
-    earlier = page / "figures" / "earlier.svg"
+    assert main(["report", str(one), "--out", str(page)]) == 0
+    earlier, mine = page / "tables" / "earlier.csv", page / "tables" / "mine.csv"
     sources = page / "tables" / "SOURCES.txt"
     named = sources.read_text(encoding="utf-8")
-    for path, text in ((earlier, "earlier"), (page / "figures" / "mine.svg", "changed")):
+    for path, text in ((earlier, "earlier"), (mine, "changed")):
         path.write_text(text)
         digest = hashlib.sha256(b"earlier").hexdigest()
-        named += f"{digest}  figures/{path.name}\n"
+        named += f"{digest}  tables/{path.name}\n"
     sources.write_text(named, encoding="utf-8")
 
     assert main(["report", str(one), "--out", str(page)]) == 0
 
     assert not earlier.exists()
-    assert [path.name for path in (page / "figures").iterdir()] == ["mine.svg"]
-    assert (page / "figures" / "mine.svg").read_text() == "changed"
+    assert mine.read_text() == "changed"
     lines = re.findall(r"(?m)^(\w{64})  (.*)$", sources.read_text(encoding="utf-8"))
     assert {name for _, name in lines} == {
         path.relative_to(page).as_posix()
         for path in page.rglob("*")
-        if path.is_file() and path.name not in ("SOURCES.txt", "mine.svg")
+        if path.is_file() and path.name not in ("SOURCES.txt", "mine.csv")
     }
     for digest, name in lines:
         assert hashlib.sha256((page / name).read_bytes()).hexdigest() == digest

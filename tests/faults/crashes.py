@@ -140,7 +140,6 @@ class Command:
     words: tuple[str, ...]
     before: tuple = ()
     run: str | None = "run"
-    has_figures: bool = False
 
 
 COMMANDS = {
@@ -187,10 +186,9 @@ COMMANDS = {
     "report": Command(
         ("report", "run", "--out", "page", *QUICK), before=((*RUN, "--out", "run", *QUICK),)
     ),
-    "report with figures, over another": Command(
-        ("report", "run", "--out", "run", "--answers", "3", "--figures", "pdf", *QUICK),
+    "report over another": Command(
+        ("report", "run", "--out", "run", "--answers", "3", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
-        has_figures=True,
     ),
     "analyse": Command(
         ("analyse", "tests.faults.plugins:Counting", "run", "--out", "run", *QUICK),
@@ -400,7 +398,7 @@ class _Clock(datetime):
         return datetime(2026, 1, 2, 3, 4, 5, tzinfo=tz or UTC)
 
 
-def call(words, home, *, full=None, copies=(), has_figures=False):
+def call(words, home, *, full=None, copies=()):
     """Run a command in a process of its own.
 
     Returns:
@@ -412,7 +410,7 @@ def call(words, home, *, full=None, copies=(), has_figures=False):
     if child == 0:
         try:
             os.close(reading)
-            _serve(words, home, writing, Disk(home, full, copies), has_figures)
+            _serve(words, home, writing, Disk(home, full, copies))
         finally:
             os._exit(99)
     os.close(writing)
@@ -430,7 +428,7 @@ def call(words, home, *, full=None, copies=(), has_figures=False):
     return tuple(ended)
 
 
-def _serve(words, home, pipe, disk, has_figures):
+def _serve(words, home, pipe, disk):
     """Run a command here, tell the pipe what came of it, and end."""
     from surface_consistency.cli import main as cli
     from surface_consistency.engine import run as asking
@@ -439,8 +437,7 @@ def _serve(words, home, pipe, disk, has_figures):
 
     os.chdir(home)
     asking.datetime = judging.datetime = job.datetime = _Clock
-    if not has_figures:
-        sys.modules["matplotlib"] = None
+    sys.modules["matplotlib"] = None
     printed, errors = io.StringIO(), io.StringIO()
     disk.install()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(errors):
@@ -498,7 +495,6 @@ def strike_all(name, command, home, n_points, rng, only=""):
         if code:
             raise RuntimeError(f"{name}: {words} ended with {code}: {said}")
     shutil.copytree(work, start)
-    options = {"has_figures": command.has_figures}
 
     def renew(source):
         # In the same place, since plans hold paths.
@@ -507,7 +503,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
 
     has_run = command.run is not None
     known = [numbers(work, command.run)] if has_run and command.before else []
-    code, said, operations = call(list(command.words), work, **options)
+    code, said, operations = call(list(command.words), work)
     if code:
         raise RuntimeError(f"{name} ended with {code}: {said}")
     wanted = contents(work)
@@ -520,7 +516,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
     points = sorted(rng.sample(points, min(n_points, len(points))))
     copies = {point: home / "copies" / f"{point[0]}-{point[1]}" for point in points}
     renew(start)
-    _, _, again = call(list(command.words), work, copies=copies, **options)
+    _, _, again = call(list(command.words), work, copies=copies)
     if _nameless(again) != _nameless(operations):
         raise RuntimeError(f"{name} does other things when it is run again")
 
@@ -530,7 +526,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
             found = numbers(work, command.run)
             if found is not None and found not in known:
                 return f"other numbers: {_difference(known[-1] or {}, found)}"
-        code, said, _ = call(list(command.words), work, **options)
+        code, said, _ = call(list(command.words), work)
         if code or "Traceback" in said:
             return f"again: rc {code}: {said[-800:]}"
         found = contents(work)
@@ -542,7 +538,7 @@ def strike_all(name, command, home, n_points, rng, only=""):
         wrong = None
         if kind == "full":
             renew(start)
-            code, said, _ = call(list(command.words), work, full=place, **options)
+            code, said, _ = call(list(command.words), work, full=place)
             if code not in (0, 2) or "Traceback" in said:
                 wrong = f"rc {code}: {said[-800:]}"
             elif code == 2 and not _names_a_file(said):

@@ -53,7 +53,7 @@ from tests.golden_runs.sweeps import (
     revisions,
     unlearning,
 )
-from tests.golden_runs.weights import interchange, mechanism
+from tests.golden_runs.weights import mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
 
@@ -355,7 +355,6 @@ RUNS = {
     "linking_vs_consistency": linking_vs_consistency,
     "frequency": frequency,
     "mechanism": mechanism,
-    "interchange": interchange,
     "unlearning": unlearning,
 }
 

@@ -1,29 +1,32 @@
 """A page that holds every kind of block, and text as hostile as models write it."""
 
-import pandas as pd
 import random
-from surface_consistency.report.page import AlluvialPlot
-from surface_consistency.report.page import Answer
-from surface_consistency.report.page import Answers
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Lines
-from surface_consistency.report.page import Matrix
-from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.page import MosaicPlots
-from surface_consistency.report.page import Page
-from surface_consistency.report.page import Point
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import Provenance
-from surface_consistency.report.page import Section
-from surface_consistency.report.page import Series
-from surface_consistency.report.page import StackedBars
-from surface_consistency.report.page import Trace
+
+import pandas as pd
+
+from surface_consistency.report.page import (
+    AlluvialPlot,
+    Answer,
+    Answers,
+    Check,
+    Dot,
+    Finding,
+    ForestPlot,
+    Lines,
+    Matrix,
+    MosaicPlot,
+    MosaicPlots,
+    Page,
+    Point,
+    Prose,
+    Provenance,
+    Section,
+    Series,
+    StackedBars,
+    Trace,
+)
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
+from surface_consistency.tables.table import Column, Table
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")

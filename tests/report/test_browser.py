@@ -1,23 +1,20 @@
 """The page in a real browser: Chromium over its driver, from files, without network."""
 
-from dataclasses import replace
 import base64
 import os
-import pandas as pd
-import pytest
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from surface_consistency.report.colours import DARK
-from surface_consistency.report.colours import LIGHT
+
+import pandas as pd
+import pytest
+
+from surface_consistency.report.colours import DARK, LIGHT
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Section
+from surface_consistency.report.page import Dot, ForestPlot, Section
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from surface_consistency.tables.table import interval_column
+from surface_consistency.tables.table import Column, Table, interval_column
 from tests.report.example import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

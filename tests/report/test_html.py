@@ -1,33 +1,23 @@
 """The page without a browser: what stands in it, and what it refuses."""
 
+import base64
+import hashlib
+import re
 from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
-import base64
-import hashlib
+
 import html5lib
 import pytest
-import re
+
 import surface_consistency
 from surface_consistency.report import write_page
-from surface_consistency.report.answers import find_text
-from surface_consistency.report.answers import shown_answers
+from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Heatmap
-from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.page import Section
+from surface_consistency.report.page import Dot, ForestPlot, Heatmap, MosaicPlot, Section
 from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Table
-from tests.report.example import LABELS
-from tests.report.example import LONG
-from tests.report.example import answers
-from tests.report.example import dots
-from tests.report.example import flow
-from tests.report.example import group_table
-from tests.report.example import page
-from tests.report.example import squares
+from tests.report.example import LABELS, LONG, answers, dots, flow, group_table, page, squares
 
 
 class _Reader(HTMLParser):

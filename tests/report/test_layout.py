@@ -15,13 +15,9 @@ from surface_consistency.report.layout import (
     nice_scale,
     square_cells,
 )
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    Dot,
-    ForestPlot,
-    MosaicPlot,
-)
-from surface_consistency.report.scene import Box, Stroke
+from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot
+from surface_consistency.report.scene import Box, Stroke, Words
+from surface_consistency.report.squares import square_scene
 from surface_consistency.report.strips import forest_strips
 from surface_consistency.tables.numbers import Value
 from tests.report.example import curves, flow
@@ -163,3 +159,12 @@ def test_curves_that_pass_a_half_have_the_whole_scale():
 def test_bars_fill_their_length():
     assert bars_cells([1, 0, 3]) == [(0.0, 0.25), (0.25, 0.0), (0.25, 0.75)]
     assert bars_cells([0, 0]) == [(0.0, 0.0), (0.0, 0.0)]
+
+
+def test_a_square_says_how_often_the_first_condition_is_right():
+    square = MosaicPlot(title="m", model=0, both=126, first_only=34, second_only=4, neither=36)
+
+    scene = square_scene(square, ("both", "title", "redirect", "neither"), "Title")
+
+    words = [mark.text for mark in scene.marks if isinstance(mark, Words)]
+    assert words[-4:] == ["Title right", "80.0\u00a0%", "Title wrong", "20.0\u00a0%"]

@@ -1,13 +1,9 @@
 """Sentences of a page from a template beside its study."""
 
 import pytest
-from surface_consistency.report.wording import Wording
-from surface_consistency.report.wording import compared
-from surface_consistency.report.wording import unseen
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import least_found
-from surface_consistency.tables.numbers import sentence_text
-from surface_consistency.tables.numbers import shown_sign
+
+from surface_consistency.report.wording import Wording, compared, unseen
+from surface_consistency.tables.numbers import Value, least_found, sentence_text, shown_sign
 
 TEMPLATE = """
 {% block finding %}

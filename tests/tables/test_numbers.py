@@ -1,24 +1,23 @@
 """Numbers as people read them, and tables in the terminal."""
 
 import math
+
 import numpy as np
 import pandas as pd
 import pytest
+
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.report.colours import DARK
-from surface_consistency.report.colours import LIGHT
-from surface_consistency.report.colours import MARKERS
-from surface_consistency.report.colours import heat_colours
-from surface_consistency.report.colours import model_style
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import format_cell
-from surface_consistency.tables.numbers import format_interval
-from surface_consistency.tables.numbers import format_number
-from surface_consistency.tables.numbers import format_value
-from surface_consistency.tables.numbers import json_value
-from surface_consistency.tables.numbers import table_text
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
+from surface_consistency.report.colours import DARK, LIGHT, MARKERS, heat_colours, model_style
+from surface_consistency.tables.numbers import (
+    Value,
+    format_cell,
+    format_interval,
+    format_number,
+    format_value,
+    json_value,
+    table_text,
+)
+from surface_consistency.tables.table import Column, Table
 
 HARD = "\u00a0"
 

@@ -1,45 +1,37 @@
 """What a comparison of models says by one metric: its sentences, tables and charts."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final, Literal
+
 import numpy as np
 import pandas as pd
-import warnings
+
 from surface_consistency.clusters import FEW_CLUSTERS
-from surface_consistency.engine.compare.results import ComparedResults
-from surface_consistency.engine.compare.results import SAID_MISSING
+from surface_consistency.engine.compare.results import SAID_MISSING, ComparedResults
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics.comparison.comparisons import ModelComparisonResult
-from surface_consistency.metrics.comparison.comparisons import VERDICTS
+from surface_consistency.metrics.comparison.comparisons import VERDICTS, ModelComparisonResult
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_groups import paired_by
-from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.page import MosaicPlots
+from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.wording import Wording
 from surface_consistency.tables.columns import catalogue
-from surface_consistency.tables.numbers import Part
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import format_interval
-from surface_consistency.tables.numbers import format_number
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.numbers import least_found
-from surface_consistency.tables.numbers import span_text
-from surface_consistency.tables.numbers import value_text
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from surface_consistency.tables.table import interval_column
+from surface_consistency.tables.numbers import (
+    Part,
+    Value,
+    format_interval,
+    format_number,
+    interval_value,
+    least_found,
+    span_text,
+    value_text,
+)
+from surface_consistency.tables.table import Column, Table, interval_column
 from surface_consistency.tables.tabulation import describe
-from typing import Any
-from typing import Final
-from typing import Literal
 
 WORDING: Final = Wording("surface_consistency.engine.compare", "models.md.jinja")
 """The template `models.md.jinja`."""

@@ -148,7 +148,7 @@ class PairedChecks(PairedTables):
         """Say how one run was made."""
         manifest = run.manifest
         scoring = {} if run.scoring is None else run.scoring.settings
-        report = self.report.settings.model_dump(mode="json", exclude={"figures", "page"})
+        report = self.report.settings.model_dump(mode="json", exclude={"page"})
         report["cluster"] = self.report.cluster
         settings = {**manifest.source, **manifest.settings, **scoring, **report}
         shown: dict[str, object] = {

@@ -1,43 +1,36 @@
 """Page of any paired study: the finding, the squares, flips by group, and answers to read."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
 import functools
 import hashlib
 import json
 import math
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
 import pandas as pd
+
 from surface_consistency.engine.paired.checks import PairedChecks
-from surface_consistency.engine.paired.contrasts import COUNTS
-from surface_consistency.engine.paired.contrasts import VERDICTS
-from surface_consistency.engine.paired.tables import TEST_NAMES
-from surface_consistency.engine.paired.tables import is_hardly_right
-from surface_consistency.engine.paired.tables import table_of_runs
+from surface_consistency.engine.paired.contrasts import COUNTS, VERDICTS
+from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, table_of_runs
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
-from surface_consistency.report.page import Answer
-from surface_consistency.report.page import Answers
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.page import MosaicPlots
-from surface_consistency.report.page import Page
-from surface_consistency.report.page import Section
-from surface_consistency.runs.loader import Run
-from surface_consistency.runs.loader import load_runs
+from surface_consistency.report.page import (
+    Answer,
+    Answers,
+    Block,
+    Dot,
+    Finding,
+    ForestPlot,
+    MosaicPlot,
+    MosaicPlots,
+    Page,
+    Section,
+)
+from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
-from surface_consistency.tables.numbers import Part
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.numbers import shown_sign
+from surface_consistency.tables.numbers import Part, Value, interval_value, shown_sign
 from surface_consistency.tables.table import Table
-from typing import Any
-from typing import Final
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")

@@ -3,48 +3,33 @@
 Each run of it is an ordinary run folder, so that `report`, `compare` and `score` take them.
 """
 
-from collections import Counter
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
 import gc
 import json
 import os
-import pandas as pd
-import surface_consistency
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, Literal
+
+import pandas as pd
+
+import surface_consistency
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.run import ProgressOption
-from surface_consistency.engine.run import Shard
-from surface_consistency.engine.run import WHOLE
-from surface_consistency.engine.run import merge_shards
+from surface_consistency.engine.run import WHOLE, ProgressOption, Shard, merge_shards
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import Answerer
-from surface_consistency.engine.study import Study
-from surface_consistency.engine.study import find_study
-from surface_consistency.engine.suite.file import Cell
-from surface_consistency.engine.suite.file import StudyEntry
-from surface_consistency.engine.suite.file import Suite
+from surface_consistency.engine.study import Answerer, Study, find_study
+from surface_consistency.engine.suite.file import Cell, StudyEntry, Suite
 from surface_consistency.engine.suite.sweep import ask_sweep
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import Page
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import Section
-from surface_consistency.runs.files import output_folder
-from surface_consistency.runs.files import write_json
-from surface_consistency.runs.files import write_text
+from surface_consistency.report.page import Finding, Page, Prose, Section
+from surface_consistency.runs.files import output_folder, write_json, write_text
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.tables.numbers import Link
-from surface_consistency.tables.numbers import Part
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from typing import Any
-from typing import Final
-from typing import Literal
+from surface_consistency.tables.numbers import Link, Part
+from surface_consistency.tables.table import Column, Table
 
 _FAILED: Final = "failed.txt"
 _SHARDS: Final = "shards"

@@ -1,53 +1,46 @@
 """Tables and page of audits: three states, the paired square, origins, traces, guards."""
 
 from collections import Counter
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import asdict
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final
+
 import pandas as pd
-from surface_consistency.engine.paired.contrasts import COUNTS
-from surface_consistency.engine.paired.contrasts import detectable_note
-from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.engine.paired.page import inferred
+
+from surface_consistency.engine.paired.contrasts import COUNTS, detectable_note
+from surface_consistency.engine.paired.page import PairedReport, inferred
 from surface_consistency.engine.paired.wording import WORDING
-from surface_consistency.errors import DataError
-from surface_consistency.errors import SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import paired_table
-from surface_consistency.report.page import AlluvialPlot
-from surface_consistency.report.page import Answer
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.page import MosaicPlots
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import Section
-from surface_consistency.report.page import StackedBars
+from surface_consistency.report.page import (
+    AlluvialPlot,
+    Answer,
+    Block,
+    Check,
+    Dot,
+    Finding,
+    ForestPlot,
+    MosaicPlot,
+    MosaicPlots,
+    Prose,
+    Section,
+    StackedBars,
+)
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.audit.attribution import KINDS
-from surface_consistency.studies.audit.attribution import KIND_MEANINGS
-from surface_consistency.studies.audit.attribution import KIND_TITLES
+from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
 from surface_consistency.studies.audit.settings import PUBLISHED_SCORING
-from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS
-from surface_consistency.studies.audit.tables import STATE_COLUMNS
-from surface_consistency.studies.audit.tables import audit_tables
-from surface_consistency.studies.audit.tables import baseline_facts
-from surface_consistency.studies.audit.tables import closure_note
-from surface_consistency.studies.audit.trace import load_traces
-from surface_consistency.studies.audit.trace import surviving_facts
+from surface_consistency.studies.audit.tables import (
+    AUDIT_GROUPINGS,
+    STATE_COLUMNS,
+    audit_tables,
+    baseline_facts,
+    closure_note,
+)
+from surface_consistency.studies.audit.trace import load_traces, surviving_facts
 from surface_consistency.tables.columns import COLUMNS
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from surface_consistency.tables.table import interval_column
-from typing import Any
-from typing import Final
+from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
 
 _STORIES: Final = 6
 _WORDING: Final = Wording("surface_consistency.studies.audit", default=WORDING)

@@ -1,35 +1,34 @@
 """The page of a study of forms: what decides a verdict, which forms lose, and which go together."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import replace
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
 import pandas as pd
+
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.report.page import Answer
-from surface_consistency.report.page import Answers
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Heatmap
-from surface_consistency.report.page import Lines
-from surface_consistency.report.page import MosaicPlots
-from surface_consistency.report.page import Point
-from surface_consistency.report.page import Section
-from surface_consistency.report.page import Series
+from surface_consistency.report.page import (
+    Answer,
+    Answers,
+    Block,
+    Check,
+    Dot,
+    Finding,
+    ForestPlot,
+    Heatmap,
+    Lines,
+    MosaicPlots,
+    Point,
+    Section,
+    Series,
+)
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.forms.tables import FormTables
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.numbers import shown_sign
+from surface_consistency.tables.numbers import Value, interval_value, shown_sign
 from surface_consistency.tables.table import Table
-from typing import Any
-from typing import Final
 
 _WORDING: Final = Wording("surface_consistency.studies.forms")
 _SHOWN_ROWS: Final = 50

@@ -1,34 +1,28 @@
 """Verdicts and answers that are there already, with a row an item and form: the page of forms."""
 
-from collections.abc import Mapping
-from collections.abc import Sequence
-import pandas as pd
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Any, Final
+
+import pandas as pd
 from pydantic import AfterValidator
-from surface_consistency.engine.compare.results import find_clusters
-from surface_consistency.engine.compare.results import judged_by_rule
+
+from surface_consistency.engine.compare.results import find_clusters, judged_by_rule
 from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.study import Analysis
-from surface_consistency.engine.study import check_rule
-from surface_consistency.errors import DataError
-from surface_consistency.errors import SurfaceConsistencyWarning
+from surface_consistency.engine.study import Analysis, check_rule
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.frame import Results
-from surface_consistency.results.frame import read_results
+from surface_consistency.results.frame import Results, read_results
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Flag
 from surface_consistency.studies.forms.layouts import Wordings
-from surface_consistency.studies.forms.study import FormOutcome
-from surface_consistency.studies.forms.study import target_pairs
+from surface_consistency.studies.forms.study import FormOutcome, target_pairs
 from surface_consistency.tables.table import Table
 from surface_consistency.text import did_you_mean
-from typing import Annotated
-from typing import Any
-from typing import Final
 
 _GIVEN: Final = "verdicts as given"
 

@@ -1,43 +1,31 @@
 """Does an instance in other words still mean the same? Overlap, sentence vectors and a judge."""
 
-from collections.abc import Iterable
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import re
-from pathlib import Path
 from rapidfuzz.distance import LCSseq
+
 from surface_consistency.engine.judging.chosen_judges import SideModel
 from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.engine.run import sample_prompts
 from surface_consistency.engine.study import Scored
-from surface_consistency.matching.judge_reply import FactState
-from surface_consistency.matching.judge_reply import JudgeReplyError
+from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Lines
-from surface_consistency.report.page import Point
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import Section
-from surface_consistency.report.page import Series
+from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series
 from surface_consistency.schemas import Prompt
-from surface_consistency.studies.lexical.prompts import meaning_prompt
-from surface_consistency.studies.lexical.prompts import parse_meaning
+from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
 from surface_consistency.studies.lexical.settings import LexicalScoring
-from surface_consistency.tables.columns import COLUMNS
-from surface_consistency.tables.columns import catalogue
+from surface_consistency.tables.columns import COLUMNS, catalogue
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from surface_consistency.tables.table import interval_column
-from surface_consistency.tables.tabulation import describe
-from surface_consistency.tables.tabulation import tabulate
-from typing import Final
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, tabulate
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)

@@ -1,49 +1,41 @@
 """SLAQ's tables and page: points of accuracy lost, slots, momentum, one topic in all orders."""
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import replace
 import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
 import pandas as pd
-from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.engine.paired.page import cells_of
-from surface_consistency.engine.paired.page import inferred
-from surface_consistency.engine.paired.tables import TEST_NAMES
-from surface_consistency.engine.paired.tables import is_hardly_right
-from surface_consistency.engine.paired.tables import with_detectable
+
+from surface_consistency.engine.paired.page import PairedReport, cells_of, inferred
+from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import PairedTable
-from surface_consistency.report.page import Answer
-from surface_consistency.report.page import Block
-from surface_consistency.report.page import Check
-from surface_consistency.report.page import Dot
-from surface_consistency.report.page import Finding
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Lines
-from surface_consistency.report.page import Matrix
-from surface_consistency.report.page import Page
-from surface_consistency.report.page import Point
-from surface_consistency.report.page import Section
-from surface_consistency.report.page import Series
+from surface_consistency.report.page import (
+    Answer,
+    Block,
+    Check,
+    Dot,
+    Finding,
+    ForestPlot,
+    Lines,
+    Matrix,
+    Page,
+    Point,
+    Section,
+    Series,
+)
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.slaq.judges import answering_parts
-from surface_consistency.studies.slaq.judges import matcher_agreement
-from surface_consistency.studies.slaq.tables import describe_slot_tables
-from surface_consistency.studies.slaq.tables import grouped_scores
-from surface_consistency.studies.slaq.tables import slot_tables
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.table import Column
-from surface_consistency.tables.table import Table
-from surface_consistency.tables.table import interval_column
-from typing import Any
-from typing import ClassVar
-from typing import Final
-from typing import Literal
-from typing import TYPE_CHECKING
+from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
+from surface_consistency.studies.slaq.tables import (
+    describe_slot_tables,
+    grouped_scores,
+    slot_tables,
+)
+from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
 
 if TYPE_CHECKING:
     from surface_consistency.engine.design import Report

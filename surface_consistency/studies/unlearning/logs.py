@@ -5,41 +5,32 @@ own `eval_log_aggregated.json`, RWKU's results and EasyEdit's records. None of t
 split or reference.
 """
 
-from collections.abc import Iterator
-from collections.abc import Mapping
-from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import replace
-from functools import cache
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
 import numpy as np
 import pandas as pd
-from importlib.resources import as_file
-from importlib.resources import files
-from pathlib import Path
-from surface_consistency.errors import DataError
-from surface_consistency.errors import RunMismatchError
+
+from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.matching import match_columns
-from surface_consistency.reading import existing_file
-from surface_consistency.reading import find_column
-from surface_consistency.reading import parse_json
-from surface_consistency.reading import read_document
+from surface_consistency.reading import existing_file, find_column, parse_json, read_document
 from surface_consistency.results.inputs import path_labels
-from surface_consistency.results.layouts import flat_samples
-from surface_consistency.results.layouts import layout_of
+from surface_consistency.results.layouts import flat_samples, layout_of
 from surface_consistency.results.rows import Flat
-from surface_consistency.rows.readers import Place
-from surface_consistency.rows.readers import read_rows
-from surface_consistency.studies.unlearning.questions import A_PERSON
-from surface_consistency.studies.unlearning.questions import FORGET
-from surface_consistency.studies.unlearning.questions import NEIGHBOUR
-from surface_consistency.studies.unlearning.questions import PLAIN
-from surface_consistency.studies.unlearning.questions import TOFU_SIZES
-from surface_consistency.studies.unlearning.questions import edit_questions
-from typing import Any
-from typing import Final
-from typing import Literal
-from typing import NamedTuple
+from surface_consistency.rows.readers import Place, read_rows
+from surface_consistency.studies.unlearning.questions import (
+    A_PERSON,
+    FORGET,
+    NEIGHBOUR,
+    PLAIN,
+    TOFU_SIZES,
+    edit_questions,
+)
 
 _SETS: Final = {"ra": "real authors", "wf": "world facts"}
 _LEGACY: Final = {

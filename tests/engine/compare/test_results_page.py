@@ -1,20 +1,21 @@
 import json
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
-import re
+
 from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.results_page import comparison_page
-from surface_consistency.engine.compare.results_page import write_comparison
+from surface_consistency.engine.compare.results_page import comparison_page, write_comparison
 from surface_consistency.engine.compare.results_report import ComparisonReport
-from surface_consistency.engine.compare.results_text import comparison_json
-from surface_consistency.engine.compare.results_text import comparison_markdown
-from surface_consistency.engine.compare.results_text import comparison_text
+from surface_consistency.engine.compare.results_text import (
+    comparison_json,
+    comparison_markdown,
+    comparison_text,
+)
 from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.errors import DataError
-from surface_consistency.report.page import Answers
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import MosaicPlots
+from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import sentence_text
 

@@ -1,22 +1,18 @@
 """The page of audits: the finding, states, squares, origins, traces and guards."""
 
 import dataclasses
+
 import pandas as pd
 import pytest
+
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.report.page import AlluvialPlot
-from surface_consistency.report.page import MosaicPlots
-from surface_consistency.report.page import Prose
-from surface_consistency.report.page import StackedBars
-from surface_consistency.report.page import Trace
-from surface_consistency.studies.audit import AuditStudy
-from surface_consistency.studies.audit import audit_tables
+from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
+from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.tables import baseline_checks
-from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.numbers import format_cell
+from surface_consistency.tables.numbers import Value, format_cell
 from surface_consistency.tables.table import Table
 
 FEW = ReportSettings(resamples=100, answers=10)

@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report
 from surface_consistency.errors import (
     DataError,
@@ -372,10 +371,8 @@ def test_reasoning_and_inserted_facts_are_left_out(slaq_run, tmp_path):
         sample_pairs(loaded, per_class=2, seed=0, cluster="topic_id")
 
 
-def test_the_command_writes_page_and_tables(slaq_run, weights, tmp_path, capsys, monkeypatch):
+def test_the_command_writes_page_and_tables(slaq_run, weights, tmp_path, capsys):
     out = tmp_path / "page"
-    monkeypatch.setattr(reporting, "write_figures", lambda page, folder, **options: [])
-
     code = main(
         [
             *("analyse", "mechanism", str(slaq_run), "--out", str(out)),

@@ -1,17 +1,14 @@
 """What stands on the page of SLAQ runs."""
 
 import dataclasses
+
 import pandas as pd
 import pytest
+
 from surface_consistency.cli.main import main
-from surface_consistency.engine.design import Report
-from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.report.page import Answers
-from surface_consistency.report.page import ForestPlot
-from surface_consistency.report.page import Lines
-from surface_consistency.report.page import Matrix
-from surface_consistency.report.page import MosaicPlots
+from surface_consistency.report.page import Answers, ForestPlot, Lines, Matrix, MosaicPlots
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
 from surface_consistency.studies.slaq.study import SlaqStudy

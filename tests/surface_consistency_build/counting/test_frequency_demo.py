@@ -17,7 +17,6 @@ from surface_consistency_build.counting.frequency_demo import (
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
-from surface_consistency.engine import report as reporting
 from surface_consistency.errors import DataError
 
 
@@ -147,7 +146,6 @@ def test_the_demo_reports_what_its_toy_models_know(tmp_path, monkeypatch, capsys
         frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="toy_model")
     )
     monkeypatch.setattr(frequency_demo, "plan_frequencies", lambda n, seed: plan)
-    monkeypatch.setattr(reporting, "write_figures", lambda *_, **__: None)
 
     assert main(["demo", "--frequency", "--steps", "7", "--out", str(tmp_path / "out")]) == 0
 

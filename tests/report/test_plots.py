@@ -1,0 +1,169 @@
+"""Plots of what the metrics return."""
+
+import subprocess
+import sys
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from matplotlib.patches import Rectangle
+
+from surface_consistency.errors import ColumnNotFoundError, MissingDependencyError
+from surface_consistency.metrics import Intervals, PairedTable, compare_models, paired_by
+from surface_consistency.report import plot_comparison, plot_forms, plot_groups, plot_paired
+from tests.report.example import LABELS
+
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+
+
+@pytest.fixture(autouse=True)
+def axes():
+    """Empty current axes, without a display."""
+    matplotlib.use("agg")
+    _, axes = pyplot.subplots()
+    yield axes
+    pyplot.close("all")
+
+
+@pytest.fixture
+def groups():
+    rows = [
+        {"model": LABELS[m], "kind": f"kind_{k}", "fact_id": f"f{i}", "first_correct": True,
+         "second_correct": i % (2 + k) > 0 or k == 2}
+        for m in range(2) for k in range(3) for i in range(12)
+    ]  # fmt: skip
+    return paired_by(pd.DataFrame(rows), by=["model", "kind"], intervals=Intervals(n_resamples=100))
+
+
+def labels_of(axes):
+    return [tick.get_text() for tick in axes.get_yticklabels()]
+
+
+def points_of(axes):
+    """The values that are drawn, with the ends of their intervals."""
+    return [
+        (*line.get_xdata(), *(bars[0].get_segments()[0][:, 0] if bars else ()))
+        for line, _, bars in axes.containers
+    ]
+
+
+def test_plot_paired_draws_cells_true_to_area_on_the_current_axes(axes):
+    table = PairedTable(both=126, first_only=34, second_only=0, neither=36)
+
+    assert plot_paired(table, conditions=("title", "redirect"), title="toy_model") is axes
+
+    boxes = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    areas = [box.get_width() * box.get_height() for box in boxes]
+    assert areas == pytest.approx([count / 196 for count in (126, 34, 36)])
+    assert [box.get_x() for box in boxes] == pytest.approx([0, 0, 160 / 196])
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["both\n126", "title only\n34", "neither\n36"]
+    assert axes.get_title() == "toy_model"
+
+
+def test_plot_paired_takes_a_row_of_paired_by_and_axes(groups):
+    _, other = pyplot.subplots()
+    row = groups.iloc[0]
+
+    assert plot_paired(row, ax=other) is other
+    assert [text.get_text() for text in other.texts] == [
+        f"both\n{row['both']}",
+        f"first only\n{row['first_only']}",
+    ]
+
+
+def test_plot_paired_of_no_pairs(axes):
+    plot_paired(PairedTable(both=0, first_only=0, second_only=0, neither=0))
+
+    assert [text.get_text() for text in axes.texts] == ["no pairs"]
+
+
+def test_plot_groups_draws_a_frame_of_paired_by(groups, axes):
+    assert plot_groups(groups, noise=0.02) is axes
+
+    assert labels_of(axes) == ["kind 0", "kind 1", "kind 2"]
+    assert axes.get_xlabel() == "flip rate, %"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == sorted(LABELS[:2])
+    rates = groups.sort_values(["kind", "model"])
+    found = [(points[0], points[1:]) for points in points_of(axes)]
+    assert [value for value, _ in found] == pytest.approx(list(100 * rates["flip_rate"]))
+    for (_, ends), row in zip(found, rates.to_dict("records"), strict=True):
+        expected = [100 * row["flip_rate_low"], 100 * row["flip_rate_high"]]
+        assert list(ends) == pytest.approx(expected)
+    # Twelve clusters per group are few.
+    assert {line.get_alpha() for line, _, _ in axes.containers} == {0.45}
+    assert plot_groups(groups, ax=axes, by="kind") is axes
+
+
+def test_plot_groups_without_models_or_enough_clusters(groups, axes):
+    alone = groups[groups["model"] == "toy_model"].drop(columns="model")
+    few = alone.assign(n_clusters=[3, 4, 20])
+
+    plot_groups(few, rate="first_accuracy")
+
+    assert axes.get_legend() is None
+    assert axes.get_xlabel() == "first accuracy, %"
+    assert labels_of(axes) == ["kind 1", "kind 2"]
+    assert [line.get_alpha() for line, _, _ in axes.containers] == [0.45, 1.0]
+
+
+def test_plot_forms_draws_the_shares_that_are_there(axes):
+    shares = {"item": 0.6, "form": 0.1, "item_by_form": 0.3, "sampling": float("nan")}
+    row = {"model": "a", "n": 100, "n_clusters": 25}
+    for name, share in shares.items():
+        row |= {f"{name}_share": share}
+        row |= {f"{name}_share_low": share - 0.05, f"{name}_share_high": share + 0.05}
+
+    plot_forms(pd.DataFrame([row]))
+
+    assert labels_of(axes) == ["item", "form", "item by form"]
+    expected = [[60, 55, 65], [10, 5, 15], [30, 25, 35]]
+    np.testing.assert_allclose(points_of(axes), expected)
+
+
+def test_plot_comparison_draws_the_differences_of_compare_models(axes):
+    right = {"a": [1, 1, 1, 0, 1, 1, 1, 1] * 9, "b": [1, 0, 1, 0, 1, 0, 1, 1] * 9}
+    frame = pd.DataFrame(
+        [(name, place, one) for name in right for place, one in enumerate(right[name])],
+        columns=["model", "item", "score"],
+    )
+    differences = compare_models(frame, baseline="a").differences
+
+    assert plot_comparison(differences, margin=0.02) is axes
+
+    assert labels_of(axes) == ["b − a"]
+    row = differences.iloc[0]
+    expected = row[["difference", "difference_low", "difference_high"]].astype(float)
+    np.testing.assert_allclose(points_of(axes), [expected])
+
+
+@pytest.mark.parametrize(
+    ("plot", "options", "column"),
+    [
+        (plot_groups, {"rate": "kappa"}, "kappa"),
+        (plot_forms, {}, "item_share"),
+        (plot_comparison, {}, "reference"),
+    ],
+)
+def test_frames_without_a_column_are_refused(groups, plot, options, column):
+    with pytest.raises(ColumnNotFoundError, match=f"column '{column}' not found; pass the frame"):
+        plot(groups, **options)
+
+
+def test_plots_without_matplotlib_name_the_extra(monkeypatch, groups):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[plot\]"):
+        plot_groups(groups)
+
+
+def test_matplotlib_is_loaded_when_drawing_only():
+    program = (
+        "import sys\n"
+        "from surface_consistency.report import plot_groups, render_page\n"
+        "assert 'matplotlib' not in sys.modules\n"
+    )
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
