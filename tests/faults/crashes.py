@@ -79,7 +79,6 @@ NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 
 WRITER = ("--runner", "tests.faults.plugins:Writer", "--label", "writer")
 SHORT = ("--min-words", "10", "--min-characters", "10")
-INVENTORY = ("build", "inventory", "--dumps", str(MINI), "--wiki", "enwiki")
 ARTICLES = ("build", "articles", "--pages", "wiki.xml", "--categories", "Planets", *SHORT)
 TOPICS = ("build", "slaq", "--articles", "articles.jsonl", *SHORT, *WRITER)
 PARAPHRASED = ("--source", "sample")
@@ -238,9 +237,6 @@ COMMANDS = {
     "build popqa": Command((*POPQA, "--popqa", "popqa.jsonl"), run=None),
     "build audit": Command(
         ("build", "audit", "--out", "built", "--styles", "cloze", "--topologies", "base"), run=None
-    ),
-    "build inventory": Command(
-        (*INVENTORY, "--out", "built", "--overwrite", "--least", "1", "--quiet"), run=None
     ),
     "build articles": Command((*ARTICLES, "--out", "built/articles.jsonl"), run=None),
     "build slaq": Command((*TOPICS, "--out", "built"), run=None),

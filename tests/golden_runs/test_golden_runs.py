@@ -41,6 +41,7 @@ NEEDS = {"mechanism": ("torch", "transformers")}
 
 
 
+
 @pytest.fixture(scope="module", params=sorted(RUNS))
 def made(request, tmp_path_factory):
     """The name of a golden run, and what it gives now."""

@@ -31,12 +31,6 @@ from surface_consistency_build.cards.dataset_build import (
 )
 from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
-from surface_consistency_build.inventory.tables import (
-    MAPPING_FILE,
-    InventorySettings,
-    inventory_tables,
-    write_inventory,
-)
 from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
 from surface_consistency_build.linking.mentions import MENTION_FILE
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
@@ -116,7 +110,6 @@ def add(build: App) -> None:
     build.command(
         record_command(_redirectqa, build=BuildSettings, target=WriteSettings), name="redirectqa"
     )
-    build.command(record_command(_inventory, settings=InventorySettings), name="inventory")
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
@@ -152,39 +145,6 @@ def _redirectqa(
         return
     written = write_redirectqa(dumps, _out(target, files), builds=[build], **_resources(target))
     _finish(written, target)
-
-
-def _inventory(
-    *,
-    dumps: _Dumps,
-    out: Annotated[Path, Parameter(help="Folder of the counts and of the draft.")],
-    show: Annotated[int, Parameter(help="Names of each kind that are printed.")] = 20,
-    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
-    json: Json = False,
-    settings: InventorySettings,
-) -> None:
-    """Count the categories and templates that a wiki's redirects carry, and draft its mapping.
-
-    For a language that is new here: inventory.csv tells what there is and what of it is mapped to
-    the 33 categories; mapping.toml is filled in by hand and is what `build redirectqa --wiki`
-    reads.
-    """
-    if show < 1:
-        raise ValueError(f"--show counts names and must be 1 or more, got {show}")
-    progress = None if quiet or json else _Reading()
-    written = write_inventory(dumps, out, settings, progress=progress)
-    inventory = written.inventory
-    if json:
-        print((written.folder / "inventory.json").read_text("utf-8"), end="")
-        return
-    for table in inventory_tables(inventory, least=settings.least, rows=show):
-        print(f"{table_text(table)}\n")
-    for note in inventory.notes:
-        print(f"note: {note}")
-    is_listed = (inventory.names["n_redirects"] >= settings.least).any()
-    if len(inventory.names) and not is_listed:
-        print(f"note: no name is carried by {settings.least} redirects; --least 1 lists all")
-    print(f"counts: {written.folder / 'inventory.csv'}\ndraft:  {written.folder / MAPPING_FILE}")
 
 
 def _popqa(

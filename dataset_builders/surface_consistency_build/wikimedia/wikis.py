@@ -1,10 +1,9 @@
 """Wikis and what the construction has to know about each: by name, or from a file."""
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -295,46 +294,6 @@ def load_wiki(source: str | os.PathLike[str]) -> WikiConfig:
         return WikiConfig.model_validate(_fields(path))
     except ValidationError as error:
         raise RecordError(f"{path}: {_described(error)}") from error
-
-
-_DATABASE: Final = re.compile(
-    r"(?P<language>[a-z][a-z0-9_]*?)"
-    r"(?P<project>wiki|wiktionary|wikibooks|wikiquote|wikisource|wikinews|wikiversity|wikivoyage)"
-)
-
-
-def unmapped_wiki(wiki: str) -> WikiConfig:
-    """Describe a wiki of which nothing is known but its database name.
-
-    Args:
-        wiki: The database name, such as "frwiki".
-
-    Returns:
-        A configuration without categories and templates; language and project are taken from the
-        name.
-
-    Raises:
-        ValueError: If it is no name of a wiki in some language.
-
-    Examples:
-        >>> unmapped_wiki("zh_min_nanwiki").project, unmapped_wiki("frwiktionary").project
-        ('zh-min-nan.wikipedia', 'fr.wiktionary')
-    """
-    parts = _DATABASE.fullmatch(wiki)
-    if parts is None:
-        raise ValueError(
-            f"{wiki!r} is no database name of a wiki, such as frwiki, and none of "
-            f"{', '.join(WIKIS)}; name it as its dump files begin"
-        )
-    language = parts["language"].replace("_", "-")
-    project = "wikipedia" if parts["project"] == "wiki" else parts["project"]
-    return WikiConfig(
-        name=wiki,
-        wiki=wiki,
-        language=language,
-        project=f"{language}.{project}",
-        uncategorised=True,
-    )
 
 
 def _described(error: ValidationError) -> str:

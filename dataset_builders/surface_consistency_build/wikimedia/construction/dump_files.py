@@ -12,10 +12,7 @@ Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
 tables without categories."""
 _PACKED: Final = r"(?:\.gz|\.bz2)?"
-_TABLES: Final = (
-    *("page", "page_props", "redirect", "linktarget", "categorylinks"),
-    *("templatelinks", "langlinks"),
-)
+_TABLES: Final = ("page", "page_props", "redirect", "linktarget", "categorylinks")
 _EXPORT: Final = (
     r"(?P<kind>pages-articles|pages-meta-current)(?P<multistream>-multistream)?(?P<numbers>\d*)"
     r"\.xml(?P<range>-p\d+p\d+)?"
@@ -130,14 +127,6 @@ def wiki_tables(names: Mapping[str, Path], wiki: str) -> dict[str, list[Path]]:
     if "pages_articles" in tables:
         tables["pages_articles"] = _one_export(tables["pages_articles"])
     return tables
-
-
-def wikis_of(names: Iterable[str]) -> list[str]:
-    """List the wikis, by their database names, of which there are tables or the pages' text."""
-    pattern = re.compile(
-        rf"([a-z][a-z0-9_]*)-(?:\d{{8}}|latest)-(?:(?:{'|'.join(_TABLES)})\.sql|{_EXPORT}){_PACKED}"
-    )
-    return sorted({parts[1] for name in names if (parts := pattern.fullmatch(name))})
 
 
 def table_date(tables: Mapping[str, Sequence[Path]], wiki: str) -> str | None:
