@@ -42,8 +42,8 @@ from .correlation.correlations import (
     partial_correlation_from_matrix as partial_correlation_from_matrix,
 )
 from .correlation.dependent_correlations import (
-    DependentCorrelationsResult as DependentCorrelationsResult,
-    compare_dependent_correlations as compare_dependent_correlations,
+    steiger_test as steiger_test,
+    zou_interval as zou_interval,
 )
 from .correlation.prediction import (
     AlignmentPredictionResult as AlignmentPredictionResult,
