@@ -618,7 +618,7 @@ def group_means(tally, n_datasets):
             ],
             axis=-1,
         )
-        tally.add("group_difference", shape[1], label, *mean_difference(sums).bounds(LEVEL), 0.5)
+        tally.add("group_difference_by", shape[1], label, *mean_difference(sums).bounds(LEVEL), 0.5)
 
 
 def corrected(tally, n_datasets):

@@ -170,8 +170,7 @@ from .paired.effect_sizes import (
     kappa_of_counts as kappa_of_counts,
 )
 from .paired.group_tests import (
-    GroupDifferenceResult as GroupDifferenceResult,
-    group_difference as group_difference,
+    group_difference_by as group_difference_by,
 )
 from .paired.mcnemar_tests import (
     MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
