@@ -260,7 +260,3 @@ from .uncertainty.intervals import (
     percentile_interval as percentile_interval,
     wilson_interval as wilson_interval,
 )
-from .uncertainty.partial_pooling import (
-    PooledRatesResult as PooledRatesResult,
-    pooled_rates as pooled_rates,
-)
