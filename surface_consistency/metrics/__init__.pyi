@@ -124,9 +124,6 @@ from .frequency.binned_curves import (
 from .frequency.frequency import (
     frequency_analysis as frequency_analysis,
 )
-from .frequency.frequency_reliability import (
-    corrected_frequency_analysis as corrected_frequency_analysis,
-)
 from .frequency.frequency_rows import (
     LogFrequencyResult as LogFrequencyResult,
     log_frequency as log_frequency,
