@@ -34,7 +34,6 @@ from surface_consistency.metrics import (
     PairedTable,
     clustered_auc,
     clustered_mcnemar,
-    compare_dependent_correlations,
     contrast,
     corrected_alignment,
     correlation,
@@ -46,6 +45,7 @@ from surface_consistency.metrics import (
     percentile_interval,
     resample_counts,
     wilson_interval,
+    zou_interval,
 )
 from surface_consistency.metrics.correlation._correlations import (
     correlations_of_moments,
@@ -413,9 +413,8 @@ def independent(tally, n_datasets):
                 column[0, :, 0] for column in correlated(1, n, 1, 0.0, 0.5, "continuous", rng)
             )
             r = np.corrcoef([score, entity, surface])
-            result = compare_dependent_correlations(r[0, 1], r[0, 2], r_kh=r[1, 2], n=n)
-            found.append((result.difference_interval.low, result.difference_interval.high))
-        tally.add("compare_dependent_correlations", n, "0.5, 0.3", *np.array(found).T, 0.2)
+            found.append(zou_interval(r[0, 1], r[0, 2], r_kh=r[1, 2], n=n)[:2])
+        tally.add("zou_interval", n, "0.5, 0.3", *np.array(found).T, 0.2)
 
 
 GOAL_CLUSTERS = (5, 10, 20, 50, 200, 1000)
@@ -619,7 +618,7 @@ def group_means(tally, n_datasets):
             ],
             axis=-1,
         )
-        tally.add("group_difference", shape[1], label, *mean_difference(sums).bounds(LEVEL), 0.5)
+        tally.add("group_difference_by", shape[1], label, *mean_difference(sums).bounds(LEVEL), 0.5)
 
 
 def corrected(tally, n_datasets):

@@ -19,7 +19,7 @@ from surface_consistency.metrics import (
     cluster_counts,
     clustered_mcnemar,
     contrast,
-    group_difference,
+    group_difference_by,
     mcnemar,
     momentum,
     paired_by,
@@ -100,7 +100,9 @@ def group_size(kind, n_topics, n):
         else:
             members = (rng.permutation(n_topics) % 2 == 0)[topic]
             members[0] = ~members[0]
-        rejected += group_difference(values, members, clusters=topic).p_value <= 0.05
+        frame = pd.DataFrame({"value": values, "member": members, "topic": topic})
+        rows = group_difference_by(frame, value="value", group="member", cluster="topic")
+        rejected += rows["p_value"].iloc[0] <= 0.05
     return rejected / n
 
 
@@ -185,7 +187,7 @@ def main() -> None:
         ("one mixed", "whole topics, one mixed"),
     ):
         sizes = [group_size(kind, k, max(100, n // 4)) for k in CLUSTERS]
-        rows.append((f"`group_difference`, clusters, {told}", sizes))
+        rows.append((f"`group_difference_by`, clusters, {told}", sizes))
     for kind in ("level", "fading"):
         sizes = [band_size(kind, k, max(100, n // 5)) for k in (20, 50, 200)]
         rows.append((f"band of `momentum`, {kind}, 20 / 50 / 200 topics", sizes))

@@ -42,8 +42,8 @@ from .correlation.correlations import (
     partial_correlation_from_matrix as partial_correlation_from_matrix,
 )
 from .correlation.dependent_correlations import (
-    DependentCorrelationsResult as DependentCorrelationsResult,
-    compare_dependent_correlations as compare_dependent_correlations,
+    steiger_test as steiger_test,
+    zou_interval as zou_interval,
 )
 from .correlation.prediction import (
     AlignmentPredictionResult as AlignmentPredictionResult,
@@ -124,9 +124,6 @@ from .frequency.binned_curves import (
 from .frequency.frequency import (
     frequency_analysis as frequency_analysis,
 )
-from .frequency.frequency_reliability import (
-    corrected_frequency_analysis as corrected_frequency_analysis,
-)
 from .frequency.frequency_rows import (
     LogFrequencyResult as LogFrequencyResult,
     log_frequency as log_frequency,
@@ -170,8 +167,7 @@ from .paired.effect_sizes import (
     kappa_of_counts as kappa_of_counts,
 )
 from .paired.group_tests import (
-    GroupDifferenceResult as GroupDifferenceResult,
-    group_difference as group_difference,
+    group_difference_by as group_difference_by,
 )
 from .paired.mcnemar_tests import (
     MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
@@ -260,8 +256,4 @@ from .uncertainty.intervals import (
     Intervals as Intervals,
     percentile_interval as percentile_interval,
     wilson_interval as wilson_interval,
-)
-from .uncertainty.partial_pooling import (
-    PooledRatesResult as PooledRatesResult,
-    pooled_rates as pooled_rates,
 )

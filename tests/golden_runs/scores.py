@@ -170,11 +170,8 @@ def frequency(home: Path) -> GoldenRun:
 
     questions = load_redirectqa().questions
     folders = _answered(home)
-    measures = ("longest", "linked")
-    for name in measures:
-        counts = pd.DataFrame(count_rows(questions, measure=name))
-        counts.astype({"pageviews": "Int64"}).to_parquet(home / f"{name}.parquet")
-    counted = tuple(home / f"{name}.parquet" for name in measures)
-    settings = FrequencySettings(frequencies=counted, measure=measures)
+    counts = pd.DataFrame(count_rows(questions, measure="longest"))
+    counts.astype({"pageviews": "Int64"}).to_parquet(home / "longest.parquet")
+    settings = FrequencySettings(frequencies=home / "longest.parquet")
     analyses = {FrequencyAnalysis(): settings}
     return of_study(RedirectQAStudy(), folders, {}, analyses=analyses, hidden=[home], answers=20)

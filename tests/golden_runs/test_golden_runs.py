@@ -26,8 +26,6 @@ TOLERANCE = 1e-12 if Version(scipy.__version__) >= Version("1.15") else 1e-10
 """Before 1.15 scipy inverts Student's t, of which the intervals are, to ten digits."""
 
 LOOSE = {
-    # The search for the greatest likelihood stops a little elsewhere.
-    "_pooled": 1e-5,
     # Terms that nearly cancel: a partial correlation of columns that are nearly one, a flat fit.
     "frequency_others": 1e-9,
     "memorisation_coefficients": 1e-9,
@@ -38,6 +36,7 @@ LOOSE = {
 The numbers of a page are rounded, so its text is the same."""
 
 NEEDS = {"mechanism": ("torch", "transformers")}
+
 
 
 

@@ -8,7 +8,6 @@ from hypothesis import given, strategies as st
 from surface_consistency.metrics import (
     binned_curve,
     correlation,
-    group_difference,
     judge_agreement,
     paired_by,
     paired_table,
@@ -66,7 +65,6 @@ def test_frames_of_other_libraries_are_refused_with_the_way_out():
         (judge_agreement, ("human", "judge")),
         (popularity_shift, ("original", "perturbed")),
         (split_accuracy, ("scores", "correct")),
-        (group_difference, ("values", "in_group")),
         (binned_curve, ("frequency", "accuracy")),
     ],
 )

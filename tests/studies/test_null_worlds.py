@@ -271,7 +271,7 @@ def frequency_text(report, monkeypatch, world, tmp_path):
     monkeypatch.setattr(frequency, "_variants", lambda *_: None)
     monkeypatch.setattr(frequency, "_bins", lambda *_: None)
     made = report(RedirectQAStudy(), world.frame, "fact_id")
-    tables = analysis.tables(made, FrequencySettings(frequencies=(file,), bins=3))
+    tables = analysis.tables(made, FrequencySettings(frequencies=file, bins=3))
     return prose(analysis, made, tables)
 
 

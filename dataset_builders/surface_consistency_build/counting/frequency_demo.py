@@ -21,7 +21,7 @@ from surface_consistency.engine.report import Reported, report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import corrected_frequency_analysis, frequency_analysis
+from surface_consistency.metrics import frequency_analysis
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv, write_parquet, write_text
 from surface_consistency.runs.folder import RunFolder
@@ -338,29 +338,20 @@ def world_table(plan: FrequencyPlan, answers: pd.DataFrame, counts: Path) -> pd.
 
     Returns:
         One row a frequency ("planted"; "counted", strings, a shared name whole to both its
-        entities; "linked", by a simulated linker of recall 0.45; "linked, corrected", by a second
-        one): n, and the two partial correlations of all names with their intervals.
+        entities; "linked", by a simulated linker of recall 0.45): n, and the two partial
+        correlations of all names with their intervals.
     """
     counted = pd.read_parquet(counts / "instances.parquet")
-    linked = [linked_instances(plan, seed=plan.seed + k) for k in (101, 102)]
     measured = {
         "planted": planted_instances(plan),
         "counted": counted[counted["measure"] == "longest"],
-        "linked": linked[0],
+        "linked": linked_instances(plan, seed=plan.seed + 101),
     }
     rows = []
     for name, frequencies in measured.items():
         frame = frequencies.merge(answers, on="surface_id")
         rows.append(_partials(name, frequency_analysis(frame)))
-    both = linked[0].merge(answers, on="surface_id")
-    second = linked[1][["surface_id", "entity_frequency", "surface_frequency"]]
-    both = both.merge(second, on="surface_id", suffixes=("", "_2"))
-    corrected = corrected_frequency_analysis(
-        both,
-        entity_frequency=("entity_frequency", "entity_frequency_2"),
-        surface_frequency=("surface_frequency", "surface_frequency_2"),
-    )
-    return pd.DataFrame([*rows, _partials("linked, corrected", corrected)])
+    return pd.DataFrame(rows)
 
 
 def _partials(frequencies: str, table: pd.DataFrame) -> dict[str, object]:
@@ -428,11 +419,9 @@ def run_frequency_demo(
         table = world_table(plan, _answers(outcomes), counts)
         tables.append(table.assign(world=world))
         folders.append(run)
-    linked = []
-    for k in (101, 102):
-        linked.append(home / f"linked-{k - 100}.parquet")
-        write_parquet(linked[-1], linked_instances(plan, seed=seed + k))
-    chosen = FrequencySettings(frequencies=tuple(linked), measure=("linked",))
+    linked = home / "linked.parquet"
+    write_parquet(linked, linked_instances(plan, seed=seed + 101))
+    chosen = FrequencySettings(frequencies=linked, measure="linked")
     reported = report_runs(folders, home, analyses={FrequencyAnalysis(): chosen})
     made = pd.concat(tables, ignore_index=True)
     made = made[["world", *(column for column in made if column != "world")]]

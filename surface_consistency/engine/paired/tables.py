@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.engine.paired.answers import answer_agreement
@@ -26,7 +25,6 @@ from surface_consistency.metrics import (
     adjust_p_values,
     kappa_of_counts,
     paired_by,
-    pooled_rates,
 )
 from surface_consistency.report.page import Dot
 from surface_consistency.runs.loader import Run
@@ -49,22 +47,7 @@ _FEW_ROWS: Final = 50_000
 """Pairs for which further processes do not pay."""
 _REACHING: Final = ("flip_rate", "accuracy_difference")
 """Rates whose intervals are told for each kind of cluster."""
-_LEAST_POOLED: Final = 10
-"""Groups from which on their rates are pooled."""
 _LOW_ACCURACY: Final = 0.05
-
-
-def _pooled(rows: pd.DataFrame) -> npt.NDArray[np.float64]:
-    """Return pooled flip rates and their bounds, shape `(3, n_groups)`; NaN for few groups."""
-    weights = rows["design_effect"].fillna(1.0).clip(lower=1.0).to_numpy(dtype=np.float64)
-    trials = rows["n"].to_numpy(dtype=np.float64) / weights
-    if np.count_nonzero(trials) < _LEAST_POOLED:
-        return np.full((3, len(rows)), np.nan)
-    events = (rows["first_only"] + rows["second_only"]).to_numpy(dtype=np.float64) / weights
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        pooled = pooled_rates(events, trials)
-    return np.stack([pooled.rates, pooled.low, pooled.high])
 
 
 def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
@@ -214,9 +197,8 @@ class PairedTables(ContrastTables):
             Tables by name. "overall" and the groupings have the columns of `metrics.paired_by` and
             detectable_difference (`with_detectable`). "overall" has kappa with its interval and
             odds_ratio (first_only / second_only) besides, the groupings adjusted_p_value, Holm's
-            over the groups of a model, and those of ten groups or more flip_rate_pooled, of
-            `metrics.pooled_rates`. Further those of `ContrastTables`, and "generalisation" where
-            the study knows several clusters.
+            over the groups of a model. Further those of `ContrastTables`, and "generalisation"
+            where the study knows several clusters.
         """
         tables = {"overall": self.overall()}
         tables |= {
@@ -258,11 +240,9 @@ class PairedTables(ContrastTables):
         frame = self._paired(keys)
         labels = [self.design.shown(key) for key in keys]
         adjusted = np.full(len(frame), np.nan)
-        pooled = np.full((3, len(frame)), np.nan)
         heads = [key for key in labels if key in ("model", self.facet)]
         for _, places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.items():
             adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
-            pooled[:, places] = _pooled(frame.iloc[places])
         frame = frame.assign(adjusted_p_value=adjusted)
         above = self.above_noise_by(columns)
         if len(above):
@@ -270,18 +250,11 @@ class PairedTables(ContrastTables):
             frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
         order = [*labels[len(heads) :], *heads]
         shown = self.score_columns(self.label_columns(order), adjusted=True)
-        is_pooled = not np.isnan(pooled[0]).all()
-        if is_pooled:
-            ends = ("", "_low", "_high")
-            frame = frame.assign(
-                **{f"flip_rate_pooled{end}": row for end, row in zip(ends, pooled, strict=True)}
-            )
-            shown.append(interval_column("flip_rate_pooled", "Pooled", "rate", "flips, %"))
         return Table(
             frame=frame,
             caption=name.replace("_", " ").capitalize(),
             columns=shown,
-            note=note("groups_note", is_pooled=is_pooled, detectable=detectable_note(frame)),
+            note=note("groups_note", detectable=detectable_note(frame)),
             cluster_column="n_clusters",
         )
 

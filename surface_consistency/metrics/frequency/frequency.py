@@ -4,7 +4,7 @@ import math
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,8 +32,8 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.correlation.dependent_correlations import (
-    DependentCorrelationsMethod,
-    compare_dependent_correlations,
+    steiger_test,
+    zou_interval,
 )
 from surface_consistency.metrics.frequency.frequency_rows import (
     SUBSETS,
@@ -47,7 +47,6 @@ from surface_consistency.metrics.frequency.frequency_rows import (
 )
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-_TESTS: Final[tuple[DependentCorrelationsMethod, ...]] = ("zou", "steiger")
 _DIFFERENCE = 4
 """Place of the difference among the statistics; all others are correlations."""
 
@@ -95,14 +94,8 @@ def _independent(
         elif n < 4 or not all(size < 1.0 for size in (abs(first), abs(surface), among)):
             yield (math.nan,) * 4
         else:
-            zou, steiger = (
-                compare_dependent_correlations(
-                    first, surface, r_kh=among, n=n, method=test, confidence_level=level
-                )
-                for test in _TESTS
-            )
-            bounds = zou.difference_interval
-            yield bounds.low, bounds.high, zou.p_value, steiger.p_value
+            zou = zou_interval(first, surface, r_kh=among, n=n, confidence_level=level)
+            yield *zou, steiger_test(first, surface, r_kh=among, n=n)[1]
 
 
 _RESULT = (

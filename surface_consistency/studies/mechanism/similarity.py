@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,10 +10,9 @@ import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics import (
-    GroupDifferenceResult,
     TokenMetric,
     assignment_similarity,
-    group_difference,
+    group_difference_by,
     predict_alignment,
     token_similarity,
     transport_similarity,
@@ -44,9 +42,11 @@ ALL_MODELS: Final = "all models"
 _Floats = npt.NDArray[np.float64]
 _PREDICTED: Final = ("auc", "accuracy")
 _SHOWN: Final = {
-    "difference": "difference",
+    "n_group": "n_aligned",
+    "n_other": "n_misaligned",
+    "group_mean": "aligned",
+    "other_mean": "misaligned",
     "relative_difference": "relative",
-    "p_value": "p_value",
 }
 _DIFFERENCE: Final = [
     *("model", "aggregation", "tokens", "feature", "n_aligned", "n_misaligned", "n_clusters"),
@@ -185,35 +185,16 @@ def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
         for feature in FEATURES:
             known = part[part[feature].notna()]
             if not known.empty:
-                yield {"feature": feature, **_difference(known, feature)}
+                rows = group_difference_by(
+                    known, value=feature, group="is_aligned", strata="model", cluster="cluster"
+                )
+                yield {"feature": feature} | rows.rename(columns=_SHOWN).to_dict("records")[0]
 
     labelled = similarity.assign(label=similarity["model"])
     if similarity["model"].nunique() > 1:
         labelled = pd.concat([labelled.assign(label=ALL_MODELS), labelled])
     rows = tabulate(labelled, ["label", "tokens", "aggregation"], differences)
     return rows.rename(columns={"label": "model"}).reindex(columns=_DIFFERENCE)
-
-
-def _difference(known: pd.DataFrame, feature: str) -> dict[str, object]:
-    """Compare the two classes in one feature."""
-    aligned = known["is_aligned"].to_numpy(dtype=bool)
-    values = known[feature].to_numpy(dtype=float)
-    n_clusters = known["cluster"].nunique()
-    result: GroupDifferenceResult | type[GroupDifferenceResult] = GroupDifferenceResult
-    if not aligned.all() and aligned.any():
-        # Where each model has one class alone, nothing can be compared.
-        with suppress(ValueError):
-            result = group_difference(
-                values, aligned, strata=known["model"], clusters=known["cluster"]
-            )
-    return {
-        "n_aligned": int(aligned.sum()),
-        "n_misaligned": int((~aligned).sum()),
-        "n_clusters": n_clusters,
-        "aligned": float(values[aligned].mean()) if aligned.any() else math.nan,
-        "misaligned": float(values[~aligned].mean()) if (~aligned).any() else math.nan,
-        **spread(result, _SHOWN),
-    }
 
 
 def prediction_rows(

@@ -19,7 +19,6 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
 )
 from surface_consistency.metrics import (
-    corrected_frequency_analysis,
     frequency_analysis,
     frequency_curves,
     surface_accuracy,
@@ -28,7 +27,6 @@ from surface_consistency.report.page import Block, Check, Lines, Point, Prose, S
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
-from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.tables.columns import COLUMNS, catalogue
@@ -81,26 +79,18 @@ _COLUMNS: Final = COLUMNS | catalogue(
         for key in _CORRELATIONS
         for name, title in _P_VALUES.items()
     ),
-    *(
-        Column(key=f"{key}_plain", title=f"{_CORRELATIONS[key]}: as counted", kind="number")
-        for key in _PARTIAL
-    ),
-    Column(key="entity_given_surface_reliability", title="Reliability, entity", kind="number"),
-    Column(key="surface_given_entity_reliability", title="Reliability, this name", kind="number"),
 )
 
 
 class FrequencySettings(Settings):
     """Which counts are held against the answers."""
 
-    frequencies: Items[Path] = Field(min_length=1, max_length=2)
+    frequencies: Path
     """Folder of `count mentions` or `count pairs`, or a Parquet file with the columns of its
-    instances.parquet; give the option again for a second measurement, with which errors of counting
-    are taken out."""
+    instances.parquet."""
 
-    measure: Items[str] = Field(default=("longest",), min_length=1, max_length=2)
-    """Which count is taken, of those in the column `measure`; give the option again where the
-    second measurement is another one."""
+    measure: str = "longest"
+    """Which count is taken, of those in the column `measure`."""
 
     bins: int = Field(default=20, ge=1)
     """Bins of about equally many names in the curves."""
@@ -130,17 +120,17 @@ class FrequencyAnalysis(Analysis):
             "frequency_correlations" (tables 5 and 6 of the paper and its Steiger tests),
             "frequency_partial" (tables 2 and 6), "frequency_others" (the other names in the
             entity's place, zeros kept, pairs held constant) and "frequency_bins" (figure 3), one
-            row a model and subset (and variant, or bin); "frequency_pageviews" where the counts
-            have pageviews, and "frequency_corrected" with a second measurement. Correlations are in
-            [-1, 1], intervals and `p_value` take the report's clusters whole and agree,
-            `p_value_independent` takes rows for independent, as the paper does.
+            row a model and subset (and variant, or bin); and "frequency_pageviews" where the counts
+            have pageviews. Correlations are in [-1, 1], intervals and `p_value` take the report's
+            clusters whole and agree, `p_value_independent` takes rows for independent, as the paper
+            does.
 
         Raises:
             DataError: If the counts cannot be read, lack the measure, or are of other questions.
             ColumnNotFoundError: If a file of counts lacks a column.
         """
-        counts = _measurements(settings)
-        joined = [_joined(run, counts[0], report.cluster) for run in report.runs]
+        counts = _read(settings.frequencies, settings.measure)
+        joined = [_joined(run, counts, report.cluster) for run in report.runs]
         frame = pd.concat(joined, ignore_index=True)
         options: dict[str, Any] = {
             "by": "model",
@@ -156,11 +146,6 @@ class FrequencyAnalysis(Analysis):
         }
         if _is_known(frame, "pageviews"):
             made["frequency_pageviews"] = _pageviews(frame, options)
-        if len(counts) > 1:
-            second = counts[1].add_suffix("_2").rename(columns={"surface_id_2": "surface_id"})
-            names = ["entity_frequency_2", "surface_frequency_2"]
-            both = frame.merge(second[["surface_id", *names]], on="surface_id", how="left")
-            made["frequency_corrected"] = _corrected(both, options, settings)
         return made
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
@@ -187,25 +172,6 @@ class FrequencyAnalysis(Analysis):
         ]
         mostly = [(row, n) for row, n in counted if n and 2 * row["n_zero"] >= n]
         return _WORDING.checks("uncounted", rows=mostly)
-
-
-def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
-    """Read one or two measurements of the same surface instances."""
-    files, measures = list(settings.frequencies), list(settings.measure)
-    n_measured = max(len(files), len(measures))
-    pairs = [(files[min(k, len(files) - 1)], measures[min(k, len(measures) - 1)]) for k in (0, 1)]
-    pairs = pairs[:n_measured]
-    if n_measured == 2 and pairs[0] == pairs[1]:
-        raise DataError(
-            f"--frequencies names {files[0]} twice; a second measurement has errors of its own: "
-            "count another half of the corpus, or in another way"
-        )
-    if n_measured == 2 and files[0] == files[-1] and {*measures} == {"longest", "bounded"}:
-        raise DataError(
-            "--measure longest and bounded find the same strings, so they have their errors in "
-            "common and correct nothing; give a second --frequencies"
-        )
-    return [_read(path, measure) for path, measure in pairs]
 
 
 def _read(path: Path, measure: str) -> pd.DataFrame:
@@ -315,10 +281,7 @@ def _wide(
     return pd.concat([counts, *parts], axis=1).reset_index()
 
 
-_VALUES: Final = (
-    *("estimate", "estimate_low", "estimate_high", "p_value", "p_value_independent"),
-    *("plain", "reliability"),
-)
+_VALUES: Final = ("estimate", "estimate_low", "estimate_high", "p_value", "p_value_independent")
 
 
 def _columns(settings: FrequencySettings) -> dict[str, Column]:
@@ -412,29 +375,6 @@ def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         ["model subset n n_zero n_missing", *(f"{name} {name}_p_value" for name in names)],
         _COLUMNS,
         note="On the rows whose three frequencies are known and above zero.",
-        cluster_column="n_clusters",
-    )
-
-
-def _corrected(
-    frame: pd.DataFrame, options: Mapping[str, Any], settings: FrequencySettings
-) -> Table:
-    """Take errors of counting out, by two measurements."""
-    rows = corrected_frequency_analysis(
-        frame,
-        entity_frequency=("entity_frequency", "entity_frequency_2"),
-        surface_frequency=("surface_frequency", "surface_frequency_2"),
-        **options,
-    )
-    shown = [f"{name}_plain {name} {name}_p_value {name}_reliability" for name in _PARTIAL]
-    return describe(
-        _wide(rows, _PARTIAL),
-        "Partial correlations with errors of counting taken out",
-        ["model subset n", *shown],
-        _columns(settings),
-        titles=dict.fromkeys(_PARTIAL, "corrected"),
-        note="By two measurements; what both get wrong alike stays in. Halves of one corpus "
-        "correct for sampling only.",
         cluster_column="n_clusters",
     )
 

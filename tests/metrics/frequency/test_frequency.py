@@ -10,7 +10,8 @@ from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarni
 from surface_consistency.metrics.correlation.correlation_resamples import correlation_bootstrap
 from surface_consistency.metrics.correlation.correlations import correlation, partial_correlation
 from surface_consistency.metrics.correlation.dependent_correlations import (
-    compare_dependent_correlations,
+    steiger_test,
+    zou_interval,
 )
 from surface_consistency.metrics.frequency.frequency import frequency_analysis
 from surface_consistency.metrics.uncertainty.intervals import Intervals
@@ -100,22 +101,21 @@ def test_analysis_agrees_with_the_single_functions(method):
                     result.coefficient_interval.high, abs=1e-10
                 )
                 assert row["n"] == row["n_clusters"] == len(kept)
-            compared, steiger = (
-                compare_dependent_correlations(
-                    expected["entity"].coefficient,
-                    expected["surface"].coefficient,
-                    r_kh=correlation(entity, surface, method=method).coefficient,
-                    n=len(kept),
-                    method=test,
-                    confidence_level=0.9,
-                )
-                for test in ("zou", "steiger")
-            )
+            first, second = (expected[name].coefficient for name in ("entity", "surface"))
+            among = {
+                "r_kh": correlation(entity, surface, method=method).coefficient,
+                "n": len(kept),
+            }
+            low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
             row = cells.loc[(model, subset, "entity_minus_surface")]
-            assert row["estimate"] == pytest.approx(compared.difference, abs=1e-10)
-            assert row["p_value"] == pytest.approx(compared.p_value, rel=1e-6)
-            assert row["estimate_low"] == pytest.approx(compared.difference_interval.low, abs=1e-10)
-            assert row["p_value_independent"] == pytest.approx(steiger.p_value, rel=1e-6)
+            assert row["estimate"] == pytest.approx(first - second, abs=1e-10)
+            assert row["p_value"] == pytest.approx(p_value, rel=1e-6)
+            assert (row["estimate_low"], row["estimate_high"]) == pytest.approx(
+                (low, high), abs=1e-10
+            )
+            assert row["p_value_independent"] == pytest.approx(
+                steiger_test(first, second, **among)[1], rel=1e-6
+            )
 
 
 @pytest.mark.parametrize("method", ["pearson", "spearman"])

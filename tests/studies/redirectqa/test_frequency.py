@@ -97,8 +97,8 @@ def counts(tmp_path):
     return folder
 
 
-def analysed(run, *paths, **settings):
-    chosen = FrequencySettings(frequencies=paths, **settings)
+def analysed(run, path, **settings):
+    chosen = FrequencySettings(frequencies=path, **settings)
     _, tables, _ = build_page([run], analyses={FrequencyAnalysis(): chosen})
     return {name: table.frame for name, table in tables.items() if "frequency" in name}
 
@@ -159,25 +159,6 @@ def test_others_zeros_pairs_and_pageviews_stand_beside(run, counts, tmp_path):
     assert tables["frequency_others"]["held"].unique().tolist() == [""]
 
 
-def test_a_second_measurement_takes_errors_out(run, counts, tmp_path):
-    rng = np.random.default_rng(0)
-    paths = []
-    for name in "ab":
-        rows = planted()[0]
-        rows["surface_frequency"] = rng.binomial(
-            rows["surface_frequency"], rng.beta(0.9, 1.1, len(rows))
-        )
-        rows["entity_frequency"] = rows.groupby("fact_id")["surface_frequency"].transform("sum")
-        paths.append(tmp_path / f"{name}.parquet")
-        rows.assign(measure=f"linked {name}").to_parquet(paths[-1])
-
-    tables = analysed(run, *paths, measure=("linked a", "linked b"))
-
-    row = tables["frequency_corrected"].set_index("subset").loc["overall"]
-    assert 0.5 < row["surface_given_entity_reliability"] < 0.95
-    assert row["entity_given_surface"] > row["entity_given_surface_plain"] > 0
-
-
 def test_counts_of_part_of_the_names_are_told(run, counts):
     rows = pd.read_parquet(counts / "instances.parquet")
     rows.iloc[30:].to_parquet(counts / "instances.parquet")
@@ -213,19 +194,13 @@ def test_instances_meet_by_the_name_as_it_is_counted():
     ("change", "settings", "error", "message"),
     [
         (lambda rows: rows.drop(columns="measure"), {}, ColumnNotFoundError, "lacks the column m"),
-        (lambda rows: rows, {"measure": ("linked",)}, DataError, "linked; it holds longest"),
+        (lambda rows: rows, {"measure": "linked"}, DataError, "linked; it holds longest"),
         (lambda rows: pd.concat([rows, rows]), {}, DataError, "twice under measure 'longest'"),
         (
             lambda rows: rows.assign(surface_id="x|" + rows["surface_id"]),
             {},
             DataError,
             "the counts hold none of the 900 names of toy_model",
-        ),
-        (
-            lambda rows: rows,
-            {"measure": ("longest", "bounded")},
-            DataError,
-            "longest and bounded find the same strings",
         ),
     ],
 )
@@ -241,8 +216,6 @@ def test_folders_without_counts_are_refused(run, counts, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
         analysed(run, tmp_path / "empty")
-    with pytest.raises(DataError, match="twice; a second measurement has"):
-        analysed(run, counts, counts)
     (tmp_path / "empty" / "manifest.json").write_text("{}")
     with pytest.raises(DataError, match="count the names of the questions with --data"):
         analysed(run, tmp_path / "empty")
@@ -300,7 +273,7 @@ def test_runs_stand_side_by_side(run, counts, make_run, make_manifest):
     instances, right = planted()
     turned = {template: ~verdicts for template, verdicts in right.items()}
     other = make_run("other", outcomes_of(instances, turned, "other"), make_manifest("other"))
-    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=counts)}
 
     page, tables, _ = build_page([run, other], analyses=chosen)
 
@@ -320,7 +293,7 @@ def test_many_names_without_a_count_are_told(run, counts):
     rows = pd.read_parquet(path)
     rows.loc[: len(rows) // 2, "surface_frequency"] = 0
     rows.to_parquet(path)
-    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=(counts,))}
+    chosen = {FrequencyAnalysis(): FrequencySettings(frequencies=counts)}
 
     page, _, _ = build_page([run], analyses=chosen)
 
