@@ -31,7 +31,6 @@ _OWN: Final = {
     "export": "report",
     "report": "report",
     "score": "score",
-    "suite": "suite",
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
@@ -207,10 +206,6 @@ def _foreign(words: Sequence[str], flag: str) -> str | None:
         from surface_consistency.cli.run import no_preset
 
         return no_preset(words[1])
-    if words[0] == "compare":
-        from surface_consistency.cli.compare import RENAMED
-
-        return RENAMED.get(flag) and f"{flag} is called {RENAMED[flag]} now"
     if words[0] != "score":
         return None
     from surface_consistency.cli.score import foreign_option

@@ -18,14 +18,6 @@ from surface_consistency.engine.compare.settings import (
 from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings, record_options
 
-RENAMED: Final = {
-    "--fact": "--item",
-    "--correct": "--score",
-    "--blank": "--missing",
-    "--sample-filter": "--filter",
-}
-"""Flags of earlier versions, and what they are called now."""
-
 _OF_PAIRS: Final = ("item", "score", "cluster", "label")
 """Fields of `ResultColumns` that two conditions of one file take too."""
 

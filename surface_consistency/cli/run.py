@@ -17,8 +17,7 @@ from surface_consistency.engine.study import (
     StudySettings,
     find_study,
 )
-from surface_consistency.engine.suite.sweep import run_sweep
-from surface_consistency.models.revisions import Revision, find_revisions
+from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import Settings, record_options
 
@@ -53,25 +52,16 @@ def make_run(name: str) -> Callable[..., object]:
         chosen = settings.model_dump(mode="json")
         scoring = scoring.resolved(chosen, is_new_run=True)
         placed = study.with_output_dir(out)
-        with naming("--model"):
-            revisions = _revisions(model, quiet=json)
         with naming(source_flag(study)):
             data = placed.load(source)
-        runner: Answerer | Callable[[Revision], Answerer]
-        if revisions:
-            label = model.name(None)
-            runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
-        else:
-            with naming("--model"):
-                runner = _runner(placed, data, settings, model, out, toy_model)
-            label = model.name(runner)
+        with naming("--model"):
+            runner = _runner(placed, data, settings, model, out, toy_model)
         swept = run_sweep(
             placed,
             data,
             runner,
             out,
-            model=label,
-            revisions=revisions,
+            model=model.name(runner),
             settings=settings,
             source=source,
             scoring=scoring,
@@ -125,19 +115,6 @@ def _runner(
         return model.load(study)
     output_folder(out)
     return study.toy_model.train(data, settings, toy_model, out / _TOY_MODEL, options=model.options)
-
-
-def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
-    """Find the revisions that are asked, and tell which have the same weights."""
-    if not model.revisions:
-        return []
-    revisions = find_revisions(str(model.model), model.revision_names)
-    for one in revisions if not quiet else ():
-        if one.same_as is not None:
-            print(
-                f"revision {one.name} has the very weights of {one.same_as}: it is not asked again"
-            )
-    return revisions
 
 
 def _check_toy_model(study: Study, model: ModelSettings, toy_model: Settings | None) -> None:

