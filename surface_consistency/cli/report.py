@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from surface_consistency.cli.options import RUNS, Json, run_folders
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, find_analysis
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.models.results.inputs import files_of

@@ -7,16 +7,14 @@ from typing import Any
 from surface_consistency.cli.options import Json, Out, naming, source_flag
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.model_settings import ModelSettings
-from surface_consistency.engine.study import (
-    Answerer,
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    ReportSettings,
     SourceSettings,
-    Study,
     StudySettings,
-    find_study,
 )
+from surface_consistency.engine.study import Answerer, Study, find_study
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import Settings, record_options

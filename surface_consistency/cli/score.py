@@ -9,17 +9,15 @@ from cyclopts import Parameter
 from surface_consistency.cli.options import Json, naming, source_flag
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.score import score_files, score_run
-from surface_consistency.engine.study import (
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    ReportSettings,
     SourceSettings,
-    Study,
     StudySettings,
-    find_study,
-    study_of,
 )
+from surface_consistency.engine.study import Study, find_study, study_of
 from surface_consistency.errors import PluginError
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES

@@ -11,7 +11,6 @@ from .compare.verdicts import (
 from .design import (
     Design as Design,
     Report as Report,
-    ReportSettings as ReportSettings,
 )
 from .features import (
     make_features as make_features,
@@ -19,8 +18,6 @@ from .features import (
     to_parquet as to_parquet,
 )
 from .judging.chosen_judges import (
-    JudgeScoring as JudgeScoring,
-    SideModel as SideModel,
     make_chosen_judge as make_chosen_judge,
 )
 from .judging.judges import (
@@ -57,20 +54,25 @@ from .score import (
     score_files as score_files,
     score_run as score_run,
 )
+from .settings import (
+    JudgeScoring as JudgeScoring,
+    OptionSettings as OptionSettings,
+    ReportSettings as ReportSettings,
+    RuleScoring as RuleScoring,
+    SideModel as SideModel,
+    SourceSettings as SourceSettings,
+    StudySettings as StudySettings,
+    check_rule as check_rule,
+)
 from .sources import (
     open_source as open_source,
 )
 from .study import (
     Analysis as Analysis,
     Answerer as Answerer,
-    OptionSettings as OptionSettings,
-    RuleScoring as RuleScoring,
     Scored as Scored,
-    SourceSettings as SourceSettings,
     Study as Study,
-    StudySettings as StudySettings,
     ToyModel as ToyModel,
-    check_rule as check_rule,
     find_study as find_study,
 )
 from .sweep import (

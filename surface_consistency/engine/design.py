@@ -7,14 +7,14 @@ the same tables and the same page as those of a study.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
-from surface_consistency.schemas.settings import Settings
 
 VERDICTS: Final = "verdicts"
 """What manifests of verdicts from elsewhere name in place of a study."""
@@ -110,31 +110,6 @@ class Design(Record):
             The model, the facet where there is one, and these.
         """
         return ["model", *([] if self.facet is None else [self.facet]), *columns]
-
-
-class ReportSettings(Settings):
-    """How tables and page are computed."""
-
-    cluster: str | None = None
-    """What intervals take as a whole: a column of the outcomes; the study's by default."""
-
-    resamples: int = Field(default=10_000, ge=1)
-    """Draws of intervals that need draws, such as those of corrected scores."""
-
-    bootstrap_seed: int = 0
-    """Seed of these draws."""
-
-    margin: float | None = Field(default=None, gt=0, lt=1)
-    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
-
-    answers: int = Field(default=500, ge=0)
-    """Pairs of each model whose answers stand on the page."""
-
-    figures: Items[Literal["pdf", "png", "svg"]] = ()
-    """Forms in which the pictures of the page are written to `figures/` too, for papers."""
-
-    page: bool = True
-    """Whether the page is written, or the tables alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import Reported, cluster_of, report_runs
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import (
     Answerer,
     DataT,

@@ -21,9 +21,9 @@ from pydantic import BaseModel, JsonValue
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
 from surface_consistency.engine.plan import Plan
+from surface_consistency.engine.settings import OptionSettings
 from surface_consistency.engine.study import (
     DataT,
-    OptionSettings,
     ScoringT,
     SettingsT,
     Study,

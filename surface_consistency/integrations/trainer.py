@@ -22,13 +22,14 @@ from surface_consistency.errors import (
 )
 from surface_consistency.integrations.extras import check_tool
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
-from surface_consistency.models.options import MultipleChoiceRunner, OptionScore
+from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import output_folder, write_text
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
+from surface_consistency.schemas.scoring import OptionScore
 
 if TYPE_CHECKING:
     from transformers import (

@@ -11,8 +11,8 @@ import pytest
 from cyclopts import App
 
 from surface_consistency.cli.main import _COMMANDS as COMMAND_LINES
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.plugins import ANALYSES, STUDIES
 from tests.faults.crashes import COMMANDS, NOT_STRUCK
 from tests.faults.hostile import FAMILIES

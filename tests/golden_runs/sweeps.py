@@ -23,9 +23,10 @@ def compare_runs(home: Path) -> GoldenRun:
     from surface_consistency.engine.compare.results_page import comparison_page
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.engine.settings import RuleScoring
     from surface_consistency.models.results.columns import ResultColumns
-    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):

@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Prose
 from surface_consistency.report.table import Table

@@ -23,7 +23,8 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RecordError
 from surface_consistency.schemas import Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.surface_consistency_build.wikimedia import mini_ja
 
 pytest.importorskip("duckdb")
