@@ -127,6 +127,21 @@ class Plugins:
                 lines[name] = text.strip().partition("\n")[0]
         return lines
 
+    def own_source(self, spec: str) -> tuple[str, str] | None:
+        """Find a plugin of this package without importing it.
+
+        Args:
+            spec: As for `load`.
+
+        Returns:
+            Its module and the first line of its docstring; None for a plugin of another package.
+
+        Raises:
+            PluginError: If there is no such plugin, or several packages register it.
+        """
+        point = self._point(spec)
+        return (point.module, _doc_in_source(point).strip()) if self._is_own(point) else None
+
     def load(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
         """Load what a name stands for.
 

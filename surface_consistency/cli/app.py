@@ -111,6 +111,9 @@ def run_app(app: App, words: Sequence[str]) -> int:
         ValueError: For arguments that cannot be read, and for what the command refuses.
     """
     try:
+        if words[-1] in ("--help", "-h"):
+            app.help_print(words[:-1])
+            return 0
         done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"

@@ -5,21 +5,24 @@ printed without loading it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from surface_consistency.errors import PluginError
 from surface_consistency.matching.rule import AnswerSpan
-from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.registry import RunnerName, load_runner
-from surface_consistency.models.runner import Runner
+from surface_consistency.plugins import STUDIES
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.prompts import GenerationParams
 from surface_consistency.schemas.scoring import OptionScore
 from surface_consistency.schemas.settings import Settings, values_of_items
+
+if TYPE_CHECKING:
+    from surface_consistency.models.runner import Runner
+    from surface_consistency.schemas.prompts import GenerationParams
 
 _NEED_A_MODEL: Final = ("openai", "transformers")
 
@@ -66,10 +69,13 @@ class StudySettings(Settings):
     @model_validator(mode="after")
     def _has_pairs(self) -> "StudySettings":
         """Refuse an opening tag without a closing one."""
-        known_tags(self.reasoning_tags or ())
+        if self.reasoning_tags is not None:
+            from surface_consistency.models.reasoning import reasoning_tags
+
+            reasoning_tags(self.reasoning_tags)
         return self
 
-    def with_reasoning(self, params: GenerationParams) -> GenerationParams:
+    def with_reasoning(self, params: "GenerationParams") -> "GenerationParams":
         """Add what these settings say of reasoning to how a group of prompts is decoded.
 
         Args:
@@ -141,7 +147,7 @@ class SideModel:
         """Whether the runner needs a model and none is named."""
         return self.model is None and self.runner in _NEED_A_MODEL
 
-    def load(self) -> Runner:
+    def load(self) -> "Runner":
         """Load the runner.
 
         Returns:
@@ -154,7 +160,7 @@ class SideModel:
         options = values_of_items(self.option, f"{self.prefix}_option")
         return load_runner(self.runner, model=self.model, options=options)
 
-    def name(self, runner: Runner) -> str:
+    def name(self, runner: "Runner") -> str:
         """Name the model in tables and logs.
 
         Args:
@@ -297,3 +303,49 @@ class ReportSettings(Settings):
 
     page: bool = True
     """Whether the page is written, or the tables alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecords:
+    """The settings records of a study, from which its options are made."""
+
+    source: type[Settings] = SourceSettings
+    """Where the data come from."""
+
+    settings: type[StudySettings] = StudySettings
+    """How prompts are made and sent."""
+
+    scoring: type[JudgeScoring] = RuleScoring
+    """How answers are scored."""
+
+    toy_model: type[Settings] | None = None
+    """How its toy model is trained; None for a study without one."""
+
+    summary: str = ""
+    """The study in one line; `study_records` takes it from the docstring of the study."""
+
+
+def study_records(name: str) -> StudyRecords:
+    """Find the settings records of a study; a study of this package is not loaded for that.
+
+    Args:
+        name: The study, as for `engine.study.find_study`.
+
+    Returns:
+        `RECORDS` of the module `settings` beside a study of this package; those of the study
+        itself for one of another package.
+
+    Raises:
+        PluginError: If there is no such study, or it cannot be loaded.
+    """
+    own = STUDIES.own_source(name)
+    if own is not None:
+        module, summary = own
+        records: StudyRecords = import_module(f"{module.rpartition('.')[0]}.settings").RECORDS
+        return replace(records, summary=summary)
+    from surface_consistency.engine.study import find_study
+
+    study = find_study(name)
+    toy_model = None if study.toy_model is None else study.toy_model.settings
+    summary = (type(study).__doc__ or study.name).strip().partition("\n")[0]
+    return StudyRecords(study.source, study.settings, study.scoring, toy_model, summary)

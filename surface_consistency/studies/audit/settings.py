@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.settings import JudgeScoring, OptionSettings
+from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudyRecords
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.schemas.settings import Settings
@@ -235,3 +235,7 @@ class AuditToyModel(Settings):
 
     steps: int = Field(default=900, ge=1)
     """Training steps."""
+
+
+RECORDS: Final = StudyRecords(AuditSource, AuditSettings, AuditScoring, AuditToyModel)
+"""The settings records of the study."""

@@ -1,10 +1,15 @@
 """The options of the study of forms."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.settings import OptionSettings, SourceSettings
+from surface_consistency.engine.settings import (
+    OptionSettings,
+    RuleScoring,
+    SourceSettings,
+    StudyRecords,
+)
 from surface_consistency.schemas._record import Items
 
 
@@ -76,3 +81,7 @@ class FormsSettings(OptionSettings):
         if self.frame is not None and self.frame.count("{question}") != 1:
             raise ValueError(f"frame must hold {{question}} once, got {self.frame!r}")
         return self
+
+
+RECORDS: Final = StudyRecords(FormsSource, FormsSettings, RuleScoring)
+"""The settings records of the study."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.settings import JudgeScoring, SideModel, StudySettings
+from surface_consistency.engine.settings import JudgeScoring, SideModel, StudyRecords, StudySettings
 from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.scoring import OptionScore
@@ -140,3 +140,7 @@ class LexicalScoring(JudgeScoring):
 
     meaning_pairs: int = Field(default=50, ge=1)
     """Pairs of each task that are judged."""
+
+
+RECORDS: Final = StudyRecords(LexicalSource, LexicalSettings, LexicalScoring)
+"""The settings records of the study."""

@@ -1,10 +1,11 @@
 """The options of the linking probe."""
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
-from surface_consistency.engine.settings import JudgeScoring, StudySettings
+from surface_consistency.engine.settings import JudgeScoring, StudyRecords, StudySettings
+from surface_consistency.studies.redirectqa.settings import RedirectQASource
 
 
 class LinkingSettings(StudySettings):
@@ -48,3 +49,7 @@ class LinkingScoring(JudgeScoring):
 
     calibrated: bool = False
     """Whether yes means calibrated log-odds above 0, rather than log-odds above 0."""
+
+
+RECORDS: Final = StudyRecords(RedirectQASource, LinkingSettings, LinkingScoring)
+"""The settings records of the study."""

@@ -1,11 +1,16 @@
 """The options of RedirectQA."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.settings import OptionSettings, SourceSettings
+from surface_consistency.engine.settings import (
+    OptionSettings,
+    RuleScoring,
+    SourceSettings,
+    StudyRecords,
+)
 from surface_consistency.taxonomy import TEMPLATES, is_template
 
 
@@ -92,3 +97,7 @@ class RedirectQASettings(OptionSettings):
         named = TEMPLATES if self.template == "both" else (self.template,)
         further = {name for name in held if is_template(name)} - {*TEMPLATES}
         return (*named, *(sorted(further) if TEMPLATES[1] in named else ()))
+
+
+RECORDS: Final = StudyRecords(RedirectQASource, RedirectQASettings, RuleScoring)
+"""The settings records of the study."""

@@ -11,6 +11,7 @@ from surface_consistency.engine.settings import (
     JudgeScoring,
     OptionSettings,
     SourceSettings,
+    StudyRecords,
     check_rule,
 )
 from surface_consistency.schemas import GenerationParams
@@ -165,3 +166,7 @@ class SlaqToyModel(Settings):
 
     toy_model_seed: int = 0
     """Seed of what it is taught and of its weights."""
+
+
+RECORDS: Final = StudyRecords(SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel)
+"""The settings records of the study."""

@@ -1,11 +1,16 @@
 """The options of the study of forgetting in weights."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
-from surface_consistency.engine.settings import RuleScoring, SourceSettings, check_rule
+from surface_consistency.engine.settings import (
+    RuleScoring,
+    SourceSettings,
+    StudyRecords,
+    check_rule,
+)
 from surface_consistency.studies.forms.settings import FormsSettings
 
 
@@ -46,3 +51,7 @@ class UnlearningScoring(RuleScoring):
 
     rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
     """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
+
+
+RECORDS: Final = StudyRecords(UnlearningSource, UnlearningSettings, UnlearningScoring)
+"""The settings records of the study."""
