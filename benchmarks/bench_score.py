@@ -66,8 +66,9 @@ def main() -> None:
 def score(words: Sequence[str]) -> None:
     """Do what `score --predictions` does before the page: QUESTIONS OUT AGREEMENT FILE..."""
     from surface_consistency.engine.score import score_files
-    from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+    from surface_consistency.engine.settings import RuleScoring
+    from surface_consistency.studies.redirectqa.settings import RedirectQASource
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     questions, out, agreement, *files = words
     study, source = RedirectQAStudy(), RedirectQASource(source=questions)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -35,8 +34,6 @@ __all__ = [
     "distribution_of",
     "importable",
     "load_maker",
-    "moved_modules",
-    "moved_to",
 ]
 
 T = TypeVar("T")
@@ -70,39 +67,6 @@ def importable(*words: str) -> Iterator[None]:
         yield
     finally:
         _NAMED.reset(token)
-
-
-@cache
-def moved_modules() -> Mapping[str, str]:
-    """Read where modules and packages of this one stand that once stood elsewhere.
-
-    Returns:
-        New name by old name.
-    """
-    table = Path(__file__).with_name("moved_modules.tsv").read_text(encoding="utf-8")
-    return MappingProxyType(dict(line.split("\t") for line in table.splitlines()))
-
-
-def moved_to(module: str) -> str:
-    """Say where a module of this package stands now, for messages.
-
-    Args:
-        module: Its name as someone's import has it.
-
-    Returns:
-        "; ... is now ...", by the longest name that `moved_modules` has of it or of a package
-        around it that is no more; "" where it did not move.
-
-    Examples:
-        >>> moved_to("surface_consistency.inference.runner")
-        '; surface_consistency.inference.runner is now surface_consistency.models.runner'
-    """
-    parts, new = module.split("."), moved_modules()
-    for end in range(len(parts), 0, -1):
-        old, is_there = ".".join(parts[:end]), Path(__file__).parents[1].joinpath(*parts[:end])
-        if old in new and (end == len(parts) or not is_there.is_dir()):
-            return f"; {module} is now {'.'.join([new[old], *parts[end:]])}"
-    return ""
 
 
 class Plugins:
@@ -162,6 +126,21 @@ class Plugins:
             else:
                 lines[name] = text.strip().partition("\n")[0]
         return lines
+
+    def own_source(self, spec: str) -> tuple[str, str] | None:
+        """Find a plugin of this package without importing it.
+
+        Args:
+            spec: As for `load`.
+
+        Returns:
+            Its module and the first line of its docstring; None for a plugin of another package.
+
+        Raises:
+            PluginError: If there is no such plugin, or several packages register it.
+        """
+        point = self._point(spec)
+        return (point.module, _doc_in_source(point).strip()) if self._is_own(point) else None
 
     def load(self, spec: str) -> Any:  # noqa: ANN401 - whatever is registered
         """Load what a name stands for.
@@ -298,17 +277,15 @@ class Plugins:
             plugin: Any = import_module(module)
         except (Exception, SystemExit) as error:
             # A plugin is anyone's code: whatever it raises on import is told the same way.
-            missing = getattr(error, "name", None) or ""
             raise self._error(
                 f"{self.named(spec)} cannot be loaded: importing {module!r} failed with "
-                f"{type(error).__name__}: {' '.join(str(error).split())}{moved_to(missing)}; "
-                f"{self._remedy()}"
+                f"{type(error).__name__}: {' '.join(str(error).split())}; {self._remedy()}"
             ) from error
         for part in attribute.split("."):
             if not hasattr(plugin, part):
                 raise self._error(
-                    f"{self.named(spec)} cannot be loaded: {module!r} has no {attribute!r}"
-                    f"{moved_to(module)}; {self._remedy()}"
+                    f"{self.named(spec)} cannot be loaded: {module!r} has no {attribute!r}; "
+                    f"{self._remedy()}"
                 )
             plugin = getattr(plugin, part)
         return plugin

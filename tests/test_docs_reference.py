@@ -92,14 +92,6 @@ def test_settings_pages_are_those_of_the_records():
     assert written == script["pages"](), "run scripts/option_tables"
 
 
-def test_help_of_studies_is_that_of_the_records():
-    script = runpy.run_path(str(ROOT / "scripts" / "option_tables"))
-
-    assert script["study_help"].PATH.read_text("utf-8") == script["help_file"](), (
-        "run scripts/option_tables"
-    )
-
-
 def test_each_page_stands_in_the_navigation_once():
     """A page outside it would be built, and found by nobody."""
     listed = re.findall(r"[\w./-]+\.md$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)

@@ -1,6 +1,5 @@
 """What a file names is imported only if a package registers it: nobody's folder runs code."""
 
-import contextlib
 import json
 import shutil
 import sys
@@ -9,24 +8,11 @@ import warnings
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.study import find_study
-from surface_consistency.engine.suite.file import read_suite
 from surface_consistency.errors import DataError, SurfaceConsistencyError
-from surface_consistency.plugins import STUDIES, Plugins, importable
-from surface_consistency.schemas.settings import record_options
+from surface_consistency.plugins import Plugins, importable
 
 EVIL = "evil_names:x"
-SUITE = """
-[[models]]
-label = "m"
-{model}
-
-[[studies]]
-study = "{study}"
-{lines}
-"""
 
 
 @pytest.fixture
@@ -93,8 +79,8 @@ def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
         ["score", "{run}"],
         ["score", "--help", "{run}"],
         ["report", "{run}", "--out", "{run}/page"],
-        ["analyse", "revisions", "{run}", "--out", "{run}/page"],
-        ["export", "{run}", "--to", "dataset", "--out", "{run}/data"],
+        ["analyse", "popularity", "{run}", "--out", "{run}/page"],
+        ["export", "{run}", "--out", "{run}/data"],
         ["compare", "{run}", "{run}", "--out", "{run}/pair"],
     ],
 )
@@ -123,71 +109,28 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
     assert told.endswith("token_f1 is taken instead")
 
 
-def suite(tmp_path, study, key, value=f'"{EVIL}"', *, of_model=False):
-    """Write a suite with one key more."""
-    line = f"{key} = {value}"
-    text = SUITE.format(
-        study=study, model=line if of_model else 'model = "m"', lines="" if of_model else line
-    )
-    path = tmp_path / "suite.toml"
-    path.write_text(text.replace('label = "m"\n', "") if key == "label" and of_model else text)
-    return path
-
-
-def texts_of(*records):
-    """Name the options that take texts."""
-    options = [option for record in records for option in record_options(record)]
-    return [
-        option.flags[0].removeprefix("--").replace("-", "_")
-        for option in options
-        if "str" in str(option.annotation) and not option.is_mapping
-    ]
-
-
-@pytest.mark.parametrize("name", STUDIES.names())
-def test_no_field_of_a_suite_imports_what_is_not_registered(tmp_path, evil, name):
-    study = find_study(name)
-    keys = texts_of(study.source, study.settings, study.scoring, ReportSettings)
-    assert len(keys) > 5
-    keys = [(key, False) for key in [*keys, "name"]]
-    for key, of_model in [*keys, *((key, True) for key in texts_of(ModelSettings))]:
-        with contextlib.suppress(DataError):
-            read_suite(suite(tmp_path, name, key, of_model=of_model))
-
-
 @pytest.mark.parametrize(
-    ("study", "key", "what"),
+    ("study", "record", "given", "message"),
     [
-        ("redirectqa", "rule", "matching rule"),
-        ("slaq", "judge_rule", "matching rule"),
-        ("slaq", "judge_runner", "runner"),
-        ("lexical", "meaning_runner", "runner"),
+        ("redirectqa", "scoring", {"rule": EVIL}, "no matching rule"),
+        ("slaq", "scoring", {"judge_rule": EVIL}, "no matching rule"),
+        ("slaq", "scoring", {"judge_runner": EVIL}, "no runner"),
+        ("lexical", "settings", {"meaning_runner": EVIL}, "no runner"),
     ],
 )
-def test_a_name_in_a_suite_is_refused_by_its_key(tmp_path, evil, study, key, what):
-    told = rf"suite.toml: study 1 \({study}\): .*{key}.*no {what} '{EVIL}'; available: .* command l"
-    path = suite(tmp_path, study, key)
-    path.write_text(path.read_text() + ('task = ["piqa"]' if study == "lexical" else ""))
-    with pytest.raises(DataError, match=told):
-        read_suite(path)
+def test_settings_that_name_what_is_not_registered_raise(evil, study, record, given, message):
+    with pytest.raises(ValueError, match=f"{message} '{EVIL}'; available: .* command l"):
+        getattr(find_study(study), record)(**given)
 
 
-def test_studies_and_runners_in_a_suite_are_refused_by_their_table(tmp_path, evil):
-    with pytest.raises(DataError, match=f"suite.toml: study 1: no study '{EVIL}'; available: aud"):
-        read_suite(suite(tmp_path, EVIL, "limit", 2))
-    with pytest.raises(DataError, match=f"model 1: runner: no runner '{EVIL}'; available: fake"):
-        read_suite(suite(tmp_path, "slaq", "runner", of_model=True))
-
-
-def test_an_encoder_that_a_suite_names_is_not_imported(tmp_path, evil):
-    study, asked = find_study("linking"), read_suite(suite(tmp_path, "linking", "neighbours"))
-    [settings] = asked.studies[0].variants.values()
+def test_an_encoder_that_settings_name_is_not_imported(evil):
+    study = find_study("linking")
     data = study.load(study.source(source="sample"))
 
     with pytest.raises(
         DataError, match=rf"'{EVIL}' is none of them \(no encoder of names '{EVIL}'"
     ):
-        study.plan(data, settings)
+        study.plan(data, study.settings(neighbours=EVIL))
 
 
 def test_what_a_person_names_is_imported_and_no_longer_than_that():

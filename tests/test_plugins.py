@@ -1,7 +1,6 @@
 """Studies, analyses and others of other packages: found, described, and refused when broken."""
 
 from importlib.metadata import EntryPoint
-from importlib.util import find_spec
 
 import pytest
 
@@ -9,7 +8,7 @@ from surface_consistency import plugins
 from surface_consistency.cli.main import main
 from surface_consistency.engine.study import find_analysis, find_study
 from surface_consistency.errors import PluginError
-from surface_consistency.plugins import Plugins, importable, moved_modules
+from surface_consistency.plugins import Plugins, importable
 
 GROUP = "surface_consistency.studies"
 MODULE = '''
@@ -201,21 +200,6 @@ def test_a_plugin_for_old_modules_is_told_the_new_name(toys, tmp_path, old, new)
 
     with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot .* is now {new};"):
         find_study("old")
-
-
-def test_an_old_name_on_the_command_line_is_told_the_new_one(toys):
-    new = "surface_consistency.studies.redirectqa is now surface_consistency.studies.redirectqa.stu"
-    name = "surface_consistency.studies.redirectqa:NoStudy"
-    with importable(name), pytest.raises(PluginError, match=new):
-        find_study(name)
-
-
-def test_modules_that_moved_are_where_they_are_said_to_be():
-    """A module that goes on to move takes its line along."""
-    present = [new for new in moved_modules().values() if new.startswith("surface_consistency.")]
-
-    assert len(present) > 100
-    assert [new for new in present if find_spec(new) is None] == []
 
 
 def test_working_study_stands_beside_broken_ones(toys, capsys):

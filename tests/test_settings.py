@@ -7,10 +7,10 @@ import warnings
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import find_study
 from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder

@@ -31,7 +31,6 @@ _OWN: Final = {
     "export": "report",
     "report": "report",
     "score": "score",
-    "suite": "suite",
 }
 _GROUPS: Final = ("build", "count")
 _PLUGINS: Final = {
@@ -112,6 +111,9 @@ def run_app(app: App, words: Sequence[str]) -> int:
         ValueError: For arguments that cannot be read, and for what the command refuses.
     """
     try:
+        if words[-1] in ("--help", "-h"):
+            app.help_print(words[:-1])
+            return 0
         done = app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except MissingArgumentError as error:
         name = error.argument.name if error.argument else "an option"
@@ -207,10 +209,6 @@ def _foreign(words: Sequence[str], flag: str) -> str | None:
         from surface_consistency.cli.run import no_preset
 
         return no_preset(words[1])
-    if words[0] == "compare":
-        from surface_consistency.cli.compare import RENAMED
-
-        return RENAMED.get(flag) and f"{flag} is called {RENAMED[flag]} now"
     if words[0] != "score":
         return None
     from surface_consistency.cli.score import foreign_option

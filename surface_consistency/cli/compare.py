@@ -9,22 +9,14 @@ from typing import Annotated, Final
 from cyclopts import Parameter
 
 from surface_consistency.cli.output import WORSE
-from surface_consistency.cli.record_command import record_command
+from surface_consistency.cli.record_command import flag_of, record_command
 from surface_consistency.engine.compare.settings import (
     ComparisonSettings,
     PairSettings,
     TableSettings,
 )
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.schemas.settings import Settings, record_options
-
-RENAMED: Final = {
-    "--fact": "--item",
-    "--correct": "--score",
-    "--blank": "--missing",
-    "--sample-filter": "--filter",
-}
-"""Flags of earlier versions, and what they are called now."""
+from surface_consistency.schemas.settings import Settings
 
 _OF_PAIRS: Final = ("item", "score", "cluster", "label")
 """Fields of `ResultColumns` that two conditions of one file take too."""
@@ -160,8 +152,9 @@ def _two(
 
 def _refuse(record: Settings, allowed: Sequence[str], what: str) -> None:
     """Refuse options that say nothing of what is compared."""
-    flags = {option.path[0]: option.flags[0] for option in record_options(type(record))}
-    given = [flag for name, flag in flags.items() if name in record.model_fields_set - {*allowed}]
+    foreign = record.model_fields_set - {*allowed}
+    fields = type(record).model_fields
+    given = [flag_of(name, fields[name]) for name in fields if name in foreign]
     if given:
         raise ValueError(f"{', '.join(given)} say nothing of {what}; leave them out")
 

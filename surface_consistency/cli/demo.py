@@ -21,11 +21,8 @@ from surface_consistency.plugins import load_maker
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
-from surface_consistency.studies.redirectqa.study import (
-    RedirectQASettings,
-    RedirectQASource,
-    RedirectQAStudy,
-)
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import (
     Exposure,
     count_names,

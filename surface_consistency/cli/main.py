@@ -27,8 +27,7 @@ _COMMANDS = {
     "score": "Judge a run again, or judge predictions made elsewhere.",
     "report": "Tables and one page from scored runs.",
     "analyse": "Add an analysis to the page of runs.",
-    "suite": "Run models x revisions x studies x settings from one file.",
-    "export": "Scored runs as a data set, a model-index or evaluation results of the hub.",
+    "export": "Write scored runs as a data set of the hub.",
     "compare": "Models on the same items, or two conditions of one file: is a difference real?",
     "build": "Build a data set from its sources.",
     "count": "Count names, pairs of entities or n-grams in a corpus.",
@@ -180,8 +179,6 @@ def _run(words: Sequence[str], *, is_process: bool) -> int:
         chosen: plugins.Plugins = getattr(plugins, title.upper())
         usage = f"{command} {chosen.what.upper()} [OPTIONS]"
         print(_listing(usage, text, **{title: chosen.describe() or {"none": "is installed"}}))
-    elif words[-1] in ("--help", "-h") and _prints_help(" ".join(words[:-1])):
-        pass
     elif command in (_HARNESS, f"{_HARNESS}-path"):
         from surface_consistency.integrations.harness import lm_eval_path, run_lm_eval
 
@@ -198,13 +195,6 @@ def _run(words: Sequence[str], *, is_process: bool) -> int:
             with importable(*words):
                 return run_command(words, _COMMANDS, is_process=is_process)
     return 0
-
-
-def _prints_help(command: str) -> bool:
-    """Print the options of a command from a file, which loads nothing that computes."""
-    from surface_consistency.cli.study_help import print_help
-
-    return print_help(command)
 
 
 def _print_path(path: Path, rest: Sequence[str]) -> None:

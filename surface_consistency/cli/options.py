@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from cyclopts import Parameter
+from pydantic import BaseModel
 
-from surface_consistency.engine.study import Study
+from surface_consistency.cli.record_command import flag_of
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.settings import record_options
 
 RUNS: Final = "Folders of scored runs, or folders that hold such folders."
 """Help of the runs that a command reads."""
@@ -35,6 +34,8 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
     Raises:
         SourceNotFoundError: If a path is neither.
     """
+    from surface_consistency.runs.folder import RunFolder
+
     folders: list[Path] = []
     for path in paths:
         folder = RunFolder(path)
@@ -60,14 +61,15 @@ def naming(flag: str) -> Iterator[None]:
         raise SourceNotFoundError(told if flag in told else f"{flag}: {told}") from error
 
 
-def source_flag(study: Study) -> str:
-    """Name the option that says where the data of a study come from.
+def source_flag(record: type[BaseModel]) -> str:
+    """Name the option that sets where the data of a study come from.
 
     Args:
-        study: The study.
+        record: The settings record of the data.
 
     Returns:
-        "--source", or for a record without such a field the flag of its first.
+        "--source", or the flag of the first field of a record without a field `source`.
     """
-    flags = [option.flags[0] for option in record_options(study.source)]
-    return "--source" if "--source" in flags else flags[0]
+    fields = record.model_fields
+    name = "source" if "source" in fields else next(iter(fields))
+    return flag_of(name, fields[name])

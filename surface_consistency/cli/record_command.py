@@ -1,20 +1,51 @@
-"""A command whose options are the fields of settings records, beside those of its function."""
+"""A command whose options are the fields of settings records.
+
+Each field is one option: its name is the flag, its docstring the help. The command line hands the
+texts of the options to pydantic, whose errors are reported by flag. Fields that are `Rare` have no
+flag of their own; the option `--setting` sets them.
+"""
 
 import inspect
-from collections.abc import Callable, Container
-from typing import Annotated, Any
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
-from cyclopts import Group, Parameter, convert
-from pydantic import BaseModel
+from cyclopts import Group, Parameter
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
-from surface_consistency.errors import DataError
-from surface_consistency.schemas.settings import (
-    RecordOption,
-    name_flags,
-    read_value,
-    record_from_options,
-    record_options,
-)
+from surface_consistency.errors import PluginError, SurfaceConsistencyError
+from surface_consistency.schemas.settings import RARE
+
+SETTING = "--setting"
+"""Option that sets `Rare` fields, as NAME=VALUE."""
+
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+
+
+class _Option(NamedTuple):
+    """One field of a record."""
+
+    owner: str
+    flag: str
+    field: FieldInfo
+
+
+def flag_of(name: str, field: FieldInfo) -> str:
+    """Name the flag of a settings field.
+
+    Args:
+        name: Name of the field.
+        field: The field.
+
+    Returns:
+        Its flag, "--no-..." for a field that is true by default; "--setting name" for a `Rare` one.
+    """
+    if RARE in field.metadata:
+        return f"{SETTING} {name}"
+    return ("--no-" if field.default is True else "--") + name.replace("_", "-")
 
 
 def record_command(
@@ -24,136 +55,254 @@ def record_command(
     optional: Container[str] = (),
     **records: type[BaseModel],
 ) -> Callable[..., object]:
-    """Make a command that builds records from its options and hands them to a function.
+    """Make a command that builds records from its options and passes them to a function.
 
     Args:
-        function: What the command does: takes each record by its name, and options of its own
+        function: Implements the command: takes each record by its name, and its own options
             annotated for cyclopts (`Annotated[Path, Parameter(help=...)]`).
-        help_text: What the command does; None takes the function's docstring.
-        optional: Names of records that are None where no option of theirs is given and they
-            have an option that must be.
-        records: Settings by the name of the function's parameter; see `record_options` for what
-            their fields may be. The first line of a record's docstring heads its options.
+        help_text: Help of the command; None takes the function's docstring.
+        optional: Names of records that are None if none of their options is given and one of them
+            is required.
+        records: Settings by the name of the function's parameter. Fields are values that pydantic
+            reads from text, sequences of them, or mappings of names to them. The first line of a
+            record's docstring is the heading of its options.
 
     Returns:
-        A function for `App.command` or `App.default`. Called, it raises ValueError where a value
-        breaks a record's rules, with a line for each that names the flag; a ValueError of
-        `function` names flags for fields too.
+        A function for `App.command` or `App.default`. Called, it raises ValueError if a value
+        violates a rule of its record, with one line per problem that names the flag. In errors of
+        `function`, names of fields in backticks become flags.
 
     Raises:
-        TypeError: If a field has a type that no option can hold.
-        ValueError: If two options have the same flag.
+        PluginError: If two records have a field of the same name, or a field is a record.
     """
     own = [
         item
         for item in inspect.signature(function, eval_str=True).parameters.values()
         if item.name not in records and item.kind is not inspect.Parameter.VAR_KEYWORD
     ]
-    owners = {flag: "every such command" for item in own for flag in _flags(item)}
-    described = []
-    for place, (name, record) in enumerate(records.items(), start=1):
-        group = Group(
-            (record.__doc__ or name).strip().partition("\n")[0].rstrip("."), sort_key=place
+    options: dict[str, _Option] = {}
+    parameters: dict[str, inspect.Parameter] = {item.name: item for item in own}
+    for place, (owner, record) in enumerate(records.items(), start=1):
+        title = (record.__doc__ or owner).strip().partition("\n")[0].rstrip(".")
+        for name, field in record.model_fields.items():
+            if name in parameters or name in options:
+                raise PluginError(
+                    f"{record.__name__}.{name}: another option of the command has this name; "
+                    "rename the field"
+                )
+            if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                raise PluginError(
+                    f"{record.__name__}.{name}: an option cannot contain a record; put its fields "
+                    f"into {record.__name__}"
+                )
+            options[name] = option = _Option(owner, flag_of(name, field), field)
+            if RARE not in field.metadata:
+                group = Group(title, sort_key=place)
+                parameters[name] = _parameter(name, option, group, owner in optional)
+    rare = [name for name, option in options.items() if RARE in option.field.metadata]
+    if rare:
+        text = f"Set a setting that has no flag, as NAME=VALUE: {', '.join(sorted(rare))}."
+        described = Parameter(name=SETTING, help=text, consume_multiple=True, negative=())
+        parameters["setting"] = inspect.Parameter(
+            "setting", _KEYWORD, default=(), annotation=Annotated[tuple[str, ...], described]
         )
-        for option in record_options(record):
-            for flag in option.flags:
-                if flag in owners:
-                    raise ValueError(
-                        f"{flag} of {record.__name__} is an option of {owners[flag]}; give the "
-                        "field another flag with Flag('--another-name')"
-                    )
-                owners[flag] = record.__name__
-            described.append((name, option, _parameter(name, option, group, name in optional)))
-    parameters = [*own, *(item for _, _, item in described)]
+    flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
+    flags |= {name: option.flag for name, option in options.items()}
 
-    def command(*positional: object, **given: object) -> object:
-        """Build the records, call the function."""
+    def command(*positional: object, **given: Any) -> object:  # noqa: ANN401 - as typed
+        """Build the records and call the function."""
         values: dict[str, dict[str, object]] = {name: {} for name in records}
-        for owner, option, item in described:
-            if item.name in given:
-                values[owner][option.argument] = given[item.name]
-        required = {owner for owner, option, _ in described if option.is_required}
-        made = {
-            name: None
-            if name in optional and name in required and not values[name]
-            else record_from_options(record, values[name])
-            for name, record in records.items()
-        }
-        others = {name: given[name] for name in given if "__of__" not in name}
+        further = _items(SETTING, given.pop("setting", ()))
+        if unknown := [name for name in further if name not in rare]:
+            listed = ", ".join(sorted(rare))
+            raise ValueError(f"{SETTING} has no setting {unknown[0]!r}; it has {listed}")
+        for name, value in {**given, **further}.items():
+            if name in options:
+                values[options[name].owner][name] = _read(options[name], value)
+        made: dict[str, object] = {}
+        problems = []
+        for name, record in records.items():
+            is_required = any(field.is_required() for field in record.model_fields.values())
+            if name in optional and is_required and not values[name]:
+                made[name] = None
+                continue
+            try:
+                made[name] = record.model_validate(values[name], strict=False)
+            except ValidationError as error:
+                problems.append(describe_problems(error, flags))
+        if problems:
+            raise ValueError("\n".join(problems))
+        others = {name: value for name, value in given.items() if name not in options}
         try:
             return function(*positional, **others, **made)
-        except ValueError as error:
-            text = str(error)
-            for record in records.values():
-                text = name_flags(text, record)
-            if text != str(error) and (type(error) is ValueError or isinstance(error, DataError)):
-                raise type(error)(text) from error
+        except ValidationError as error:
+            raise ValueError(describe_problems(error, flags)) from error
+        except (SurfaceConsistencyError, ValueError) as error:
+            if error.args == (str(error),):
+                error.args = (name_flags(str(error), flags),)
             raise
 
     text = help_text if help_text is not None else inspect.getdoc(function) or ""
     command.__doc__ = "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
-    command.__annotations__ = {item.name: item.annotation for item in parameters}
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {name: item.annotation for name, item in parameters.items()}
+    signature = inspect.Signature([*parameters.values()])
+    command.__signature__ = signature  # type: ignore[attr-defined]
     return command
 
 
+def name_flags(message: str, flags: Mapping[str, str]) -> str:
+    """Replace names of fields in backticks by flags.
+
+    Args:
+        message: Message of an error that names fields.
+        flags: Flags by name of field.
+
+    Returns:
+        The message for a user of the command line.
+
+    Examples:
+        >>> name_flags("`n_items` is 0; leave `seed=1` out", {"n_items": "--n-items"})
+        '--n-items is 0; leave `seed=1` out'
+        >>> name_flags("pass `split='test'`", {"split": "--split"})
+        'pass --split test'
+    """
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found[1], (found[2] or "").strip("'\"")
+        if name not in flags:
+            return found[0]
+        is_switch = value == str(not flags[name].startswith("--no-"))
+        return flags[name] if is_switch or not value else f"{flags[name]} {value}"
+
+    return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, message)
+
+
+def describe_problems(error: ValidationError, flags: Mapping[str, str]) -> str:
+    """Describe what pydantic found wrong, by flag.
+
+    Args:
+        error: The error.
+        flags: Flags by name of field.
+
+    Returns:
+        One line per problem.
+    """
+    lines: dict[str, list[str]] = {}
+    for detail in error.errors(include_url=False):
+        message = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+        message = name_flags(message, flags)
+        name = str(detail["loc"][0]) if detail["loc"] else ""
+        if name not in flags:
+            lines.setdefault(message, [])
+        elif detail["type"] == "missing":
+            lines.setdefault(f"{flags[name]} is required", [])
+        elif detail["type"] == "value_error":
+            lines.setdefault(flags[name], []).append(message)
+        else:
+            value = detail["input"]
+            got = repr(value) if isinstance(value, str) else str(value)
+            text = f"{message[:1].lower()}{message[1:]}, got {got}"
+            lines.setdefault(flags[name], []).append(text)
+    return "\n".join(
+        f"{line}: {' or '.join(said)}" if said else line for line, said in lines.items()
+    )
+
+
 def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type that an option has
-    """Read the values of an option; the library would round 1.5 where a whole number is asked.
+    """Read the texts of an option as pydantic does, which rounds nothing.
 
     Args:
         kind: Type of the option.
-        tokens: What was typed, as the library has it.
+        tokens: The tokens of cyclopts.
 
     Returns:
         A value of that type.
 
     Raises:
-        CoercionError: If what was typed is none.
+        ValueError: If the texts are not of that type.
     """
-    return convert(kind, tokens, converter=_exact_value)
+    texts = tuple(token.value for token in tokens)
+    value = texts if _is(Sequence, kind) else texts[-1]
+    if value == "none" and NoneType in get_args(kind) and str not in get_args(kind):
+        return None
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        raise ValueError(f"{_rules(error)}, got {' '.join(texts)!r}") from error
 
 
-def _exact_value(kind: type, text: str) -> object:
-    """Read one value: numbers as they are typed, others as the library does."""
-    return read_value(kind, text) if kind in (int, float) else convert(kind, [text])
+def _rules(error: ValidationError) -> str:
+    """Join the rules that a value breaks: one per member of a union."""
+    messages = [detail["msg"] for detail in error.errors(include_url=False)]
+    text = " or ".join(dict.fromkeys(messages))
+    return f"{text[:1].lower()}{text[1:]}"
 
 
-def _parameter(
-    owner: str, option: RecordOption, group: Group, is_optional: bool
-) -> inspect.Parameter:
-    """Describe one option to cyclopts, which reads its text and prints its help."""
-    annotation: Any = tuple[str, ...] if option.is_mapping else option.annotation
-    is_required = option.is_required and not is_optional
-    if option.is_required and is_optional:
-        annotation = annotation | None
-    text = option.help
-    if option.is_mapping:
-        text = f"{text} Takes {option.takes}; names left out keep their default.".strip()
+def _parameter(name: str, option: _Option, group: Group, is_optional: bool) -> inspect.Parameter:
+    """Describe one option to cyclopts, which splits the words of the command and prints help."""
+    field = option.field
+    kind, default = _bare(field.annotation), field.get_default(call_default_factory=True)
+    is_shown = default not in (None, True, False, (), {}) and not field.is_required()
+    text = _as_typed(default)
+    if _is(Mapping, kind):
+        kind, default = tuple[str, ...], ()
     described = Parameter(
-        name=option.flags,
-        help=text,
+        name=option.flag,
+        help=" ".join((field.description or "").split()),
         group=group,
-        show_default=False if is_required else option.default_text,
+        show_default=(lambda _: text) if is_shown else False,
         consume_multiple=True,
-        negative_iterable=(),
-        negative_none=(),
-        # By itself the library hands over a type without its None.
-        converter=lambda _, tokens: read_exactly(annotation, tokens),
+        negative=(),
+        converter=lambda _, tokens: read_exactly(kind, tokens),
     )
-    default = (option.default_text,) if option.is_mapping else option.default
-    return inspect.Parameter(
-        f"{owner}__of__{option.argument}",
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if is_required else default,
-        annotation=Annotated[annotation, described],
-    )
+    if field.is_required():
+        default = None if is_optional else inspect.Parameter.empty
+    annotation = Annotated[kind, described]
+    return inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation)
 
 
-def _flags(parameter: inspect.Parameter) -> tuple[str, ...]:
-    """Name the flags of a function's own option; none of a positional argument."""
-    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-        return ()
-    for item in getattr(parameter.annotation, "__metadata__", ()):
-        if isinstance(item, Parameter) and item.name:
-            return (item.name,) if isinstance(item.name, str) else tuple(item.name)
-    return ("--" + parameter.name.replace("_", "-"),)
+def _read(option: _Option, value: Any) -> object:  # noqa: ANN401 - texts, or the value of a switch
+    """Prepare the value of an option for pydantic."""
+    kind, default = _bare(option.field.annotation), option.field.default
+    if _is(Mapping, kind):
+        default = option.field.get_default(call_default_factory=True)
+        return {**(default or {}), **_items(option.flag, _split(value))}
+    if _is(Sequence, kind):
+        return _split(value)
+    return not value if default is True and isinstance(value, bool) else value
+
+
+def _split(value: str | Sequence[str]) -> Sequence[str]:
+    """Return several texts; those of `--setting` are separated by commas."""
+    return value.split(",") if isinstance(value, str) else value
+
+
+def _items(flag: str, texts: Sequence[str]) -> dict[str, str]:
+    """Split NAME=VALUE texts."""
+    for text in texts:
+        if text.find("=") < 1:
+            raise ValueError(f"{flag} takes NAME=VALUE, got {text!r}")
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def _bare(kind: Any) -> Any:  # noqa: ANN401 - of any type that a field has
+    """Remove what annotates a type, or the members of a union."""
+    if get_origin(kind) is Annotated:
+        return _bare(get_args(kind)[0])
+    if get_origin(kind) in (Union, UnionType):
+        return Union[tuple(map(_bare, get_args(kind)))]  # noqa: UP007
+    return kind
+
+
+def _is(container: type, kind: Any) -> bool:  # noqa: ANN401 - of any type that a field has
+    """Return whether a type is a container, or a container or None."""
+    is_union = get_origin(kind) in (Union, UnionType)
+    origins = map(get_origin, get_args(kind) if is_union else [kind])
+    return any(isinstance(one, type) and issubclass(one, container) for one in origins)
+
+
+def _as_typed(value: object) -> str:
+    """Write a default as it would be typed."""
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={item}" for name, item in value.items())
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)

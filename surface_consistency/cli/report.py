@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from cyclopts import Parameter
 
 from surface_consistency.cli.options import RUNS, Json, run_folders
 from surface_consistency.cli.output import finish
 from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, find_analysis
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.results.inputs import files_of
@@ -99,35 +99,15 @@ report: Final = record_command(_report, reporting=ReportSettings)
 
 def export(
     *runs: Annotated[Path, Parameter(help=f"{RUNS} All of one study.")],
-    to: Annotated[
-        Literal["dataset", "model-index", "eval-results"],
-        Parameter(
-            help="The outcomes as a data set with its card, the results as the model-index of a "
-            "model card, or as .eval_results of a model's repository."
-        ),
-    ],
-    out: Annotated[Path, Parameter(help="Folder of what is written.")],
-    source_url: Annotated[
-        str | None, Parameter(help="Where the evaluation can be seen, for eval-results.")
-    ] = None,
+    out: Annotated[Path, Parameter(help="Folder of the data set.")],
 ) -> None:
-    """Write scored runs in the formats of the hub; nothing is uploaded."""
-    if source_url is not None and to != "eval-results":
-        raise ValueError("--source-url is for --to eval-results")
+    """Write the outcomes of scored runs as a data set of the hub: Parquet and its card.
+
+    Nothing is uploaded.
+    """
     if not runs:
         raise ValueError("give the folders of scored runs")
-    # Loaded here: the page starts faster without it.
-    from surface_consistency.engine.export import (
-        export_dataset,
-        export_eval_results,
-        export_model_index,
-    )
+    # Imported here, so that `report` starts faster.
+    from surface_consistency.engine.export import export_dataset
 
-    folders = run_folders(runs)
-    if to == "dataset":
-        written = export_dataset(folders, out)
-    elif to == "model-index":
-        written = export_model_index(folders, out)
-    else:
-        written = export_eval_results(folders, out, source_url=source_url)
-    print("\n".join(map(str, written)))
+    print("\n".join(map(str, export_dataset(run_folders(runs), out))))

@@ -1,29 +1,62 @@
-"""`run STUDY`: a study end to end on a model."""
+"""`run STUDY`: a study end to end on one model, or on several one after the other."""
 
-from collections.abc import Callable
+import gc
+import json as json_
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out, naming, source_flag
-from surface_consistency.cli.output import finish
-from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.model_settings import ModelSettings
-from surface_consistency.engine.study import (
-    Answerer,
-    SourceSettings,
-    Study,
-    StudySettings,
-    find_study,
+from surface_consistency.cli.record_command import flag_of, record_command
+from surface_consistency.engine.model_settings import (
+    ModelSettings,
+    ModelsSettings,
+    first_runner,
 )
-from surface_consistency.engine.suite.sweep import run_sweep
-from surface_consistency.models.revisions import Revision, find_revisions
-from surface_consistency.runs.files import output_folder
-from surface_consistency.schemas.settings import Settings, record_options
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    ReportSettings,
+    SourceSettings,
+    StudyRecords,
+    StudySettings,
+    study_records,
+)
+from surface_consistency.errors import SurfaceConsistencyError
+from surface_consistency.runs.command import COMMAND
+from surface_consistency.schemas.settings import Settings
+
+if TYPE_CHECKING:
+    from surface_consistency.engine.study import Answerer, Study
+    from surface_consistency.runs.folder import RunFolder
 
 _TOY_MODEL = "toy_model"
 _DEMO = "redirectqa"
+_ASKED = "asked.json"
+_OF_ONE_COMMAND = ("--model", "--out", "--print-commands", "--shards")
+
+_Shards = Annotated[
+    int,
+    Parameter(
+        help="Number of parts of each run, for several processes or machines: with "
+        "--print-commands, print a command per part; with --shard, run one part; otherwise merge "
+        "the finished parts, score and report."
+    ),
+]
+_Shard = Annotated[int | None, Parameter(help="Part to run, from 1 to --shards.")]
+_PrintCommands = Annotated[
+    bool,
+    Parameter(
+        help="Print one command per model and part, and last the command that reports; run "
+        "nothing.",
+        negative=(),
+    ),
+]
 
 
 def make_run(name: str) -> Callable[..., object]:
@@ -33,127 +66,270 @@ def make_run(name: str) -> Callable[..., object]:
         name: The study, as for `find_study`.
 
     Returns:
-        The command: its options are the fields of the study's settings records.
+        The command: its options are the fields of the study's settings records. The study itself
+        is loaded when the command is called.
     """
-    study = find_study(name)
+    records = study_records(name)
 
     def run(
         *,
         out: Out,
+        shards: _Shards = 1,
+        shard: _Shard = None,
+        print_commands: _PrintCommands = False,
         json: Json = False,
         source: SourceSettings,
-        model: ModelSettings,
+        model: ModelsSettings,
         settings: StudySettings,
         scoring: JudgeScoring,
         reporting: ReportSettings,
         **further: Settings,
     ) -> int:
-        toy_model = further.get("toy_model")
-        _check_toy_model(study, model, toy_model)
-        chosen = settings.model_dump(mode="json")
-        scoring = scoring.resolved(chosen, is_new_run=True)
-        placed = study.with_output_dir(out)
-        with naming("--model"):
-            revisions = _revisions(model, quiet=json)
-        with naming(source_flag(study)):
-            data = placed.load(source)
-        runner: Answerer | Callable[[Revision], Answerer]
-        if revisions:
-            label = model.name(None)
-            runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
-        else:
-            with naming("--model"):
-                runner = _runner(placed, data, settings, model, out, toy_model)
-            label = model.name(runner)
-        swept = run_sweep(
-            placed,
-            data,
-            runner,
-            out,
-            model=label,
-            revisions=revisions,
-            settings=settings,
-            source=source,
-            scoring=scoring,
-            report=reporting,
-            progress=not json,
-        )
-        return finish(swept.reported, out, as_json=json)
+        toy_model = further.get(_TOY_MODEL)
+        _check_shards(shards, shard, model)
+        _check_toy_model(name, records, model, toy_model)
+        homes = _homes(model.each(), out)
+        if print_commands:
+            print("\n".join(_commands(model.model, [home for _, home in homes], out, shards)))
+            return 0
+        scoring = scoring.resolved(settings.model_dump(mode="json"), is_new_run=True)
+        asked = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
+        return asked.run(homes, reporting, as_json=json)
 
-    records: dict[str, Any] = {
-        "source": study.source,
-        "model": ModelSettings,
-        "settings": study.settings,
-        "scoring": study.scoring,
-        "reporting": ReportSettings,
-    }
-    if study.toy_model is not None:
-        records["toy_model"] = study.toy_model.settings
+    further = {} if records.toy_model is None else {_TOY_MODEL: records.toy_model}
     return record_command(
         run,
-        help_text=f"{(type(study).__doc__ or study.name).strip().splitlines()[0]}\n\nAsk a model "
-        "every fact under both conditions, score, report. Started again with the same options, a "
-        "stopped run goes on where it was.",
-        **records,
+        help_text=f"{records.summary}\n\nSend every fact under both conditions to a model, "
+        "score the answers and report. Repeat the command to resume a stopped run. Several models "
+        "run one after the other, each in its own folder in --out, and one report covers them.",
+        source=records.source,
+        model=ModelsSettings,
+        settings=records.settings,
+        scoring=records.scoring,
+        reporting=ReportSettings,
+        **further,
     )
 
 
 def no_preset(name: str) -> str:
-    """Say where a paper's words are that a study has no preset of.
+    """Describe where a paper's prompts are, for a study without a preset of them.
 
     Args:
         name: The study, as for `find_study`.
 
     Returns:
-        What is wrong with --prompts, and what to do.
+        The problem with --prompts, and the remedy.
     """
+    from surface_consistency.engine.study import find_study
+
     study = find_study(name)
     remark = study.design.paper_prompts or "no paper's words are known of it"
     return f"--prompts: {study.name} has no preset of prompts: {remark}; leave --prompts out"
 
 
-def _runner(
-    study: Study,
-    data: object,
-    settings: StudySettings,
-    model: ModelSettings,
-    out: Path,
-    toy_model: Settings | None,
-) -> Answerer:
-    """Load who answers, or train the study's toy model."""
-    if model.model != _TOY_MODEL or study.toy_model is None:
-        return model.load(study)
-    output_folder(out)
-    return study.toy_model.train(data, settings, toy_model, out / _TOY_MODEL, options=model.options)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A study with its settings, for any number of models."""
 
+    name: str
+    out: Path
+    source: SourceSettings
+    settings: StudySettings
+    scoring: JudgeScoring
+    toy_model: Settings | None
+    shards: int
+    shard: int | None
+    has_progress: bool
 
-def _revisions(model: ModelSettings, *, quiet: bool) -> list[Revision]:
-    """Find the revisions that are asked, and tell which have the same weights."""
-    if not model.revisions:
-        return []
-    revisions = find_revisions(str(model.model), model.revision_names)
-    for one in revisions if not quiet else ():
-        if one.same_as is not None:
-            print(
-                f"revision {one.name} has the very weights of {one.same_as}: it is not asked again"
-            )
-    return revisions
+    def run(
+        self,
+        homes: Sequence[tuple[ModelSettings, Path]],
+        reporting: ReportSettings,
+        *,
+        as_json: bool,
+    ) -> int:
+        """Run the models one after the other and report them; return the exit code."""
+        from surface_consistency.cli.output import finish
+        from surface_consistency.engine.report import cluster_of, report_runs
+        from surface_consistency.engine.study import find_study
 
+        study = find_study(self.name).with_output_dir(self.out)
+        cluster_of(study, reporting)
+        for model, _ in homes:
+            if model.model == _TOY_MODEL and model.runner not in (None, first_runner(study)):
+                raise ValueError("--model toy_model trains its own model; leave out --runner")
+        folders: list[RunFolder] = []
+        failures: dict[Path, str] = {}
+        data: list[object] = []
+        for model, home in homes:
+            if len(homes) > 1 and self.has_progress:
+                print(f"model {model.name(None)} in {home}", flush=True)
+            try:
+                if self.shards > 1 and self.shard is None:
+                    folders += self._merged(study, home)
+                elif len(homes) > 1 and self._is_done(study, model, home):
+                    folders += self._folders(study, home)
+                else:
+                    if not data:
+                        with naming(source_flag(type(self.source))):
+                            data.append(study.load(self.source))
+                    folders += self._asked(study, data[0], model, home)
+            except Exception as error:
+                # Whatever a model, a plugin or a library raises, the other models are run.
+                if len(homes) == 1:
+                    raise
+                is_ours = isinstance(error, SurfaceConsistencyError)
+                failures[home] = f"{'' if is_ours else type(error).__name__ + ': '}{error}"
+            gc.collect()
+        code = 0
+        if folders and self.shard is None:
+            paths = [folder.path for folder in folders]
+            reported = report_runs(paths, self.out, study=study, settings=reporting)
+            code = finish(reported, self.out, as_json=as_json)
+        for home, why in failures.items():
+            print(f"failed: {home}: {' '.join(why.split())}", file=sys.stderr)
+        return 2 if failures else code
 
-def _check_toy_model(study: Study, model: ModelSettings, toy_model: Settings | None) -> None:
-    """Refuse a toy model that the study does not have, and options that would do nothing."""
-    if model.model != _TOY_MODEL:
-        given = set() if toy_model is None else toy_model.model_fields_set
-        for option in record_options(study.toy_model.settings) if study.toy_model else ():
-            if option.path[0] in given:
-                raise ValueError(
-                    f"{option.flags[0]} says what a model is taught; it needs --model toy_model"
-                )
-        return
-    if study.toy_model is None:
-        raise ValueError(
-            f"--model toy_model: the study {study.name} has no toy model; name a model"
-            + ("; `surface-consistency demo` trains one" if study.name == _DEMO else "")
+    def _asked(
+        self, study: "Study", data: object, model: ModelSettings, home: Path
+    ) -> "list[RunFolder]":
+        """Run a model, or a part of it, and score what is whole."""
+        from surface_consistency.engine.run import WHOLE
+        from surface_consistency.engine.sweep import ask_sweep
+
+        part = home
+        if self.shard is not None:
+            part = _part(home, self.shard, self.shards)
+        with naming("--model"):
+            runner = self._runner(study, data, model, home)
+        folders = ask_sweep(
+            study,
+            data,
+            runner,
+            part,
+            model=model.name(runner),
+            settings=self.settings,
+            source=self.source,
+            scoring=self.scoring,
+            progress=self.has_progress,
+            shard=WHOLE if self.shard is None else (self.shard - 1, self.shards),
         )
-    if model.runner not in (None, ModelSettings().runner_of(study)):
-        raise ValueError("--model toy_model trains a model of its own; leave out --runner")
+        if self.shard is None and home != self.out:
+            (home / _ASKED).write_text(self._description(model), encoding="utf-8")
+        return folders
+
+    def _runner(self, study: "Study", data: object, model: ModelSettings, home: Path) -> "Answerer":
+        """Load the model, or train the study's toy model."""
+        from surface_consistency.runs.files import output_folder
+
+        if model.model != _TOY_MODEL or study.toy_model is None:
+            return model.load(study)
+        folder = output_folder(home) / _TOY_MODEL
+        train = study.toy_model.train
+        return train(data, self.settings, self.toy_model, folder, options=model.options)
+
+    def _merged(self, study: "Study", home: Path) -> "list[RunFolder]":
+        """Merge the parts of a run and score it."""
+        from surface_consistency.engine.run import merge_shards
+        from surface_consistency.engine.score import score_run
+
+        parts = [_part(home, number, self.shards) for number in range(1, self.shards + 1)]
+        folders = []
+        for name, _ in study.sweep(self.settings):
+            folders.append(merge_shards([part / name for part in parts], home / name))
+            score_run(folders[-1], study=study, scoring=self.scoring)
+        return folders
+
+    def _folders(self, study: "Study", home: Path) -> "list[RunFolder]":
+        """List the run folders of a model."""
+        from surface_consistency.runs.folder import RunFolder
+
+        return [RunFolder(home / name) for name, _ in study.sweep(self.settings)]
+
+    def _is_done(self, study: "Study", model: ModelSettings, home: Path) -> bool:
+        """Return whether a model needs not be loaded, since the same command was finished."""
+        asked = home / _ASKED
+        if not asked.is_file() or asked.read_text(encoding="utf-8") != self._description(model):
+            return False
+        scorings = [folder.read_scoring() for folder in self._folders(study, home)]
+        return all(one is not None and not one.n_unanswered for one in scorings)
+
+    def _description(self, model: ModelSettings) -> str:
+        """Describe how a model is run and scored, as JSON."""
+        records = [self.source, self.settings, self.scoring, model]
+        return json_.dumps([record.model_dump(mode="json") for record in records], indent=1)
+
+
+def _homes(models: Sequence[ModelSettings], out: Path) -> list[tuple[ModelSettings, Path]]:
+    """Choose the folder of each model: `out`, or a folder per model in it."""
+    from surface_consistency.runs.files import as_file_name
+
+    if len(models) == 1:
+        return [(models[0], out)]
+    homes = [(model, out / as_file_name(model.name(None))) for model in models]
+    for place, (model, home) in enumerate(homes):
+        if home in [other for _, other in homes[:place]]:
+            raise ValueError(
+                f"--model {model.model}: two models have the folder {home}; run one of them in "
+                "another --out"
+            )
+    return homes
+
+
+def _part(home: Path, number: int, n_shards: int) -> Path:
+    """Name the folder of a part of a run."""
+    return home / "shards" / f"{number:05d}-of-{n_shards:05d}"
+
+
+def _commands(models: Sequence[str], homes: Sequence[Path], out: Path, n_shards: int) -> list[str]:
+    """Write a command per model and part, and last the one that reports all."""
+    named = [["--model", model] for model in models] or [[]]
+    words = _without(shlex.split(COMMAND.get() or ""), _OF_ONE_COMMAND)
+    commands = []
+    for model, home in zip(named, homes, strict=True):
+        for number in range(1, n_shards + 1):
+            part = ["--shards", str(n_shards), "--shard", str(number)] if n_shards > 1 else []
+            commands.append([*words, *model, "--out", str(home), *part])
+    if n_shards > 1:
+        merged = [*chain.from_iterable(named), "--out", str(out), "--shards", str(n_shards)]
+        commands.append([*words, *merged])
+    elif len(homes) > 1:
+        commands.append([words[0], "report", *map(str, homes), "--out", str(out)])
+    return list(map(shlex.join, commands))
+
+
+def _without(words: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Remove options and their values from the words of a command."""
+    kept, is_kept = [], True
+    for word in words:
+        if word.startswith("--"):
+            is_kept = word.partition("=")[0] not in flags
+        if is_kept:
+            kept.append(word)
+    return kept
+
+
+def _check_shards(shards: int, shard: int | None, model: ModelsSettings) -> None:
+    """Refuse a part that does not exist, and parts of a model that is trained."""
+    if shards < 1:
+        raise ValueError(f"--shards is 1 or more, got {shards}")
+    if shard is not None and not 1 <= shard <= shards:
+        raise ValueError(f"--shard is a number from 1 to --shards {shards}, got {shard}")
+    if shards > 1 and _TOY_MODEL in model.model:
+        raise ValueError("--shards needs a model that exists; leave it out for toy_model")
+
+
+def _check_toy_model(
+    name: str, records: StudyRecords, model: ModelsSettings, toy_model: Settings | None
+) -> None:
+    """Refuse a toy model that the study does not have, and options that would have no effect."""
+    if _TOY_MODEL not in model.model:
+        for field in () if toy_model is None else toy_model.model_fields_set:
+            flag = flag_of(field, type(toy_model).model_fields[field])
+            raise ValueError(f"{flag} is an option of the toy model; it needs --model toy_model")
+        return
+    if records.toy_model is None:
+        raise ValueError(
+            f"--model toy_model: the study {name} has no toy model; name a model"
+            + ("; `surface-consistency demo` trains one" if name == _DEMO else "")
+        )

@@ -7,24 +7,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, naming, source_flag
-from surface_consistency.cli.output import finish
-from surface_consistency.cli.record_command import record_command
-from surface_consistency.engine.design import ReportSettings
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.score import score_files, score_run
-from surface_consistency.engine.study import (
+from surface_consistency.cli.record_command import flag_of, record_command
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    ReportSettings,
     SourceSettings,
-    Study,
     StudySettings,
-    find_study,
-    study_of,
+    study_records,
 )
 from surface_consistency.errors import PluginError
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.settings import Settings, record_from_options, record_options
+from surface_consistency.schemas.settings import Settings
 
 _DEFAULT = "redirectqa"
 _NO_RUN_AFTER = ("--out", "--label", "--source")
@@ -40,7 +34,8 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
     Returns:
         The command: its options are the scoring settings of that study, and those of its data.
     """
-    study = _study_of(argv)
+    name = _study_of(argv)
+    records = study_records(name)
 
     def score(
         run: Annotated[Path | None, Parameter(help="Folder of a run, to judge it again.")] = None,
@@ -74,16 +69,23 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
     ) -> int:
         if (run is None) == (not predictions):
             raise ValueError("give either the folder of a run or --predictions FILE, one of them")
+        from surface_consistency.cli.output import finish
+        from surface_consistency.engine.report import report_runs
+        from surface_consistency.engine.score import score_files, score_run
+        from surface_consistency.engine.study import find_study
+        from surface_consistency.runs.folder import RunFolder
+
+        study = find_study(name)
         if run is not None:
             _refuse_data_options(source, settings, reading, out=out, label=label)
             folder = RunFolder.open(run)
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
         else:
-            source = source or record_from_options(study.source, {})
+            source = source or records.source()
             if out is None:
                 raise ValueError("--predictions needs --out, the folder for the verdicts")
-            with naming(source_flag(study)):
+            with naming(source_flag(records.source)):
                 data = study.load(source)
             folders, home = (
                 score_files(
@@ -109,9 +111,9 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         "files of outputs against the data, into --out.",
         optional=("source",),
         reading=PredictionSettings,
-        source=study.source,
-        settings=study.settings,
-        scoring=study.scoring,
+        source=records.source,
+        settings=records.settings,
+        scoring=records.scoring,
         reporting=ReportSettings,
     )
 
@@ -130,17 +132,17 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
         SourceNotFoundError: If the first argument is not the folder of a run.
     """
     if argv and not argv[0].startswith("-"):
+        from surface_consistency.runs.folder import RunFolder
+
         RunFolder.open(argv[0])
     study = _study_of(argv)
-    owners = [
-        name for name in STUDIES.names() if name != study.name and flag in _scoring_flags(name)
-    ]
+    owners = [name for name in STUDIES.names() if name != study and flag in _scoring_flags(name)]
     if not owners:
         return None
-    own = _scoring_flags(study.name)
+    own = _scoring_flags(study)
     alike = [name for name in own if name.endswith(f"-{flag.removeprefix('--')}")]
     return (
-        f"{flag} does not judge runs of {study.name}; use {', '.join(alike or own)}, or --study "
+        f"{flag} does not judge runs of {study}; use {', '.join(alike or own)}, or --study "
         f"for predictions on the data of {', '.join(owners)}"
     )
 
@@ -148,29 +150,32 @@ def foreign_option(argv: Sequence[str], flag: str) -> str | None:
 def _scoring_flags(name: str) -> list[str]:
     """List the flags that say how a study judges; none of a study that cannot be loaded."""
     try:
-        study = find_study(name)
+        fields = study_records(name).scoring.model_fields
     except PluginError:
         return []
-    return [option.flags[0] for option in record_options(study.scoring)]
+    return [flag_of(name, field) for name, field in fields.items()]
 
 
-def _study_of(argv: Sequence[str]) -> Study:
-    """Find the study: that of the run, or the one that --study names."""
+def _study_of(argv: Sequence[str]) -> str:
+    """Name the study: that of the run, or the one that --study names."""
     named = _DEFAULT
     for before, word in zip(("", *argv), argv, strict=False):
         if before not in _NO_RUN_AFTER and (Path(word) / "manifest.json").is_file():
-            return study_of(RunFolder.open(word))
+            from surface_consistency.engine.study import study_of
+            from surface_consistency.runs.folder import RunFolder
+
+            return study_of(RunFolder.open(word)).name
         if before == "--study" or word.startswith("--study="):
             named = word.removeprefix("--study=")
-    return find_study(named)
+    return named
 
 
 def _refuse_data_options(*records: Settings | None, **own: object) -> None:
     """Refuse options that scoring a run again would not heed."""
     foreign = [f"--{name.replace('_', '-')}" for name, value in own.items() if value is not None]
     for record in filter(None, records):
-        options = record_options(type(record))
-        foreign += [o.flags[0] for o in options if o.path[0] in record.model_fields_set]
+        fields = type(record).model_fields
+        foreign += [flag_of(name, fields[name]) for name in record.model_fields_set]
     if foreign:
         raise ValueError(
             f"{', '.join(sorted(foreign))} {'belongs' if len(foreign) == 1 else 'belong'} to "

@@ -1,28 +1,13 @@
-from .compare.results import (
-    ComparedResults as ComparedResults,
-    compare_results as compare_results,
-)
-from .compare.settings import (
-    ComparisonSettings as ComparisonSettings,
-)
-from .compare.verdicts import (
-    import_verdicts as import_verdicts,
-)
-from .design import (
-    Design as Design,
-    Report as Report,
-    ReportSettings as ReportSettings,
-)
+from .compare.results import ComparedResults as ComparedResults, compare_results as compare_results
+from .compare.settings import ComparisonSettings as ComparisonSettings
+from .compare.verdicts import import_verdicts as import_verdicts
+from .design import Design as Design, Report as Report
 from .features import (
     make_features as make_features,
     read_parquet as read_parquet,
     to_parquet as to_parquet,
 )
-from .judging.chosen_judges import (
-    JudgeScoring as JudgeScoring,
-    SideModel as SideModel,
-    make_chosen_judge as make_chosen_judge,
-)
+from .judging.chosen_judges import make_chosen_judge as make_chosen_judge
 from .judging.judges import (
     NO_ANSWER as NO_ANSWER,
     Judge as Judge,
@@ -32,24 +17,11 @@ from .judging.judges import (
     generate_cached as generate_cached,
     judge_targets as judge_targets,
 )
-from .paired.page import (
-    PairedReport as PairedReport,
-)
-from .paired.tables import (
-    model_dots as model_dots,
-    with_detectable as with_detectable,
-)
-from .plan import (
-    Plan as Plan,
-    PromptGroup as PromptGroup,
-)
-from .report import (
-    Reported as Reported,
-    report_runs as report_runs,
-)
-from .run import (
-    run_study as run_study,
-)
+from .paired.page import PairedReport as PairedReport
+from .paired.tables import model_dots as model_dots, with_detectable as with_detectable
+from .plan import Plan as Plan, PromptGroup as PromptGroup
+from .report import Reported as Reported, report_runs as report_runs
+from .run import run_study as run_study
 from .score import (
     answered_targets as answered_targets,
     import_predictions as import_predictions,
@@ -57,19 +29,22 @@ from .score import (
     score_files as score_files,
     score_run as score_run,
 )
+from .settings import (
+    JudgeScoring as JudgeScoring,
+    OptionSettings as OptionSettings,
+    ReportSettings as ReportSettings,
+    RuleScoring as RuleScoring,
+    SideModel as SideModel,
+    SourceSettings as SourceSettings,
+    StudySettings as StudySettings,
+    check_rule as check_rule,
+)
 from .study import (
     Analysis as Analysis,
     Answerer as Answerer,
-    OptionSettings as OptionSettings,
-    RuleScoring as RuleScoring,
     Scored as Scored,
-    SourceSettings as SourceSettings,
     Study as Study,
-    StudySettings as StudySettings,
     ToyModel as ToyModel,
-    check_rule as check_rule,
     find_study as find_study,
 )
-from .suite.sweep import (
-    run_sweep as run_sweep,
-)
+from .sweep import run_sweep as run_sweep

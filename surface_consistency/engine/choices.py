@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.engine.plan import Plan
-from surface_consistency.engine.study import OptionSettings
+from surface_consistency.engine.settings import OptionSettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cluster_bootstrap
-from surface_consistency.models.options import OptionScore, option_log_odds, option_scores
+from surface_consistency.models.options import option_log_odds, option_scores
 from surface_consistency.schemas import Prompt
+from surface_consistency.schemas.scoring import OptionScore
 
 _ALIKE = 1e-9
 _DRAWS = 50

@@ -12,9 +12,9 @@ from typing import Final
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items, Record
-from surface_consistency.schemas.settings import Settings
 
 VERDICTS: Final = "verdicts"
 """What manifests of verdicts from elsewhere name in place of a study."""
@@ -110,28 +110,6 @@ class Design(Record):
             The model, the facet where there is one, and these.
         """
         return ["model", *([] if self.facet is None else [self.facet]), *columns]
-
-
-class ReportSettings(Settings):
-    """How tables and page are computed."""
-
-    cluster: str | None = None
-    """What intervals take as a whole: a column of the outcomes; the study's by default."""
-
-    resamples: int = Field(default=10_000, ge=1)
-    """Draws of intervals that need draws, such as those of corrected scores."""
-
-    bootstrap_seed: int = 0
-    """Seed of these draws."""
-
-    margin: float | None = Field(default=None, gt=0, lt=1)
-    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
-
-    answers: int = Field(default=500, ge=0)
-    """Pairs of each model whose answers stand on the page."""
-
-    page: bool = True
-    """Whether the page is written, or the tables alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

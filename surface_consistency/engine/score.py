@@ -18,9 +18,9 @@ from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
+from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import (
     DataT,
-    RuleScoring,
     Scored,
     ScoringT,
     SettingsT,
@@ -39,7 +39,6 @@ from surface_consistency.errors import (
 )
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
-from surface_consistency.models.options import OptionScore
 from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.predictions import (
     Predictions,
@@ -59,6 +58,7 @@ from surface_consistency.runs.processes import map_processes
 from surface_consistency.schemas.generations import NO_ANSWER_REASONS, replace_surrogates
 from surface_consistency.schemas.jsonl import atomic_path, read_jsonl
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
+from surface_consistency.schemas.scoring import OptionScore
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import has_unspaced_script
 

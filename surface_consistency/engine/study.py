@@ -1,6 +1,6 @@
 """What a study is: what differs between the two conditions, and nothing of how runs are made.
 
-The engine (`run`, `score`, `report`, `suite`) owns the run folder, resume, asking, the
+The engine (`run`, `score`, `report`) owns the run folder, resume, asking, the
 repeated sample, scoring, tables on disk and the page. A study is a class that says what is asked,
 what is judged and what is compared; it is found by an entry point of the group
 `surface_consistency.studies`.
@@ -11,17 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Generic, Literal, Protocol
+from typing import Any, ClassVar, Final, Generic, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from surface_consistency.engine.design import VERDICTS, Design, Report
 from surface_consistency.engine.judging.chosen_judges import (
-    JudgeScoring,
     OverrulingJudge,
     check_labelling,
     make_chosen_judge,
@@ -32,19 +31,20 @@ from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJu
 from surface_consistency.engine.judging.labels import labels_by_target
 from surface_consistency.engine.paired.page import PairedReport, fact_trace
 from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
+from surface_consistency.engine.settings import (
+    JudgeScoring,
+    RuleScoring,
+    SourceSettings,
+    StudySettings,
+)
 from surface_consistency.errors import ColumnNotFoundError, DataError, PluginError
-from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.matching.verdict_records import AnswerSpan
-from surface_consistency.models.options import OptionScore
-from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
-from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
-from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings, record_options
+from surface_consistency.schemas import PairedOutcome, Verdict
+from surface_consistency.schemas.settings import Settings
 from surface_consistency.tables.numbers import Part
 from surface_consistency.tables.table import Table
 
@@ -57,116 +57,6 @@ T = TypeVar("T")
 
 
 _CONDITIONS: Final = ("first_condition", "second_condition")
-
-
-class SourceSettings(Settings):
-    """Where the rows come from."""
-
-    source: str
-    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
-
-    revision: str | None = None
-    """Commit, tag or branch of the data."""
-
-    split: str = "test"
-    """Split of the data."""
-
-    column: Mapping[str, str] = Field(default_factory=dict)
-    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
-
-
-class StudySettings(Settings):
-    """How a study asks."""
-
-    seed: int = 0
-    """Seed of every choice, that of the repeated sample among them."""
-
-    limit: int | None = Field(default=None, ge=1)
-    """Ask only so many facts, each under both conditions."""
-
-    repeat: int = Field(default=200, ge=0)
-    """Prompts of each group asked a second time, for the noise floor; 0 for none."""
-
-    max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Longest reasoning before an answer, in tokens, for reasoning models; without, reasoning and
-    answer share the limit of the answer."""
-
-    reasoning_tags: Items[str] | None = None
-    """Opening and closing tag between which a model thinks, where they are not among the known."""
-
-    reasoning_opened: bool | None = None
-    """Whether every prompt ends within reasoning, so that an answer begins behind a closing tag; by
-    default as the chat template says."""
-
-    @model_validator(mode="after")
-    def _has_pairs(self) -> "StudySettings":
-        """Refuse an opening tag without a closing one."""
-        known_tags(self.reasoning_tags or ())
-        return self
-
-    def with_reasoning(self, params: GenerationParams) -> GenerationParams:
-        """Add what these settings say of reasoning to how a group of prompts is decoded.
-
-        Args:
-            params: The decoding; what it says of reasoning itself stays.
-
-        Returns:
-            The decoding of a run.
-        """
-        names = ("max_reasoning_tokens", "reasoning_tags", "reasoning_opened")
-        return params.model_copy(
-            update={name: getattr(self, name) for name in names if getattr(params, name) is None}
-        )
-
-
-class OptionSettings(StudySettings):
-    """How a study asks that can read answers from the probabilities of options too."""
-
-    read: Literal["generate", "log-odds", "multiple-choice"] = "generate"
-    """Whether the model writes its answer, or chooses among the reference and those of other facts:
-    the most probable one (multiple-choice), or none unless it is more probable than all others
-    together (log-odds)."""
-
-    options: int = Field(default=4, ge=2)
-    """Options of each fact where answers are not written, the reference among them."""
-
-    option_score: OptionScore = "sum"
-    """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
-    token or per character."""
-
-
-def check_rule(name: str) -> str:
-    """Refuse a name of no matching rule, before anything is asked.
-
-    Args:
-        name: As for `matching.rules.resolve_rule`.
-
-    Returns:
-        The same.
-
-    Raises:
-        ValueError: If there is no such rule, or what is named is none.
-        MissingDependencyError: If the rule needs a library that is not installed.
-    """
-    try:
-        resolve_rule(name).keys(["漢字"])
-    except PluginError as error:
-        raise ValueError(str(error)) from error
-    return name
-
-
-class RuleScoring(JudgeScoring):
-    """How answers are judged: by a matching rule, a model, or people."""
-
-    rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
-    """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
-    them), or one of another package as package:name."""
-
-    region: AnswerSpan = "first_line"
-    """Judged part of the output; first_text_line passes over blank lines before the answer."""
-
-    agreement: bool = True
-    """Whether the verdicts of all rules, and on both parts of the output, are compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -752,10 +642,6 @@ def _made(plugins: Plugins, spec: str, kind: type[T], members: tuple[str, ...]) 
 
 
 def _check_record(record: object, where: str) -> None:
-    """Refuse what is no settings record, or one with a field that no option can hold."""
+    """Refuse an object that is not a settings record."""
     if not (isinstance(record, type) and issubclass(record, BaseModel)):
         raise PluginError(f"{where} must be a settings record, got {record!r}")
-    try:
-        record_options(record)
-    except (TypeError, ValueError) as error:
-        raise PluginError(f"{where}: {error}") from error

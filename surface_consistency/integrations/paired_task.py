@@ -16,14 +16,14 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.judging.judges import Judge, judge_targets
 from surface_consistency.engine.plan import Plan
+from surface_consistency.engine.settings import OptionSettings
 from surface_consistency.engine.study import (
     DataT,
-    OptionSettings,
     ScoringT,
     SettingsT,
     Study,
@@ -38,7 +38,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.runs.answers import answer_frame, join_answers
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
-from surface_consistency.schemas.settings import record_from_options, record_options
+from surface_consistency.schemas.jsonl import describe_validation_error
 
 Verdicts = Mapping[str, bool | None]
 """Verdicts by target id: right, wrong, or None where an answer could not be judged."""
@@ -171,7 +171,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
         if isinstance(data, str | os.PathLike):
             options, data = {**options, "source": os.fspath(data)}, None
         records: tuple[type[Any], ...] = (chosen.source, chosen.settings, chosen.scoring)
-        owners = {option.path[0]: record for record in records for option in record_options(record)}
+        owners = {name: record for record in records for name in record.model_fields}
         for name in options:
             if name not in owners:
                 near = difflib.get_close_matches(str(name), owners, n=1)
@@ -491,14 +491,12 @@ class _Outside:
 def _record(
     record: type[R], options: Mapping[str, object], owners: Mapping[str, type[BaseModel]]
 ) -> R:
-    """Make a settings record of the options that are its own."""
-    given = {}
-    for option in record_options(record):
-        name = option.path[0]
-        if name in options and owners[name] is record and len(option.path) == 1:
-            value = options[name]
-            given[option.argument] = tuple(value) if isinstance(value, list) else value
-    return record_from_options(record, given)
+    """Make a settings record of its options."""
+    given = {name: value for name, value in options.items() if owners[name] is record}
+    try:
+        return record.model_validate(given, strict=False)
+    except ValidationError as error:
+        raise ValueError(describe_validation_error(error)) from error
 
 
 def _drawn(name: str) -> str:

@@ -4,9 +4,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Literal, TypeVar
 
 from surface_consistency.text import normalize as default_normalize, padded_words, tokenize
+
+AnswerSpan = Literal["first_line", "first_text_line", "whole"]
+"""Judged part of a generation: its first line, its first line that is not blank, or all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,21 +2,17 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.matching.bulk import match_columns
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import AnswerSpan, Rule
 from surface_consistency.matching.rules import resolve_rule
 from surface_consistency.schemas import Verdict
 from surface_consistency.text import first_line, first_text_line
-
-AnswerSpan = Literal["first_line", "first_text_line", "whole"]
-"""Which part of a generation is judged: its first line, its first line that is not blank, or all.
-"""
 
 _ROWS_AT_ONCE = 2_048
 COMPARED_RULES: Final = ("popqa", "exact", "boundary", "token_f1", "fuzzy")

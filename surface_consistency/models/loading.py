@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import struct
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,17 +16,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from surface_consistency.errors import MissingDependencyError, RunnerError, SourceNotFoundError
-from surface_consistency.models.named_models import (
-    NAMED_MODELS,
-    UNREADABLE,
-    check_gguf_dependencies,
-    load_gguf,
-    named_model_folder,
-)
 from surface_consistency.models.snapshots import check_whole, find_snapshot, is_hub_cache
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedModel
 
 _TOKENIZER_FILES = (
     "tokenizer.json",
@@ -38,6 +33,17 @@ _TOKENIZER_FILES = (
 )
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 """Number formats of `TransformersRunner`."""
+UNREADABLE: Final = (
+    ImportError,
+    IndexError,
+    KeyError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""Errors that libraries raise on weights or tokenizers that they cannot read."""
 _QUANTIZATIONS = (None, "int8", "int4")
 _DEVICE_MAPS = ("auto", "balanced", "balanced_low_0", "sequential")
 
@@ -61,9 +67,6 @@ class ModelSource:
     gguf_file: str | None = None
     """The GGUF file that holds weights and tokenizer; None for files of transformers."""
 
-    is_unpacked: bool = False
-    """Whether the folder holds what was unpacked from a GGUF file."""
-
 
 def find_model(
     model: str | os.PathLike[str], revision: str | None, gguf_file: str | None = None
@@ -71,8 +74,8 @@ def find_model(
     """Find a model before anything is loaded.
 
     Args:
-        model: Folder, GGUF file, hub id, or one of `NAMED_MODELS`. A folder may be that of a
-            repository in the hub's cache layout, or hold one folder a checkpoint.
+        model: Folder, GGUF file or hub id. A folder may be that of a repository in the hub's
+            cache layout, or contain one folder per checkpoint.
         revision: Branch, tag or commit of the hub repository, None for its main branch; or the
             checkpoint of a folder.
         gguf_file: GGUF file of the folder or repository; None for files of transformers.
@@ -82,7 +85,6 @@ def find_model(
 
     Raises:
         SourceNotFoundError: If there is no such folder or repository, or it cannot be reached.
-        MissingDependencyError: If the package of a named model is not installed.
         RunnerError: If access must be asked for, or the folder is not a model.
     """
     folder = Path(model).expanduser()
@@ -91,15 +93,6 @@ def find_model(
     if folder.is_dir():
         return _local(folder, revision, gguf_file)
     text = os.fspath(model)
-    if text in NAMED_MODELS:
-        if revision is not None or gguf_file is not None:
-            raise RunnerError(
-                f"{text} is a model of an installed package; leave out `revision` and `gguf_file`, "
-                "or name a hub id"
-            )
-        unpacked = named_model_folder(text)
-        digest = unpacked.name.removeprefix(f"{text}-")
-        return ModelSource(location=str(unpacked), label=text, digest=digest, is_unpacked=True)
     is_path = folder.is_absolute() or text.startswith((".", "~")) or text.count("/") > 1
     if is_path or folder.exists():
         raise SourceNotFoundError(
@@ -157,8 +150,8 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
         fetched = hf_hub_download(repository, wanted, revision=revision)
     except HFValidationError as error:
         raise SourceNotFoundError(
-            f"{repository!r} is neither a folder nor a hub id (owner/name) nor one of the named "
-            f"models ({', '.join(NAMED_MODELS)}); check the spelling"
+            f"{repository!r} is neither a folder nor a GGUF file nor a hub id (owner/name); check "
+            "the spelling"
         ) from error
     except GatedRepoError as error:
         raise RunnerError(
@@ -173,12 +166,12 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
     except RepositoryNotFoundError as error:
         raise SourceNotFoundError(
             f"no model {repository} on the hub, or it is private: check the spelling, or log in "
-            "with `hf auth login` or set HF_TOKEN" + _named(repository)
+            "with `hf auth login` or set HF_TOKEN"
         ) from error
     except LocalEntryNotFoundError as error:
         raise SourceNotFoundError(
             f"{repository}{at} is not in the local cache and the hub cannot be reached; connect "
-            "(and unset HF_HUB_OFFLINE), or name a local folder" + _named(repository)
+            "(and unset HF_HUB_OFFLINE), or name a local folder or GGUF file"
         ) from error
     except EntryNotFoundError as error:
         remedy = (
@@ -194,11 +187,6 @@ def _remote(repository: str, revision: str | None, gguf_file: str | None) -> Mod
     commit = Path(fetched).parents[Path(wanted).as_posix().count("/")].name
     label = repository if gguf_file is None else f"{repository}/{gguf_file}"
     return ModelSource(location=repository, label=label, revision=commit, gguf_file=gguf_file)
-
-
-def _named(repository: str) -> str:
-    """Add the models known by name where someone may have looked for one."""
-    return "" if "/" in repository else f"; models known by name: {', '.join(NAMED_MODELS)}"
 
 
 def _digest(path: Path) -> str:
@@ -342,7 +330,7 @@ def load_model(
     """
     import torch
 
-    if quantization is not None and (source.gguf_file is not None or source.is_unpacked):
+    if quantization is not None and source.gguf_file is not None:
         raise RunnerError(
             f"the weights of {source.label} come unpacked from a GGUF file and cannot be quantised "
             "again; leave out `quantization`"
@@ -384,6 +372,39 @@ def load_model(
     except (*UNREADABLE, import_module("safetensors").SafetensorError) as error:
         raise _failed(source, "model", error) from error
     return model.eval(), tokenizer
+
+
+def check_gguf_dependencies() -> None:
+    """Check that the libraries that read GGUF files are installed.
+
+    Raises:
+        MissingDependencyError: If one is not; names the extra.
+    """
+    for library in ("torch", "transformers", "gguf", "accelerate"):
+        if find_spec(library) is None:
+            raise MissingDependencyError("reading a GGUF file", library, "inference")
+
+
+def load_gguf(location: str, gguf_file: str, **options: object) -> "PreTrainedModel":
+    """Load a model from a GGUF file, its weights unpacked to full numbers.
+
+    Args:
+        location: Folder or hub id.
+        gguf_file: The file in it.
+        options: Further arguments of `from_pretrained`, such as dtype.
+
+    Returns:
+        The model.
+    """
+    import transformers
+
+    # Older versions of transformers always unpack, newer ones only with this option.
+    config = getattr(transformers, "GgufConfig", None)
+    if config is not None:
+        options["quantization_config"] = config(dequantize=True)
+    return transformers.AutoModelForCausalLM.from_pretrained(
+        location, gguf_file=gguf_file, **options
+    )
 
 
 _SAID: Final[set[str]] = set()

@@ -12,11 +12,7 @@ from surface_consistency.models.runner import ConversationRenderer, Rebatchable,
 from surface_consistency.models.stored_scores import StoredScores
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
-from surface_consistency.schemas.scoring import ScoredText, ScoringRequest, best_option
-
-OptionScore = Literal["sum", "per_token", "per_character"]
-"""How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
-over tokens, or over characters."""
+from surface_consistency.schemas.scoring import OptionScore, ScoredText, ScoringRequest, best_option
 
 TIE: Final = "tie: options are equally probable, so none is chosen"
 """Reason of an answer that is none, since options were compared and equal."""

@@ -3,13 +3,15 @@
 import inspect
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import AfterValidator
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import Plugins
+
+if TYPE_CHECKING:
+    from surface_consistency.models.runner import Runner
 
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
@@ -67,7 +69,7 @@ RunnerName = Annotated[str, AfterValidator(check_runner)]
 
 def load_runner(
     spec: str, *, model: object = None, options: Mapping[str, object] | None = None
-) -> Runner:
+) -> "Runner":
     """Make the runner that a name stands for.
 
     Args:
@@ -89,6 +91,8 @@ def load_runner(
         >>> load_runner("stored", model={"q1": "London"}).name
         'stored'
     """
+    from surface_consistency.models.runner import Runner
+
     factory = _RUNNERS.load(spec)
     given = dict(options or {})
     if isinstance(factory, Runner) and not isinstance(factory, type):

@@ -2,7 +2,7 @@
 
 References:
     huggingface_hub, "Understand caching": `refs/<revision>` holds a commit, `snapshots/<commit>/`
-    links to `blobs/<hash>`, and the hash of a large file is its SHA-256.
+    links to `blobs/<hash>`.
 """
 
 import json
@@ -14,12 +14,10 @@ from typing import Final
 
 from surface_consistency.errors import RunnerError, SourceNotFoundError
 from surface_consistency.reading import first_names
-from surface_consistency.runs.files import file_digest
 
 _KINDS: Final = (".safetensors", ".bin", ".pt", ".gguf", ".msgpack", ".h5")
 """Suffixes of weights, the ones that transformers prefers first."""
 _OTHERS: Final = re.compile(r"(training_args|optimizer|scheduler|rng_state).*")
-_SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _HEAD_LENGTH: Final = 8
 _LONGEST_HEAD: Final = 100_000_000
 
@@ -120,22 +118,6 @@ def weight_files(folder: Path) -> dict[str, Path]:
             if path.suffix in by_kind and not _OTHERS.match(name):
                 by_kind[path.suffix][path.relative_to(folder).as_posix()] = path
     return next((files for files in by_kind.values() if files), {})
-
-
-def weight_hashes(folder: Path) -> dict[str, str]:
-    """Tell the content of the files of weights.
-
-    Args:
-        folder: Folder of a model, whole.
-
-    Returns:
-        SHA-256 by file; in the hub's cache it is the name of the file and nothing is read.
-    """
-    hashes = {}
-    for name, path in weight_files(folder).items():
-        blob = path.resolve().name
-        hashes[name] = blob if _SHA256.fullmatch(blob) else str(file_digest(path))
-    return hashes
 
 
 def check_whole(folder: Path, label: str) -> None:

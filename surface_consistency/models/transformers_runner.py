@@ -62,8 +62,7 @@ class TransformersRunner:
     that are special tokens are read too.
 
     Args:
-        model: Folder of a model and its tokenizer, hub id, GGUF file, or one of
-            `named_models.NAMED_MODELS`, such as "smollm2-135m".
+        model: Folder of a model and its tokenizer, hub id, or GGUF file.
         revision: Branch, tag or commit of the hub repository; pinned to its commit.
         dtype: Number format; "auto" takes the checkpoint's.
         device: Such as "cuda:1"; None takes a GPU if there is one.

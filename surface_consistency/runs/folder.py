@@ -182,7 +182,8 @@ class RunFolder:
         """List the run folders right below this one.
 
         Returns:
-            The folders, sorted; those of a sweep, of a suite, or of several files of predictions.
+            The folders, sorted; those of a sweep, of several models, or of several files of
+            predictions.
         """
         return [manifest.parent for manifest in sorted(self.path.glob("*/manifest.json"))]
 

@@ -13,7 +13,6 @@ from surface_consistency.errors import DataError
 from surface_consistency.runs.folder import RunFolder, Scoring, read_tables
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.manifest import RunManifest
-from surface_consistency.schemas.former_names import present_name
 from surface_consistency.schemas.outcomes import PairedOutcome
 
 _REMEDY = "its answers are not judged yet, `surface-consistency score` does that"
@@ -139,10 +138,7 @@ def _load(
         manifest=manifest,
         outcomes=frame.assign(model=label),
         scoring=folder.check_scores(),
-        checks={
-            name: table.rename(columns=present_name)
-            for name, table in read_tables(folder.checks).items()
-        },
+        checks=read_tables(folder.checks),
         highlights={
             stem.replace("_", " "): table for stem, table in read_tables(folder.highlights).items()
         },

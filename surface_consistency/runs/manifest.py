@@ -5,7 +5,6 @@ from typing import Literal
 from pydantic import Field, JsonValue, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
-from surface_consistency.schemas.former_names import with_present_names
 from surface_consistency.schemas.questions import DataSource
 
 SCHEMA_VERSION = 2
@@ -57,10 +56,10 @@ class RunManifest(Record):
     @model_validator(mode="before")
     @classmethod
     def _is_of_this_version(cls, value: object) -> object:
-        """Refuse manifests of older and newer versions; read former names of settings."""
+        """Refuse manifests of older and newer versions."""
         version = value.get("schema_version") if isinstance(value, dict) else None
         if version in (None, SCHEMA_VERSION):
-            return with_present_names(value)
+            return value
         is_newer = isinstance(version, int) and version > SCHEMA_VERSION
         raise ValueError(
             f"the run was written by {'a newer' if is_newer else 'an earlier'} version of this "

@@ -3,10 +3,9 @@
 from operator import attrgetter
 from typing import Annotated, Final, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.schemas.former_names import present_name
 from surface_consistency.schemas.memory import Lookup
 from surface_consistency.schemas.scoring import ScoredText
 
@@ -60,13 +59,6 @@ def _writable(value: object) -> object:
 
 
 _Writable = Annotated[str, BeforeValidator(_writable)]
-# Logs that were written before the names of these fields changed are read too.
-_Reasoning = Annotated[
-    _Writable | None, Field(validation_alias=AliasChoices("reasoning", "thought"))
-]
-_ReasoningSource = Annotated[
-    str | None, Field(validation_alias=AliasChoices("reasoning_source", "thought_source"))
-]
 
 
 class Generation(Record):
@@ -80,15 +72,15 @@ class Generation(Record):
     `finish_reason` then tells. Lone surrogates, which no file in UTF-8 can hold, are replaced by
     "?"."""
 
-    reasoning: _Reasoning = None
+    reasoning: _Writable | None = None
     """What the model thought before it answered, surrogates replaced as in `text`; None when it did
     not, or nobody told the two apart."""
 
-    reasoning_source: _ReasoningSource = None
+    reasoning_source: str | None = None
     """What told reasoning and answer apart: a tag, "the prompt" that opened the reasoning, or the
     field of a server's reply; None when there was nothing to tell apart."""
 
-    finish_reason: Annotated[FinishReason, BeforeValidator(present_name)] = "stop"
+    finish_reason: FinishReason = "stop"
     """How it ended."""
 
     n_prompt_tokens: int | None = Field(default=None, ge=0)

@@ -11,6 +11,10 @@ from pydantic import Field, model_validator
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 
+OptionScore = Literal["sum", "per_token", "per_character"]
+"""How options of unequal length are compared: by the sum of their log-probabilities, or by its mean
+over tokens, or over characters."""
+
 
 class ScoringRequest(Record):
     """One text whose probability is asked for, given what stands before it."""

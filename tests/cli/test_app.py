@@ -121,14 +121,10 @@ def test_a_value_is_taken_as_it_is_typed(read, word, name, value):
 
 
 def test_options_of_the_commands_themselves_round_nothing(capsys):
-    for words in (
-        ["demo", "--out", "x", "--steps", "1.5"],
-        ["suite", "x", "--out", "y", "--tasks", "2.5"],
-    ):
-        assert main(words) == 2
-        told = capsys.readouterr().err
-        assert words[-2] in told
-        assert words[-1] in told
+    assert main(["demo", "--out", "x", "--steps", "1.5"]) == 2
+    assert 'error: Invalid value for --steps: unable to convert "1.5" into int' in (
+        capsys.readouterr().err
+    )
 
 
 def test_a_seed_is_not_rounded(capsys):

@@ -74,4 +74,4 @@ def test_command_gives_files_to_the_analysis_that_reads_them(files, tmp_path, ca
 
 def test_command_refuses_files_where_runs_are_read(files, tmp_path):
     with pytest.raises(SourceNotFoundError, match=r"one\.csv"):
-        make_analyse("revisions")(*files, out=tmp_path / "out")
+        make_analyse("popularity")(*files, out=tmp_path / "out")

@@ -9,7 +9,8 @@ from scipy import stats
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import add_choices, reference_log_odds
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.study import OptionSettings, make_plan
+from surface_consistency.engine.settings import OptionSettings
+from surface_consistency.engine.study import make_plan
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -30,7 +31,8 @@ from surface_consistency.schemas import (
 )
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 
 class Knows:

@@ -12,11 +12,8 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
-from surface_consistency.studies.redirectqa.study import (
-    RedirectQASettings,
-    RedirectQAStudy,
-    score_predictions,
-)
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy

@@ -9,7 +9,7 @@ from surface_consistency import paired_by
 from surface_consistency.engine import score as scoring
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import RuleScoring
+from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.errors import (
     DataError,
     RecordError,

@@ -261,9 +261,8 @@ COMMANDS = {
         ("count", "entity-map", "--data", "sample", "--entity-map", "map.npz", "--out", "counted"),
         run=None,
     ),
-    "suite": Command(("suite", "suite.toml", "--out", "suite"), run="suite/redirectqa/echo"),
-    "export, a data set": Command(
-        ("export", "run", "--to", "dataset", "--out", "exported"),
+    "export": Command(
+        ("export", "run", "--out", "exported"),
         before=((*RUN, "--out", "run", *QUICK),),
         run=None,
     ),
@@ -276,7 +275,6 @@ NOT_STRUCK = {
     "count index": "asks a web service; its tables are written as those of `count entity-map` are",
     "analyse memorization": "adds tables as `analyse frequency` does",
     "analyse popularity": "adds tables as `analyse frequency` does",
-    "analyse revisions": "adds tables as `analyse frequency` does",
     "analyse mechanism": "adds tables as `analyse frequency` does, of a model that is ablated",
 }
 """Commands that are not killed, and why."""
@@ -606,7 +604,6 @@ def _prepare(home):
     topics = load_slaq_sample().topics[:2]
     _write(home / "articles.jsonl", [_article(topic) for topic in topics])
     (home / "wiki.xml").write_text(_WIKI, encoding="utf-8")
-    (home / "suite.toml").write_text(_SUITE, encoding="utf-8")
     names = {one.triple.subject.name.replace(" ", "_") for one in questions}
     numbers = {f"http://dbpedia.org/resource/{name}": np.arange(3) for name in sorted(names)}
     np.savez(home / "map.npz", **numbers)
@@ -640,20 +637,6 @@ _WIKI = (
 )
 """A wiki of three articles with links."""
 
-_SUITE = """
-[[studies]]
-study = "redirectqa"
-source = "sample"
-limit = 2
-repeat = 2
-shots = 0
-answers = 0
-
-[[models]]
-label = "echo"
-model = "echo"
-runner = "tests.faults.plugins:Echo"
-"""
 
 _POPQA = {
     "id": 4222382,

@@ -300,7 +300,7 @@ class Replies(_Scored):
     def __init__(self, home):
         super().__init__(home)
         from surface_consistency.cli import run
-        from surface_consistency.engine.suite import sweep as variants
+        from surface_consistency.engine import sweep as variants
 
         variants.report_runs = self._scored_only()
         owner = self

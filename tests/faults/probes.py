@@ -46,8 +46,8 @@ WRONG = (1.0, float("nan"), "x", [], True, "-1")
 def without_pages():
     """Leave out the page of `run` and `score`, which other tests open."""
     from surface_consistency.cli import score
+    from surface_consistency.engine import sweep as variants
     from surface_consistency.engine.report import Reported
-    from surface_consistency.engine.suite import sweep as variants
 
     def scored_only(folders, out, **_):
         import pandas as pd

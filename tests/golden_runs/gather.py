@@ -37,8 +37,8 @@ def of_study(
         hidden: Folders whose paths are left out of the text of the page.
         answers: Answers that the page shows of each model.
     """
-    from surface_consistency.engine.design import ReportSettings
     from surface_consistency.engine.report import build_page
+    from surface_consistency.engine.settings import ReportSettings
 
     page, tables, runs = build_page(
         [folder.path for folder in folders],

@@ -50,7 +50,6 @@ from tests.golden_runs.sweeps import (
     compare_models,
     compare_page,
     compare_runs,
-    revisions,
     unlearning,
 )
 from tests.golden_runs.weights import mechanism
@@ -60,14 +59,15 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
-    from surface_consistency.engine.design import Report, ReportSettings
+    from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.engine.settings import ReportSettings, RuleScoring
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.redirectqa.data import RedirectQA
-    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     class FirstFacts(RedirectQA):
         """Pinned when a limit took the first facts rather than some of each relation."""
@@ -121,10 +121,11 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
-    from surface_consistency.engine.design import Report, ReportSettings
+    from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
+    from surface_consistency.engine.settings import ReportSettings
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
@@ -348,7 +349,6 @@ RUNS = {
     "compare_runs": compare_runs,
     "compare_page": compare_page,
     "compare_models": compare_models,
-    "revisions": revisions,
     "forms": forms,
     "lexical": lexical,
     "linking": linking,

@@ -92,7 +92,8 @@ def lexical(home: Path) -> GoldenRun:
 def linking(home: Path) -> GoldenRun:
     """Two models asked whether two names are of one entity, one of them by calibrated odds."""
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.linking.study import LinkingScoring, LinkingStudy
+    from surface_consistency.studies.linking.settings import LinkingScoring
+    from surface_consistency.studies.linking.study import LinkingStudy
 
     folders = _linked(home)
     score_run(folders["bob"], study=LinkingStudy(), scoring=LinkingScoring(calibrated=True))
@@ -118,7 +119,8 @@ def _linked(home: Path):
     """Run folders of the linking probe by model."""
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.linking.study import LinkingSettings, LinkingStudy
+    from surface_consistency.studies.linking.settings import LinkingSettings
+    from surface_consistency.studies.linking.study import LinkingStudy
 
     data = load_redirectqa()
     pairs = [(pair.redirect.surface.text, pair.canonical.surface.text) for pair in data.pairs]
@@ -141,7 +143,8 @@ def _answered(home: Path):
     """Run folders of two models that were asked all questions."""
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     data = load_redirectqa()
     folders = []

@@ -1,66 +1,16 @@
-"""Golden runs of what is held against each other: revisions, two runs, anyone's verdicts."""
+"""Golden runs of what is compared: two runs, imported verdicts, unlearning logs."""
 
 from pathlib import Path
 
 import pandas as pd
 
 from tests.golden_runs.files import EXPECTED, GoldenRun
-from tests.golden_runs.gather import (
-    RESAMPLES,
-    gathered,
-    load_redirectqa,
-    of_study,
-    rendered,
-    without_paths,
-)
-from tests.golden_runs.inputs import redirect_model, reduced_model
+from tests.golden_runs.gather import load_redirectqa, of_study, rendered
+from tests.golden_runs.inputs import reduced_model
 from tests.made_logs import MODELS, tofu_log, write_log
 
 DATA_FILES = Path(__file__).parents[1] / "data" / "files"
 RULE = {"rule": "popqa", "agreement": False}
-
-
-def revisions(home: Path) -> GoldenRun:
-    """Four checkpoints of a model that learns; one has the weights of another."""
-    from surface_consistency.engine.design import ReportSettings
-    from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.engine.suite.sweep import run_sweep
-    from surface_consistency.models.revisions import find_revisions
-    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
-
-    shares = {"step1": 0.1, "step20": 0.4, "step30": 0.4, "step100": 0.8}
-    for name, knows in shares.items():
-        folder = home / "model" / name
-        folder.mkdir(parents=True)
-        for file, text in {
-            "config.json": "{}",
-            "tokenizer.json": "{}",
-            "model.safetensors": str(knows),
-        }.items():
-            (folder / file).write_text(text, encoding="utf-8")
-    data = load_redirectqa()
-
-    def load(revision):
-        return redirect_model("ada", data.questions, knows=shares[revision.name])
-
-    swept = run_sweep(
-        RedirectQAStudy(),
-        data,
-        load,
-        home / "out",
-        revisions=find_revisions(home / "model", list(shares)),
-        model="ada",
-        settings=RedirectQASettings(shots=0, repeat=20, limit=30),
-        scoring=RuleScoring(**RULE),
-        report=ReportSettings(resamples=RESAMPLES, answers=20),
-        progress=False,
-    )
-    page = swept.reported.page.read_text(encoding="utf-8")
-    runs = {run.label: run for run in swept.reported.runs}
-    checks = {name for run in runs.values() for name in run.checks}
-    tables = swept.reported.tables.items()
-    frames = {name: table.frame for name, table in tables if name not in checks}
-    return gathered(runs, frames, without_paths(page, [home]))
 
 
 def compare_runs(home: Path) -> GoldenRun:
@@ -69,9 +19,10 @@ def compare_runs(home: Path) -> GoldenRun:
     from surface_consistency.engine.compare.results_page import comparison_page
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.engine.study import RuleScoring
+    from surface_consistency.engine.settings import RuleScoring
     from surface_consistency.results.columns import ResultColumns
-    from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+    from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+    from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
     data = load_redirectqa()
     for name, forgets in (("before", 0.0), ("after", 0.25)):

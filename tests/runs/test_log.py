@@ -420,31 +420,6 @@ def test_bad_lines_are_refused_alike(tmp_path, line):
     assert str(by_column.value) == str(by_record.value)
 
 
-def test_lines_of_former_names_are_read(tmp_path):
-    """Logs were written when the reasoning of a model was called its thought."""
-    log = tmp_path / "log.jsonl"
-    told = {"prompt_id": "a", "text": "Paris", "thought": "hm", "thought_source": "<think>"}
-    cut = {"prompt_id": "b", "text": None, "error": "cut", "finish_reason": "unclosed_thought"}
-    log.write_text("".join(json.dumps(line) + "\n" for line in (told, cut)))
-
-    first, second = read_generations(log)
-    columns = read_answers(log)
-
-    assert (first.reasoning, first.reasoning_source) == ("hm", "<think>")
-    assert second.finish_reason == "unclosed_reasoning"
-    assert columns["reasoning"].tolist()[0] == "hm"
-    assert columns["finish_reason"].tolist() == ["stop", "unclosed_reasoning"]
-
-
-def test_settings_of_former_names_are_read(manifest):
-    """A run that was begun before can go on."""
-    settings = {"max_reasoning_tokens": 9, "reasoning_opened": None}
-    new = manifest.model_copy(update={"settings": settings, "decoding": {"answers": settings}})
-    text = new.model_dump_json().replace("reasoning", "thought")
-
-    assert RunManifest.model_validate_json(text).differences(new) == {}
-
-
 def test_answers_pass_over_a_torn_last_line(written):
     written.write_bytes(written.read_bytes()[:-20])
 

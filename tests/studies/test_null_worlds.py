@@ -13,8 +13,9 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
@@ -38,7 +39,6 @@ from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_tables
 from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.tables.table import Table
-from tests.made_runs import make_manifest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"

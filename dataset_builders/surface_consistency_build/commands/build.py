@@ -21,8 +21,8 @@ from surface_consistency.studies.audit.fact_tables import DOMAINS, read_fact_tab
 from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
 from surface_consistency.studies.redirectqa.popqa import load_popqa
-from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
-from surface_consistency.tables.numbers import table_text
+from surface_consistency.studies.redirectqa.settings import RedirectQASource
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency_build.cards.dataset_build import (
     BuildSettings,
     DumpSettings,

@@ -10,10 +10,10 @@ from cyclopts import App, Parameter
 from pydantic import Field
 
 from surface_consistency.cli.options import Json, Out
-from surface_consistency.cli.record_command import record_command
+from surface_consistency.cli.record_command import name_flags, record_command
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import QuestionRealization
-from surface_consistency.schemas.settings import Settings, name_flags
+from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
 from surface_consistency_build.counting.engines import EngineName
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun

@@ -29,11 +29,8 @@ from surface_consistency.schemas import Entity, FactualTriple, QuestionRealizati
 from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa.instances import instance_rows
-from surface_consistency.studies.redirectqa.study import (
-    RedirectQASettings,
-    RedirectQASource,
-    RedirectQAStudy,
-)
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.engine.compare.table import label_list
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import cluster_of, study_of_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.results.columns import ResultColumns, need_labels

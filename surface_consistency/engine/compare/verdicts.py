@@ -16,11 +16,11 @@ from pydantic import Field, JsonValue, create_model
 
 from surface_consistency.engine.compare.settings import TableSettings
 from surface_consistency.engine.compare.table import label_list, split_labels
-from surface_consistency.engine.design import VERDICTS, Design, ReportSettings
+from surface_consistency.engine.design import VERDICTS, Design
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.page import PairedReport, fact_trace
 from surface_consistency.engine.run import make_manifest
-from surface_consistency.engine.study import StudySettings
+from surface_consistency.engine.settings import ReportSettings, StudySettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring

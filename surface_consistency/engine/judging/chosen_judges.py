@@ -4,13 +4,11 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final
 
 import pandas as pd
-from pydantic import BaseModel, Field, model_validator
 
 from surface_consistency.engine.judging.judges import NO_ANSWER, Judge, LLMJudge
 from surface_consistency.engine.judging.labels import (
@@ -20,154 +18,13 @@ from surface_consistency.engine.judging.labels import (
     write_labelling_sheet,
 )
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
+from surface_consistency.engine.settings import JudgeScoring, SideModel
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.models.registry import RunnerName, load_runner
-from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import Verdict
-from surface_consistency.schemas.settings import Settings, values_of_items
 
 _FOLDER: Final = "judges"
-_NEED_A_MODEL: Final = ("openai", "transformers")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideModel:
-    """Who is asked, as settings name it: `<prefix>_model`, `<prefix>_runner`, `<prefix>_option`."""
-
-    prefix: str
-    """What the names of its settings begin with, such as "judge"."""
-
-    model: str | None
-    """Hub id, folder or server's id; None for runners without a model."""
-
-    runner: str = "openai"
-    """Name of its runner."""
-
-    option: Mapping[str, str] = field(default_factory=dict)
-    """Keyword arguments of the runner, their values JSON or text."""
-
-    label: str | None = None
-    """Name of the model in tables; None for that of the model, or of the runner."""
-
-    @classmethod
-    def of(cls, settings: BaseModel, prefix: str) -> "SideModel":
-        """Read off settings who is asked.
-
-        Args:
-            settings: The settings, with fields that begin with the prefix.
-            prefix: The beginning, such as "judge".
-
-        Returns:
-            The model.
-        """
-        names = ("model", "runner", "option", "label")
-        known = {
-            name: f"{prefix}_{name}" for name in names if hasattr(settings, f"{prefix}_{name}")
-        }
-        return cls(prefix=prefix, **{name: getattr(settings, long) for name, long in known.items()})
-
-    @property
-    def lacks_model(self) -> bool:
-        """Whether the runner needs a model and none is named."""
-        return self.model is None and self.runner in _NEED_A_MODEL
-
-    def load(self) -> Runner:
-        """Load the runner.
-
-        Returns:
-            The runner.
-
-        Raises:
-            RunnerError: If it cannot be loaded.
-            RecordError: If an option is JSON beyond bounds.
-        """
-        options = values_of_items(self.option, f"{self.prefix}_option")
-        return load_runner(self.runner, model=self.model, options=options)
-
-    def name(self, runner: Runner) -> str:
-        """Name the model in tables and logs.
-
-        Args:
-            runner: What `load` returned.
-
-        Returns:
-            The label, else the model, else the runner's name.
-        """
-        return self.label or self.model or runner.name
-
-
-class JudgeScoring(Settings):
-    """How answers are judged: by rule, by a model, or by people."""
-
-    judge: Literal["rule", "llm", "human"] = "rule"
-    """Who judges: the study's own rule, a model, or labels of people; llm where --judge-model is
-    given. Another judge than the rule is held against it."""
-
-    judge_model: str | None = None
-    """Model of --judge llm: a hub id, folder or server's id."""
-
-    judge_label: str | None = None
-    """Name of the judging model in tables; that of --judge-model by default."""
-
-    judge_runner: RunnerName = "openai"
-    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
-
-    judge_option: Mapping[str, str] = Field(default_factory=dict)
-    """Keyword argument of the judge's runner, its value JSON or text."""
-
-    judge_max_new_tokens: int = Field(default=64, ge=1)
-    """Longest reply of the judge, in tokens."""
-
-    judge_max_reasoning_tokens: int | None = Field(default=None, ge=1)
-    """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
-    both share --judge-max-new-tokens."""
-
-    labels: Path | None = None
-    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
-    its errors are taken out of the scores."""
-
-    labelling_sheet: Path | None = None
-    """CSV file to write, of answers drawn at random, for people to label."""
-
-    labelling_sample: int = Field(default=50, ge=1)
-    """Answers of each kind (condition, form of query, state of the store) in --labelling-sheet."""
-
-    labelling_seed: int = 0
-    """Seed of the draw of --labelling-sheet."""
-
-    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
-        """Complete how answers are judged by how they are asked.
-
-        Args:
-            settings: The study's settings, as the manifest holds them.
-            is_new_run: Whether the run is about to be asked, rather than judged anew.
-
-        Returns:
-            The scoring; this one by default.
-
-        Raises:
-            ValueError: If a new run would be judged otherwise than its settings say.
-        """
-        return self
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_model_judges(cls, given: object) -> object:
-        """Let the model that is named judge, unless another judge is."""
-        if isinstance(given, Mapping) and given.get("judge_model") is not None:
-            return {"judge": "llm", **given}
-        return given
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> "JudgeScoring":
-        """Refuse a judge that cannot judge, before anything is asked."""
-        if self.judge == "human" and self.labels is None:
-            raise ValueError("--judge human needs --labels, a CSV file of labels")
-        if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
-            raise ValueError("--judge llm needs --judge-model, the model that judges")
-        return self
 
 
 class HumanJudge:

@@ -27,9 +27,9 @@ from surface_consistency.matching.judge_reply import (
     parse_verdict,
     parse_verdicts,
 )
-from surface_consistency.matching.rule import Rule
+from surface_consistency.matching.rule import AnswerSpan, Rule
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.matching.verdict_records import AnswerSpan, answer_span
+from surface_consistency.matching.verdict_records import answer_span
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.frames import TEXT

@@ -228,8 +228,7 @@ def warning_of(runs: Sequence[Run]) -> str:
         A sentence, or nothing.
     """
     named = [{run.manifest.model, _last(run.manifest.runner)} for run in runs]
-    # Runs made before its name was "toy_model" say "organism".
-    if all(names & {"toy_model", "organism"} for names in named):
+    if all("toy_model" in names for names in named):
         return (
             "The truth is known: a small model was taught these facts on purpose, so that the "
             "numbers test the method; they are not those of a model in use."

@@ -6,13 +6,11 @@ from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
-from surface_consistency.engine.study import OptionSettings
+from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudyRecords
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, Role
-from surface_consistency.studies.audit.retrieval.retriever import Fallback, check_policy
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
 """All states: the database whole; the fact deleted; the fact deleted and retrieval off."""
@@ -121,7 +119,7 @@ class AuditSettings(OptionSettings):
     k: int = Field(default=5, ge=1)
     """Candidates that a trace shows."""
 
-    fallback: Fallback = "abstain"
+    fallback: Literal["abstain", "top1_anyway"] = "abstain"
     """Whether the closest entry is taken where none is accepted (top1_anyway, as published)."""
 
     off_mode: Literal["forbid", "allow", "null"] = "forbid"
@@ -192,6 +190,8 @@ class AuditSettings(OptionSettings):
                 raise ValueError(f"{name} must be given, each once; got {list(values)}")
         if self.limit is not None and self.sample is not None:
             raise ValueError("`limit` and `sample` both choose prompts; take one of them")
+        from surface_consistency.studies.audit.retrieval.retriever import check_policy
+
         for threshold in self.threshold:
             check_policy(threshold, self.fallback)
         return self
@@ -235,3 +235,7 @@ class AuditToyModel(Settings):
 
     steps: int = Field(default=900, ge=1)
     """Training steps."""
+
+
+RECORDS: Final = StudyRecords(AuditSource, AuditSettings, AuditScoring, AuditToyModel)
+"""The settings records of the study."""

@@ -11,7 +11,8 @@ from pydantic import AfterValidator
 from surface_consistency.engine.compare.results import find_clusters, judged_by_rule
 from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.study import Analysis, check_rule
+from surface_consistency.engine.settings import check_rule
+from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.reading import first_names
 from surface_consistency.results.columns import ResultColumns

@@ -1,10 +1,16 @@
 """The options of the study of forms."""
 
+from typing import Final, Literal
+
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.study import OptionSettings, SourceSettings
+from surface_consistency.engine.settings import (
+    OptionSettings,
+    RuleScoring,
+    SourceSettings,
+    StudyRecords,
+)
 from surface_consistency.schemas._record import Items
-from surface_consistency.studies.forms.layouts import Wordings
 
 
 class FormsSource(SourceSettings):
@@ -19,7 +25,7 @@ class FormsSource(SourceSettings):
     """Layout of a known data set: popqa-robustness, pararel, mpararel, mpararel-hub, bmlama, klar,
     mkqa, global-mmlu, counterfact or reversal-curse."""
 
-    wordings: Wordings | None = None
+    wordings: Literal["shared", "templates", "own"] | None = None
     """What a form is: the same for all items (shared), a template of the item's relation
     (templates), or the item's own wording (own); by default templates where rows have a relation,
     and else shared."""
@@ -75,3 +81,7 @@ class FormsSettings(OptionSettings):
         if self.frame is not None and self.frame.count("{question}") != 1:
             raise ValueError(f"frame must hold {{question}} once, got {self.frame!r}")
         return self
+
+
+RECORDS: Final = StudyRecords(FormsSource, FormsSettings, RuleScoring)
+"""The settings records of the study."""

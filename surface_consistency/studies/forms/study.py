@@ -13,7 +13,8 @@ from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import Judge, RuleJudge
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.study import RuleScoring, Scored, Study
+from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -25,19 +25,7 @@ from surface_consistency.rows.cells import RowCells, count_of, text_of
 from surface_consistency.rows.columns import resolve_columns
 from surface_consistency.schemas import DataSource
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency.studies.lexical.records import BenchmarkInstance
-
-BenchmarkName = Literal[
-    "lambada",
-    "piqa",
-    "copa",
-    "winogrande",
-    "determiner_noun_agreement",
-    "subject_verb_agreement",
-    "anaphor_agreement",
-    "argument_structure",
-]
-"""The tasks of the study of lexical popularity, the four of functional knowledge first."""
+from surface_consistency.studies.lexical.records import BenchmarkInstance, BenchmarkName
 
 BLIMP_PARADIGMS: Final[Mapping[str, tuple[str, ...]]] = {
     "determiner_noun_agreement": (

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 from rapidfuzz.distance import LCSseq
 
-from surface_consistency.engine.judging.chosen_judges import SideModel
 from surface_consistency.engine.judging.judges import LLMJudge
 from surface_consistency.engine.run import sample_prompts
+from surface_consistency.engine.settings import SideModel
 from surface_consistency.engine.study import Scored
 from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio

@@ -8,6 +8,18 @@ from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.outcomes import PairedOutcome
 from surface_consistency.schemas.verdicts import Verdict
 
+BenchmarkName = Literal[
+    "lambada",
+    "piqa",
+    "copa",
+    "winogrande",
+    "determiner_noun_agreement",
+    "subject_verb_agreement",
+    "anaphor_agreement",
+    "argument_structure",
+]
+"""The tasks of the study of lexical popularity, the four of functional knowledge first."""
+
 PartOfSpeech = Literal["noun", "verb", "adjective", "adverb"]
 """A part of speech of WordNet."""
 

@@ -4,8 +4,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from surface_consistency.engine.judging.chosen_judges import SideModel
 from surface_consistency.engine.judging.judges import generate_cached
+from surface_consistency.engine.settings import SideModel
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Runner

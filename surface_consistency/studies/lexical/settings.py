@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field, model_validator
 
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring, SideModel
-from surface_consistency.engine.study import StudySettings
-from surface_consistency.models.options import OptionScore
+from surface_consistency.engine.settings import JudgeScoring, SideModel, StudyRecords, StudySettings
 from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.scoring import OptionScore
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.lexical.benchmarks import BenchmarkName
-from surface_consistency.studies.lexical.records import PartOfSpeech
+from surface_consistency.studies.lexical.records import BenchmarkName, PartOfSpeech
 
 
 class LexicalSource(Settings):
@@ -142,3 +140,7 @@ class LexicalScoring(JudgeScoring):
 
     meaning_pairs: int = Field(default=50, ge=1)
     """Pairs of each task that are judged."""
+
+
+RECORDS: Final = StudyRecords(LexicalSource, LexicalSettings, LexicalScoring)
+"""The settings records of the study."""

@@ -20,12 +20,7 @@ from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import DataError
-from surface_consistency.models.options import (
-    TIE,
-    OptionScore,
-    check_scores_of_options,
-    option_scores,
-)
+from surface_consistency.models.options import TIE, check_scores_of_options, option_scores
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
@@ -35,7 +30,7 @@ from surface_consistency.schemas import (
     GenerationParams,
     ScoredText,
 )
-from surface_consistency.schemas.scoring import best_option
+from surface_consistency.schemas.scoring import OptionScore, best_option
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
 from surface_consistency.studies.lexical.perturbation.tagging import lemminflect_inflector
 from surface_consistency.studies.lexical.prompts import (

@@ -9,16 +9,14 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, get_args
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
 
 from surface_consistency.engine.design import Design, bibtex
-from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.study import Study, StudySettings
+from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.models.options import check_scores_of_options
@@ -30,7 +28,6 @@ from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.data import (
     NameEncoder,
-    SurfaceNegative,
     linking_examples,
     word_vectors,
 )
@@ -48,8 +45,10 @@ from surface_consistency.studies.linking.records import (
     LinkingOutcome,
     LinkingVerdict,
 )
+from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
 from surface_consistency.studies.redirectqa.data import RedirectQA
-from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASource
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 _ORDERS: Final = get_args(LinkingOrder)
 _NOTHING: Final = "N/A"
@@ -73,49 +72,6 @@ _ENCODERS: Final = Plugins(
     error=DataError,
 )
 _FIRST_WORD: Final = re.compile(r"\w+")
-
-
-class LinkingSettings(StudySettings):
-    """How the linking probe asks."""
-
-    read: Literal["log-odds", "generate"] = "log-odds"
-    """Whether the probabilities of yes and no are compared, or the model writes as in the paper."""
-
-    wording: Literal["category", "same-entity"] = "category"
-    """Whether each redirect category has its own question, as in the paper, or all ask alike."""
-
-    surface_negative: SurfaceNegative = "one-character"
-    """How surface negatives are made: one character of one name is replaced, as in the paper, or
-    the redirect gives way to that of another entity which looks alike, so that "no" is beyond
-    dispute."""
-
-    neighbours: str = "names"
-    """Where the similar entities of semantic negatives come from: names (spelled alike), embedder
-    (a sentence encoder; extra `retrieval`), a text file of word vectors such as cc.en.300.vec,
-    which is the paper's way, or module:attribute, a function from names to vectors."""
-
-    shots: int = Field(default=0, ge=0)
-    """Demonstrations before each question, yes and no in turn; their entities are not asked."""
-
-    chat: bool = False
-    """Whether prompts are turns for the model's chat template rather than plain text."""
-
-    calibrate: bool = True
-    """Whether each wording is also asked with N/A for both names, to take a habit of yes or no out
-    of the log-odds."""
-
-    max_new_tokens: int = Field(default=5, ge=1)
-    """Longest answer with --read generate, in tokens."""
-
-    limit: int | None = Field(default=None, ge=1)
-    """Ask only so many pairs of names."""
-
-
-class LinkingScoring(JudgeScoring):
-    """How answers are judged: yes is right for true pairs alone."""
-
-    calibrated: bool = False
-    """Whether yes means calibrated log-odds above 0, rather than log-odds above 0."""
 
 
 class LinkingJudge:

@@ -158,9 +158,8 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
 
 def _known_model(run: Run, runner: Mapping[str, Any]) -> str:
     """Find the weights that the manifest names, or say how to name them."""
-    for name in ("toy_model", "organism"):  # The latter beside runs that were made before.
-        if (run.folder.path / name / "config.json").is_file():
-            return str(run.folder.path / name)
+    if (run.folder.path / "toy_model" / "config.json").is_file():
+        return str(run.folder.path / "toy_model")
     if runner.get("revision") and runner.get("model"):
         return str(runner["model"])
     by = runner.get("runner", "another program")

@@ -6,18 +6,16 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from surface_consistency.engine.judging.chosen_judges import (
-    JudgeScoring,
-)
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, paper_prompt, pin_prompts
-from surface_consistency.engine.study import (
+from surface_consistency.engine.settings import (
+    JudgeScoring,
     OptionSettings,
     SourceSettings,
+    StudyRecords,
     check_rule,
 )
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.slaq.data import SLAQ_ID
 from surface_consistency.studies.slaq.prompts import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
@@ -30,7 +28,7 @@ _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")
 class SlaqSource(SourceSettings):
     """Where the topics come from."""
 
-    source: str = SLAQ_ID
+    source: str = "WueNLP/SLAQ"
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the topics that come along."""
 
 
@@ -168,3 +166,7 @@ class SlaqToyModel(Settings):
 
     toy_model_seed: int = 0
     """Seed of what it is taught and of its weights."""
+
+
+RECORDS: Final = StudyRecords(SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel)
+"""The settings records of the study."""

@@ -4,22 +4,17 @@ It is the study of forms, with facts that should be forgotten and others beside 
 """
 
 import warnings
-from pathlib import Path
-from typing import Annotated, Final
-
-from pydantic import AfterValidator, Field
+from typing import Final
 
 from surface_consistency.data import open_source
-from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule
+from surface_consistency.engine import Design
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
-from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.study import FormsStudy
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
 from surface_consistency.studies.unlearning.questions import (
-    FORGET,
     PLAIN,
     TOFU_SIZES,
     edit_rows,
@@ -27,47 +22,13 @@ from surface_consistency.studies.unlearning.questions import (
     tofu_rows,
     with_long,
 )
+from surface_consistency.studies.unlearning.settings import (
+    UnlearningScoring,
+    UnlearningSettings,
+    UnlearningSource,
+)
 
 _EDITS: Final = ({"requested_rewrite"}, {"target_new"}, {"alt", "src"}, {"edit"})
-
-
-class UnlearningSource(SourceSettings):
-    """Where facts and forms come from."""
-
-    source: str
-    """Hub id, folder, Parquet, JSONL, JSON or CSV file: TOFU, edits (CounterFact, zsRE, KnowEdit,
-    RippleEdits), or a table with fact_id, form, question and answers."""
-
-    split: str = "train"
-    """Split of the data; configurations of TOFU are files or folders of its repository."""
-
-    short_answers: Path | None = None
-    """File of short answers to TOFU's questions, with the columns index and answer; those of
-    forget10 come along and serve forget05 and forget01 too."""
-
-    set: str = FORGET
-    """Set that TOFU's questions are: forget, or another such as retain for what should be kept."""
-
-
-class UnlearningSettings(FormsSettings):
-    """How facts are asked."""
-
-    frame: str | None = None
-    """What stands around a question, with {question} in it; "Question: {question}", and "Answer:"
-    in a line of its own, by default."""
-
-    max_new_tokens: int = Field(default=64, ge=1)
-    """Longest answer, in tokens."""
-
-    stop: bool = False
-    """Whether an answer ends at the newline; else whole outputs are judged."""
-
-
-class UnlearningScoring(RuleScoring):
-    """How answers are judged: short answers may stand within a sentence."""
-
-    rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
-    """Matching rule: a name of `matching.RULES`, or one of another package as package:name."""
 
 
 class UnlearningStudy(FormsStudy):

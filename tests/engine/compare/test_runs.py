@@ -10,16 +10,15 @@ from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.runs import read_runs
-from surface_consistency.engine.report import build_page
-from surface_consistency.engine.revisions import RevisionsAnalysis, RevisionsSettings
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import RuleScoring
+from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_table
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_rows import rows_of
 
 
@@ -206,17 +205,6 @@ def test_other_accepted_answers_are_refused(runs, tmp_path):
 
     with pytest.raises(DataError, match=r"do not hold the same items.*24 such items"):
         read(runs / "before", other)
-
-
-def test_revisions_of_other_accepted_answers_have_no_number(runs, tmp_path):
-    rows = [row | {"object_aliases": [*row["object_aliases"], "more"]} for row in rows_of()]
-    other = make_run(load_redirectqa(rows), tmp_path / "other")
-
-    analyses = {RevisionsAnalysis(): RevisionsSettings()}
-    _, tables, _ = build_page([runs / "before", other], analyses=analyses)
-
-    counts = tables["revisions"].frame[["n_forgotten", "n_learned"]]
-    assert (len(counts), counts.isna().all(axis=None)) == (2, True)
 
 
 def test_a_rule_on_the_way_is_that_of_the_page(runs, tmp_path, capsys):

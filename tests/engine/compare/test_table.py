@@ -1,25 +1,29 @@
 import json
 import math
+
 import numpy as np
 import pandas as pd
 import pytest
+
 from surface_consistency.cli.main import main
 from surface_consistency.engine.compare.files import read_verdicts
 from surface_consistency.engine.compare.results import compare_results
-from surface_consistency.engine.compare.settings import PairSettings
-from surface_consistency.engine.compare.settings import TableSettings
-from surface_consistency.engine.compare.table import compare_verdicts
-from surface_consistency.engine.compare.table import verdicts_table
-from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics import Intervals
-from surface_consistency.metrics import adjust_p_values
-from surface_consistency.metrics import clustered_mcnemar
-from surface_consistency.metrics import mcnemar
-from surface_consistency.metrics import paired_by
-from surface_consistency.metrics import paired_table
+from surface_consistency.engine.compare.settings import PairSettings, TableSettings
+from surface_consistency.engine.compare.table import compare_verdicts, verdicts_table
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    SurfaceConsistencyWarning,
+    UndefinedMetricWarning,
+    UnscoredWarning,
+)
+from surface_consistency.metrics import (
+    Intervals,
+    adjust_p_values,
+    clustered_mcnemar,
+    mcnemar,
+    paired_by,
+    paired_table,
+)
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import table_text

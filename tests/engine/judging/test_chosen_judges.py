@@ -17,8 +17,10 @@ from surface_consistency.errors import (
 from surface_consistency.models import FakeRunner
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import Verdict
-from surface_consistency.studies.linking.study import LinkingScoring, LinkingSettings, LinkingStudy
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
+from surface_consistency.studies.linking.study import LinkingStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 SAID = {
     "Ann Lee": "Robert E. Lee",

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.judging.judges import RuleJudge
 from surface_consistency.engine.paired.answers import answer_agreement, same_answers
 from surface_consistency.engine.paired.checks import check_answers
-from surface_consistency.engine.study import RuleScoring
+from surface_consistency.engine.settings import ReportSettings, RuleScoring
 from surface_consistency.errors import MissingDependencyError, SurfaceConsistencyWarning
 from surface_consistency.matching import match_segmented
 from surface_consistency.runs.folder import RunFolder, Scoring

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surface_consistency.engine.design import Design, Report, ReportSettings
+from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.report.page import MosaicPlots
 from surface_consistency.runs.folder import RunFolder

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import tables as paired_tables
 from surface_consistency.engine.paired.contrasts import detectable_note
 from surface_consistency.engine.paired.page import inferred
 from surface_consistency.engine.paired.tables import with_detectable
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
@@ -22,11 +23,8 @@ from surface_consistency.report.page import ForestPlot
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.study import (
-    RedirectQASettings,
-    RedirectQAStudy,
-    RedirectReport,
-)
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
 from surface_consistency.tables.numbers import Value, sentence_text
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
 

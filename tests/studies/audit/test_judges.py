@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.engine.judging.judges import facts_of
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation

@@ -5,8 +5,8 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
 from surface_consistency.studies.audit import AuditStudy, audit_tables

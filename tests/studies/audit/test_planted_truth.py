@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import Report, build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import IncompleteClosureWarning, SurfaceConsistencyWarning
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import AuditPrompt, Triplet

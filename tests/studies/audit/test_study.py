@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import report as reporting
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.suite.sweep import run_sweep
+from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.errors import (
     ContaminationWarning,
     DataError,

@@ -10,8 +10,9 @@ import pytest
 
 from surface_consistency.cli.main import main
 from surface_consistency.engine import run_study, score_run
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.report import build_page
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
 from surface_consistency.runs.loader import load_runs

@@ -20,15 +20,11 @@ from surface_consistency.studies.linking.consistency import (
     LinkingConsistency,
     LinkingConsistencySettings,
 )
-from surface_consistency.studies.linking.study import (
-    LinkingJudge,
-    LinkingScoring,
-    LinkingSettings,
-    LinkingStudy,
-    log_odds,
-)
+from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
+from surface_consistency.studies.linking.study import LinkingJudge, LinkingStudy, log_odds
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.UndefinedMetricWarning",

@@ -20,7 +20,7 @@ from surface_consistency.studies.redirectqa.prompts import (
     render_completion,
     resolve_frame,
 )
-from surface_consistency.studies.redirectqa.study import RedirectQASettings
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 
 

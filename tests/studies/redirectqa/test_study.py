@@ -16,7 +16,8 @@ from surface_consistency.errors import (
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 from tests.made_rows import data, rows  # noqa: F401 - fixtures
 

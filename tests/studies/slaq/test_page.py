@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, ForestPlot, Lines, Matrix, MosaicPlots
 from surface_consistency.runs.loader import load_runs

@@ -6,9 +6,9 @@ import re
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.score import import_predictions, score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import find_study
 from surface_consistency.errors import (
     DataError,

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.design import Report, ReportSettings
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import PAIRED_RATES, Intervals, form_consistency, paired_by
 from surface_consistency.runs.loader import load_runs

@@ -7,7 +7,8 @@ import pytest
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.unlearning.questions import COLUMNS
-from surface_consistency.studies.unlearning.study import UnlearningSettings, UnlearningStudy
+from surface_consistency.studies.unlearning.settings import UnlearningSettings
+from surface_consistency.studies.unlearning.study import UnlearningStudy
 
 RELATIONS = ("birthplace", "profession", "award")
 FORMS = ("plain", "reworded", "name")

@@ -6,7 +6,8 @@ import pytest
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
-from surface_consistency.studies.unlearning.study import UnlearningSettings, UnlearningStudy
+from surface_consistency.studies.unlearning.settings import UnlearningSettings
+from surface_consistency.studies.unlearning.study import UnlearningStudy
 
 STUDY = UnlearningStudy()
 

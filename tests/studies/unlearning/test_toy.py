@@ -2,7 +2,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.engine import run_study, score_run
-from surface_consistency.studies.unlearning.study import UnlearningSettings, UnlearningStudy
+from surface_consistency.studies.unlearning.settings import UnlearningSettings
+from surface_consistency.studies.unlearning.study import UnlearningStudy
 from tests.studies.unlearning.test_analysis import analysed
 from tests.studies.unlearning.toy_world import TEMPLATE, toy_models, toy_rows
 

@@ -33,7 +33,8 @@ from surface_consistency.schemas import (
     SurfaceForm,
 )
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 SAMPLE = load_sample()
 

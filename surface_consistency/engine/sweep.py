@@ -1,24 +1,16 @@
-"""One study under several settings, or on several revisions, of one model: a sweep.
+"""One study under several settings of one model: a sweep."""
 
-All of it is asked, scored and reported together. The weights of all revisions are held against each
-other before any is loaded, since names do not say what they hold (see `models.revisions`); those
-that are the same are asked once.
-"""
-
-import gc
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import Reported, cluster_of, report_runs
-from surface_consistency.engine.revisions import RevisionsAnalysis, RevisionsSettings
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import (
-    Analysis,
     Answerer,
     DataT,
     ScoringT,
@@ -26,8 +18,7 @@ from surface_consistency.engine.study import (
     Study,
 )
 from surface_consistency.errors import RunMismatchError
-from surface_consistency.models.revisions import Revision
-from surface_consistency.runs.files import as_file_name, output_folder, write_json
+from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
 
@@ -46,31 +37,28 @@ class SweepResult:
 def run_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
-    runner: Answerer | Callable[[Revision], Answerer],
+    runner: Answerer,
     out: str | os.PathLike[str],
     *,
     model: str,
-    revisions: Sequence[Revision] = (),
     settings: SettingsT | None = None,
     source: Settings | None = None,
     scoring: ScoringT | None = None,
     report: ReportSettings | None = None,
     progress: ProgressOption = True,
 ) -> SweepResult:
-    """Run, score and report all that settings stand for: one run, or a sweep of several.
+    """Run, score and report the runs that settings describe: one run, or a sweep of several.
 
-    Each run of a sweep has a folder of its own within `out`, which `sweep.json` marks; groups of
-    prompts that depend on the model alone are asked once for all. A revision is loaded when the one
-    before it has been let go. Started again with the same arguments it goes on where it was
-    stopped.
+    Each run of a sweep has its own folder within `out`, which `sweep.json` marks; groups of prompts
+    that depend on the model alone are sent once for all runs. Called again with the same arguments,
+    a stopped sweep resumes.
 
     Args:
         study: The study.
         data: What its `load` returned.
-        runner: Who answers; with `revisions` a function that loads who answers for one of them.
+        runner: The model backend.
         out: Folder of the run, or of the runs; page and tables over all of them go there too.
-        model: Label of the model in tables; a revision is called `<model>@<revision>` there.
-        revisions: Revisions of the model, as `find_revisions` found them; none asks the model once.
+        model: Label of the model in tables.
         settings: How to ask; `Study.sweep` takes them apart. None for the study's defaults.
         source: Where the data came from, for the manifests.
         scoring: How to judge; None for the study's defaults.
@@ -78,7 +66,7 @@ def run_sweep(
         progress: Whether to show a progress bar on a terminal, or a function that is told.
 
     Returns:
-        The runs and what was reported of them; with revisions the table "revisions" too.
+        The runs and their report.
 
     Raises:
         RunMismatchError: If several runs should go into the folder of a single one or the other way
@@ -88,43 +76,18 @@ def run_sweep(
     """
     report = report or ReportSettings()
     cluster_of(study, report)
-    home = Path(out)
-    distinct = [one for one in revisions if one.same_as is None]
-    if revisions:
-        _refuse_single_run(home)
-        rows = [
-            {"revision": one.name, "commit": one.source.revision, "same_weights_as": one.same_as}
-            for one in revisions
-        ]
-        write_json(
-            home / SWEEP_FILE,
-            {"runs": [as_file_name(one.name) for one in distinct], "revisions": rows},
-        )
-    folders: list[RunFolder] = []
-    for revision in distinct or (None,):
-        answering: Any = runner if revision is None else cast(Any, runner)(revision)
-        folders += ask_sweep(
-            study,
-            data,
-            answering,
-            home if revision is None else home / as_file_name(revision.name),
-            model=model if revision is None else f"{model}@{revision.name}",
-            settings=settings,
-            source=source,
-            scoring=scoring,
-            progress=progress,
-        )
-        if revision is not None:
-            # Two models at once may not fit where one does.
-            del answering
-            gc.collect()
-    analyses: dict[Analysis, Any] = {}
-    if revisions and len(folders) == len(distinct):
-        twins = {one.name: one.same_as for one in revisions if one.same_as is not None}
-        analyses[RevisionsAnalysis()] = RevisionsSettings(same_weights=twins)
-    reported = report_runs(
-        [one.path for one in folders], home, study=study, settings=report, analyses=analyses
+    folders = ask_sweep(
+        study,
+        data,
+        runner,
+        out,
+        model=model,
+        settings=settings,
+        source=source,
+        scoring=scoring,
+        progress=progress,
     )
+    reported = report_runs([one.path for one in folders], out, study=study, settings=report)
     return SweepResult(folders=folders, reported=reported)
 
 

@@ -12,7 +12,8 @@ from surface_consistency.models.generate import run_prompts
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.redirectqa.settings import RedirectQASettings
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_rows import rows_of
 
 

@@ -1,0 +1,348 @@
+"""The settings records that all studies share: data, prompts, judges and reports.
+
+Settings modules import pydantic and nothing that computes, so that the options of a command are
+printed without loading it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+
+from surface_consistency.errors import PluginError
+from surface_consistency.matching.rule import AnswerSpan
+from surface_consistency.models.registry import RunnerName, load_runner
+from surface_consistency.plugins import STUDIES
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.scoring import OptionScore
+from surface_consistency.schemas.settings import Settings, values_of_items
+
+if TYPE_CHECKING:
+    from surface_consistency.models.runner import Runner
+    from surface_consistency.schemas.prompts import GenerationParams
+
+_NEED_A_MODEL: Final = ("openai", "transformers")
+
+
+class SourceSettings(Settings):
+    """Where the rows come from."""
+
+    source: str
+    """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
+
+    revision: str | None = None
+    """Commit, tag or branch of the data."""
+
+    split: str = "test"
+    """Split of the data."""
+
+    column: Mapping[str, str] = Field(default_factory=dict)
+    """Column of a field, as FIELD=COLUMN, where the source uses a name of its own."""
+
+
+class StudySettings(Settings):
+    """How a study asks."""
+
+    seed: int = 0
+    """Seed of every choice, that of the repeated sample among them."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many facts, each under both conditions."""
+
+    repeat: int = Field(default=200, ge=0)
+    """Prompts of each group asked a second time, for the noise floor; 0 for none."""
+
+    max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    """Longest reasoning before an answer, in tokens, for reasoning models; without, reasoning and
+    answer share the limit of the answer."""
+
+    reasoning_tags: Items[str] | None = None
+    """Opening and closing tag between which a model thinks, where they are not among the known."""
+
+    reasoning_opened: bool | None = None
+    """Whether every prompt ends within reasoning, so that an answer begins behind a closing tag; by
+    default as the chat template says."""
+
+    @model_validator(mode="after")
+    def _has_pairs(self) -> "StudySettings":
+        """Refuse an opening tag without a closing one."""
+        if self.reasoning_tags is not None:
+            from surface_consistency.models.reasoning import reasoning_tags
+
+            reasoning_tags(self.reasoning_tags)
+        return self
+
+    def with_reasoning(self, params: "GenerationParams") -> "GenerationParams":
+        """Add what these settings say of reasoning to how a group of prompts is decoded.
+
+        Args:
+            params: The decoding; what it says of reasoning itself stays.
+
+        Returns:
+            The decoding of a run.
+        """
+        names = ("max_reasoning_tokens", "reasoning_tags", "reasoning_opened")
+        return params.model_copy(
+            update={name: getattr(self, name) for name in names if getattr(params, name) is None}
+        )
+
+
+class OptionSettings(StudySettings):
+    """How a study asks that can read answers from the probabilities of options too."""
+
+    read: Literal["generate", "log-odds", "multiple-choice"] = "generate"
+    """Whether the model writes its answer, or chooses among the reference and those of other facts:
+    the most probable one (multiple-choice), or none unless it is more probable than all others
+    together (log-odds)."""
+
+    options: int = Field(default=4, ge=2)
+    """Options of each fact where answers are not written, the reference among them."""
+
+    option_score: OptionScore = "sum"
+    """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
+    token or per character."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideModel:
+    """Who is asked, as settings name it: `<prefix>_model`, `<prefix>_runner`, `<prefix>_option`."""
+
+    prefix: str
+    """What the names of its settings begin with, such as "judge"."""
+
+    model: str | None
+    """Hub id, folder or server's id; None for runners without a model."""
+
+    runner: str = "openai"
+    """Name of its runner."""
+
+    option: Mapping[str, str] = field(default_factory=dict)
+    """Keyword arguments of the runner, their values JSON or text."""
+
+    label: str | None = None
+    """Name of the model in tables; None for that of the model, or of the runner."""
+
+    @classmethod
+    def of(cls, settings: BaseModel, prefix: str) -> "SideModel":
+        """Read off settings who is asked.
+
+        Args:
+            settings: The settings, with fields that begin with the prefix.
+            prefix: The beginning, such as "judge".
+
+        Returns:
+            The model.
+        """
+        names = ("model", "runner", "option", "label")
+        known = {
+            name: f"{prefix}_{name}" for name in names if hasattr(settings, f"{prefix}_{name}")
+        }
+        return cls(prefix=prefix, **{name: getattr(settings, long) for name, long in known.items()})
+
+    @property
+    def lacks_model(self) -> bool:
+        """Whether the runner needs a model and none is named."""
+        return self.model is None and self.runner in _NEED_A_MODEL
+
+    def load(self) -> "Runner":
+        """Load the runner.
+
+        Returns:
+            The runner.
+
+        Raises:
+            RunnerError: If it cannot be loaded.
+            RecordError: If an option is JSON beyond bounds.
+        """
+        options = values_of_items(self.option, f"{self.prefix}_option")
+        return load_runner(self.runner, model=self.model, options=options)
+
+    def name(self, runner: "Runner") -> str:
+        """Name the model in tables and logs.
+
+        Args:
+            runner: What `load` returned.
+
+        Returns:
+            The label, else the model, else the runner's name.
+        """
+        return self.label or self.model or runner.name
+
+
+class JudgeScoring(Settings):
+    """How answers are judged: by rule, by a model, or by people."""
+
+    judge: Literal["rule", "llm", "human"] = "rule"
+    """Who judges: the study's own rule, a model, or labels of people; llm where --judge-model is
+    given. Another judge than the rule is held against it."""
+
+    judge_model: str | None = None
+    """Model of --judge llm: a hub id, folder or server's id."""
+
+    judge_label: str | None = None
+    """Name of the judging model in tables; that of --judge-model by default."""
+
+    judge_runner: RunnerName = "openai"
+    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
+
+    judge_option: Mapping[str, str] = Field(default_factory=dict)
+    """Keyword argument of the judge's runner, its value JSON or text."""
+
+    judge_max_new_tokens: int = Field(default=64, ge=1)
+    """Longest reply of the judge, in tokens."""
+
+    judge_max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
+    both share --judge-max-new-tokens."""
+
+    labels: Path | None = None
+    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
+    its errors are taken out of the scores."""
+
+    labelling_sheet: Path | None = None
+    """CSV file to write, of answers drawn at random, for people to label."""
+
+    labelling_sample: int = Field(default=50, ge=1)
+    """Answers of each kind (condition, form of query, state of the store) in --labelling-sheet."""
+
+    labelling_seed: int = 0
+    """Seed of the draw of --labelling-sheet."""
+
+    def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
+        """Complete how answers are judged by how they are asked.
+
+        Args:
+            settings: The study's settings, as the manifest holds them.
+            is_new_run: Whether the run is about to be asked, rather than judged anew.
+
+        Returns:
+            The scoring; this one by default.
+
+        Raises:
+            ValueError: If a new run would be judged otherwise than its settings say.
+        """
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_model_judges(cls, given: object) -> object:
+        """Let the model that is named judge, unless another judge is."""
+        if isinstance(given, Mapping) and given.get("judge_model") is not None:
+            return {"judge": "llm", **given}
+        return given
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> "JudgeScoring":
+        """Refuse a judge that cannot judge, before anything is asked."""
+        if self.judge == "human" and self.labels is None:
+            raise ValueError("--judge human needs --labels, a CSV file of labels")
+        if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
+            raise ValueError("--judge llm needs --judge-model, the model that judges")
+        return self
+
+
+def check_rule(name: str) -> str:
+    """Refuse a name of no matching rule, before anything is asked.
+
+    Args:
+        name: As for `matching.rules.resolve_rule`.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: If there is no such rule, or what is named is none.
+        MissingDependencyError: If the rule needs a library that is not installed.
+    """
+    from surface_consistency.matching.rules import resolve_rule
+
+    try:
+        resolve_rule(name).keys(["漢字"])
+    except PluginError as error:
+        raise ValueError(str(error)) from error
+    return name
+
+
+class RuleScoring(JudgeScoring):
+    """How answers are judged: by a matching rule, a model, or people."""
+
+    rule: Annotated[str, AfterValidator(check_rule)] = "popqa"
+    """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
+    them), or one of another package as package:name."""
+
+    region: AnswerSpan = "first_line"
+    """Judged part of the output; first_text_line passes over blank lines before the answer."""
+
+    agreement: bool = True
+    """Whether the verdicts of all rules, and on both parts of the output, are compared."""
+
+
+class ReportSettings(Settings):
+    """How tables and page are computed."""
+
+    cluster: str | None = None
+    """What intervals take as a whole: a column of the outcomes; the study's by default."""
+
+    resamples: int = Field(default=10_000, ge=1)
+    """Draws of intervals that need draws, such as those of corrected scores."""
+
+    bootstrap_seed: int = 0
+    """Seed of these draws."""
+
+    margin: float | None = Field(default=None, gt=0, lt=1)
+    """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
+
+    answers: int = Field(default=500, ge=0)
+    """Pairs of each model whose answers stand on the page."""
+
+    page: bool = True
+    """Whether the page is written, or the tables alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecords:
+    """The settings records of a study, from which its options are made."""
+
+    source: type[Settings] = SourceSettings
+    """Where the data come from."""
+
+    settings: type[StudySettings] = StudySettings
+    """How prompts are made and sent."""
+
+    scoring: type[JudgeScoring] = RuleScoring
+    """How answers are scored."""
+
+    toy_model: type[Settings] | None = None
+    """How its toy model is trained; None for a study without one."""
+
+    summary: str = ""
+    """The study in one line; `study_records` takes it from the docstring of the study."""
+
+
+def study_records(name: str) -> StudyRecords:
+    """Find the settings records of a study; a study of this package is not loaded for that.
+
+    Args:
+        name: The study, as for `engine.study.find_study`.
+
+    Returns:
+        `RECORDS` of the module `settings` beside a study of this package; those of the study
+        itself for one of another package.
+
+    Raises:
+        PluginError: If there is no such study, or it cannot be loaded.
+    """
+    own = STUDIES.own_source(name)
+    if own is not None:
+        module, summary = own
+        records: StudyRecords = import_module(f"{module.rpartition('.')[0]}.settings").RECORDS
+        return replace(records, summary=summary)
+    from surface_consistency.engine.study import find_study
+
+    study = find_study(name)
+    toy_model = None if study.toy_model is None else study.toy_model.settings
+    summary = (type(study).__doc__ or study.name).strip().partition("\n")[0]
+    return StudyRecords(study.source, study.settings, study.scoring, toy_model, summary)

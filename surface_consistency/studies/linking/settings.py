@@ -1,0 +1,55 @@
+"""The options of the linking probe."""
+
+from typing import Final, Literal
+
+from pydantic import Field
+
+from surface_consistency.engine.settings import JudgeScoring, StudyRecords, StudySettings
+from surface_consistency.studies.redirectqa.settings import RedirectQASource
+
+
+class LinkingSettings(StudySettings):
+    """How the linking probe asks."""
+
+    read: Literal["log-odds", "generate"] = "log-odds"
+    """Whether the probabilities of yes and no are compared, or the model writes as in the paper."""
+
+    wording: Literal["category", "same-entity"] = "category"
+    """Whether each redirect category has its own question, as in the paper, or all ask alike."""
+
+    surface_negative: Literal["one-character", "other-entity-same-shape"] = "one-character"
+    """How surface negatives are made: one character of one name is replaced, as in the paper, or
+    the redirect gives way to that of another entity which looks alike, so that "no" is beyond
+    dispute."""
+
+    neighbours: str = "names"
+    """Where the similar entities of semantic negatives come from: names (spelled alike), embedder
+    (a sentence encoder; extra `retrieval`), a text file of word vectors such as cc.en.300.vec,
+    which is the paper's way, or module:attribute, a function from names to vectors."""
+
+    shots: int = Field(default=0, ge=0)
+    """Demonstrations before each question, yes and no in turn; their entities are not asked."""
+
+    chat: bool = False
+    """Whether prompts are turns for the model's chat template rather than plain text."""
+
+    calibrate: bool = True
+    """Whether each wording is also asked with N/A for both names, to take a habit of yes or no out
+    of the log-odds."""
+
+    max_new_tokens: int = Field(default=5, ge=1)
+    """Longest answer with --read generate, in tokens."""
+
+    limit: int | None = Field(default=None, ge=1)
+    """Ask only so many pairs of names."""
+
+
+class LinkingScoring(JudgeScoring):
+    """How answers are judged: yes is right for true pairs alone."""
+
+    calibrated: bool = False
+    """Whether yes means calibrated log-odds above 0, rather than log-odds above 0."""
+
+
+RECORDS: Final = StudyRecords(RedirectQASource, LinkingSettings, LinkingScoring)
+"""The settings records of the study."""
