@@ -95,7 +95,7 @@ def _write(
 ) -> BuiltDatabase:
     """Write one database and its prompts."""
     made = build_topology(table, topology, seed=seed)
-    if topology == "alias" and set(made.database.triplets) == set(table.facts):
+    if topology == "alias" and set(made.database) == set(table.facts):
         warnings.warn(
             f"table {table.name!r} has no other name for any of its facts, so its topology alias "
             "equals base; add an aliases.tsv, or leave alias out",
@@ -115,6 +115,6 @@ def _write(
         topology=topology,
         path=path,
         prompt_paths=tuple(paths),
-        n_triplets=len(made.database.triplets),
+        n_triplets=len(made.database),
         n_facts=len(made.targets),
     )

@@ -20,13 +20,14 @@ from surface_consistency.reading import parse_json
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import (
     AuditPrompt,
-    FactDatabase,
     Triplet,
-    TripletDatabase,
     read_jsonl,
 )
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
+from surface_consistency.studies.audit.retrieval.closure import relations_of
+from surface_consistency.studies.audit.retrieval.parquet import read_parquet
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
 _LISTS: Final = ("entities", "relationships", "return_values")
 _KEYS: Final = (*_LISTS, "triplets")
@@ -132,27 +133,25 @@ class AuditResult(Record):
     """What the model wrote, lookups included; the audit does not publish it, this package does."""
 
 
-def make_database(triplets: Iterable[Triplet]) -> TripletDatabase:
+def make_database(triplets: Iterable[Triplet]) -> Triplets:
     """Make a database of triplets.
 
     Args:
         triplets: The entries, in order; each once.
 
     Returns:
-        The database, its three lists distinct and sorted.
+        The database.
 
     Raises:
         DataError: If an entry stands twice, or a part of one is empty.
 
     Examples:
-        >>> make_database([Triplet("France", "Capital", "Paris")]).return_values
-        ('Paris',)
+        >>> len(make_database([Triplet("France", "Capital", "Paris")]))
+        1
     """
     entries = tuple(triplets)
     _check_entries(entries, "the database", longest=None, duplicates="error")
-    columns = (tuple(sorted(set(names))) for names in zip(*entries, strict=True))
-    lists = dict(zip(_LISTS, columns, strict=True)) if entries else dict.fromkeys(_LISTS, ())
-    return TripletDatabase(triplets=entries, **lists)
+    return Triplets.of(entries)
 
 
 def read_database(
@@ -160,30 +159,29 @@ def read_database(
     *,
     longest: int | None = _LONGEST,
     duplicates: Literal["error", "drop"] = "error",
-) -> TripletDatabase:
+) -> Triplets:
     """Read a database file.
 
     Args:
-        path: The JSON file, UTF-8.
+        path: The JSON file, UTF-8; or Parquet, as of `retrieval.read_parquet`, for which the other
+            arguments have no effect.
         longest: Characters that one subject, relation or object may have; None for no limit.
         duplicates: What becomes of an entry that stands twice: "error" refuses the file, "drop"
             keeps the first.
 
     Returns:
-        The database. Entries keep the file's order; so do the three lists, which older files hold
-        unsorted.
+        The database; entries keep the file's order.
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DataError: If it is not JSON or not UTF-8, lacks a list, holds an entry that is not three
-            filled strings, one that is too long or stands twice, or lists that name other subjects,
-            relations or objects than the entries do.
+        ColumnNotFoundError: If a Parquet file lacks a column.
+        DataError: If the file is not JSON or not UTF-8, lacks a list, holds an entry that is not
+            three filled strings, one that is too long or stands twice, or lists that name other
+            subjects, relations or objects than the entries do.
     """
     file = Path(path)
     if file.suffix == ".parquet":
-        raise DataError(
-            f"{file}: Parquet is mapped, not read; open it with retrieval.open_database"
-        )
+        return read_parquet(file)
     data = _load(file)
     missing = [key for key in _KEYS if not isinstance(data.get(key), list)]
     if missing:
@@ -198,23 +196,26 @@ def read_database(
     entries = tuple(dict.fromkeys(entries))
     for place, key in enumerate(_LISTS):
         _check_list(data[key], {entry[place] for entry in entries}, f"{file}: {key}")
-    return TripletDatabase(triplets=entries, **{key: tuple(data[key]) for key in _LISTS})
+    return Triplets.of(entries)
 
 
-def write_database(path: str | os.PathLike[str], database: TripletDatabase) -> None:
+def write_database(path: str | os.PathLike[str], database: Triplets) -> None:
     """Write a database file, as the audit publishes its own; it appears whole or not at all.
 
     Args:
         path: The file; its folder must exist. An older file of that name is replaced.
         database: What to write.
     """
-    content: dict[str, Any] = {key: list(getattr(database, key)) for key in _LISTS}
-    content["triplets"] = [list(entry) for entry in database.triplets]
+    content: dict[str, Any] = {
+        key: sorted(column.names.to_pylist())
+        for key, column in zip(_LISTS, database.columns.values(), strict=True)
+    }
+    content["triplets"] = list(map(list, database))
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def read_audit_prompts(
-    path: str | os.PathLike[str], *, database: FactDatabase | None = None
+    path: str | os.PathLike[str], *, database: Triplets | None = None
 ) -> list[AuditPrompt]:
     """Read a prompt file.
 
@@ -289,7 +290,7 @@ def prompt_file_name(style: str) -> str:
     return f"prompts_{style}.jsonl"
 
 
-def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) -> AuditPrompt:
+def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> AuditPrompt:
     """Bring a row under the names of its record."""
     others = dict.fromkeys((*row.gold_object_aliases, *row.answer_aliases))
     objects = (*row.object_aliases, *(name for name in others if name not in row.object_aliases))
@@ -298,7 +299,7 @@ def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) 
     if not relation:
         spoken = (row.subject, *row.subject_aliases)
         relations_held = (
-            database.relations_of(spoken, (row.gold_object, *objects)) if database else []
+            [] if database is None else relations_of(database, spoken, (row.gold_object, *objects))
         )
         if not relations_held:
             raise RecordError(

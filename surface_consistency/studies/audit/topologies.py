@@ -22,9 +22,10 @@ from typing import Final
 import numpy as np
 
 from surface_consistency.errors import DataError
-from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
+from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit.fact_tables import FactTable, RelatedFact
 from surface_consistency.studies.audit.files import make_database
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 from surface_consistency.text import folded, token_key
 
 PUBLISHED_TOPOLOGIES: Final = ("base", "alias", "noise", "collision")
@@ -46,7 +47,7 @@ _DRAWS: Final = 20
 class AuditDatabase:
     """A database and the facts that an audit deletes from it."""
 
-    database: TripletDatabase
+    database: Triplets
     """The store."""
 
     targets: tuple[AuditPrompt, ...]
@@ -75,7 +76,7 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
     Examples:
         >>> from surface_consistency.studies.audit.fact_tables import load_fact_table
         >>> made = build_topology(load_fact_table("countries"), "alias")
-        >>> made.database.triplets[0], made.targets[0].subject_aliases
+        >>> made.database[0], made.targets[0].subject_aliases
         (Triplet(subject='USA', relation='Capital City', object='Washington, D.C.'), \
 ('United States', 'United States of America'))
     """

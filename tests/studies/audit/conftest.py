@@ -145,7 +145,7 @@ def asking():
 @pytest.fixture
 def fuzzy():
     """Retrievers that compare letters."""
-    return RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+    return RetrieverFactory(make=FuzzyRetriever)
 
 
 @pytest.fixture

@@ -72,7 +72,7 @@ def test_build_warns_where_alias_equals_base(tmp_path):
     with pytest.warns(ContaminationWarning, match="equals base"):
         made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
 
-    base, alias = (read_database(item.path).triplets for item in made)
+    base, alias = (list(read_database(item.path)) for item in made)
     assert list(base) == list(alias)
 
 
@@ -95,7 +95,7 @@ def test_prompts_of_another_domain_are_rejected(published):
 
 def test_some_missing_facts_warn():
     made = build_topology(load_fact_table("sports"), "base")
-    database = make_database(made.database.triplets[:-3])
+    database = make_database(made.database[:-3])
 
     with pytest.warns(ContaminationWarning, match="3 of 100 prompts ask for facts"):
         fit = database_coverage(database, made.targets)

@@ -84,7 +84,7 @@ def runner(grid):
     return LookupModel(grid[1], device="cpu", batch_size=64)
 
 
-FUZZY = RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+FUZZY = RetrieverFactory(make=FuzzyRetriever)
 STUDY = AuditStudy(find_retrievers=lambda name, cache_dir=None: FUZZY)
 
 

@@ -120,7 +120,7 @@ def world(tmp_path_factory):
     """The run of the planted world, and its study."""
     home = tmp_path_factory.mktemp("planted")
     known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
-    factory = RetrieverFactory(make=lambda database: ByName(database.triplets))
+    factory = RetrieverFactory(make=ByName)
     study = AuditStudy(find_retrievers=lambda name, cache_dir=None: factory)
     with pytest.warns(IncompleteClosureWarning, match="5 of 80 leave an entry"):
         folder = run_study(

@@ -64,7 +64,7 @@ def test_build_gives_every_triplet_once(source, tmp_path):
     made = build_topology(load_fact_table("sports"), "noise").database
     rows = [row for row in built if row["topology"] == "noise"]
     assert [(row["subject"], row["relation"], row["object"]) for row in rows] == [
-        tuple(entry) for entry in made.triplets
+        tuple(entry) for entry in made
     ]
 
 
@@ -134,5 +134,5 @@ def test_card_tells_the_sizes():
     for domain in DOMAINS:
         told = re.search(rf"^\| {domain} \|(.*)\|$", card, re.M)[1]
         table = load_fact_table(domain)
-        made = [len(build_topology(table, name).database.triplets) for name in TOPOLOGIES]
+        made = [len(build_topology(table, name).database) for name in TOPOLOGIES]
         assert [int(cell) for cell in told.split("|")] == made

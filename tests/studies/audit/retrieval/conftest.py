@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
+from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
 from surface_consistency.studies.audit import read_audit_prompts, read_database
 from surface_consistency.studies.audit.fact_tables import DOMAINS
+from surface_consistency.studies.audit.retrieval import Triplets
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
 
 
@@ -37,13 +38,6 @@ class TableEncoder:
         return drawn / np.linalg.norm(drawn)
 
 
-def database_of(triplets):
-    subjects, relations, objects = (sorted(set(column)) for column in zip(*triplets, strict=True))
-    return TripletDatabase(
-        entities=subjects, relationships=relations, return_values=objects, triplets=triplets
-    )
-
-
 @pytest.fixture(scope="session")
 def table_encoder():
     """The class `TableEncoder`."""
@@ -66,7 +60,7 @@ def facts():
 @pytest.fixture(scope="session")
 def database(facts):
     """The six entries as a database."""
-    return database_of(facts)
+    return Triplets.of(facts)
 
 
 @pytest.fixture(scope="session")
@@ -88,7 +82,7 @@ def published_files(data_files: Path) -> dict[str, Path]:
 def audit_databases(data_files):
     """The thirteen published databases by name."""
     return {
-        name: TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
+        name: Triplets.of(json.loads(path.read_text(encoding="utf-8"))["triplets"])
         for name, path in sorted(published_files(data_files).items())
     }
 
@@ -129,17 +123,8 @@ def published(data_files):
 
 @pytest.fixture(scope="session")
 def make():
-    """Make a database of triplets; its lists of names are not looked at."""
-
-    def database(*triplets):
-        return TripletDatabase(
-            entities=(),
-            relationships=(),
-            return_values=(),
-            triplets=tuple(Triplet(*parts) for parts in triplets),
-        )
-
-    return database
+    """Make a database of triplets."""
+    return lambda *triplets: Triplets.of(triplets)
 
 
 @pytest.fixture(scope="session")
