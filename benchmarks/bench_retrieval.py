@@ -407,7 +407,10 @@ def write_store(path, n_triplets):
 def write_json(path, entries):
     """Write triplets as a database in JSON."""
     names = ("entities", "relationships", "return_values")
-    lists = {name: sorted(set(part)) for name, part in zip(names, zip(*entries), strict=True)}
+    lists = {
+        name: sorted(set(part))
+        for name, part in zip(names, zip(*entries, strict=True), strict=True)
+    }
     path.write_text(json.dumps(lists | {"triplets": entries}), "utf-8")
 
 

@@ -39,6 +39,7 @@ LOOSE = {
 The numbers of a page are rounded, so its text is the same."""
 
 NEEDS = dict.fromkeys(("interchange", "mechanism"), ("torch", "transformers"))
+NEEDS |= dict.fromkeys(("audit", "audit_sweep"), ("surface_consistency_build",))
 
 
 @pytest.fixture(scope="module", params=sorted(RUNS))

@@ -21,8 +21,19 @@ from surface_consistency.studies.audit.retrieval.verification import (
     DatabaseCoverage,
     database_coverage,
 )
-from surface_consistency.studies.audit.styles import AUDIT_STYLES
-from surface_consistency.studies.audit.topologies import TOPOLOGIES
+
+TOPOLOGIES: Final = ("base", "alias", "noise", "collision", "paraphrase", "pointer")
+"""Topologies in the order of tables; the first four are those of the paper."""
+
+STYLES: Final = (
+    "direct_questions",
+    "paraphrased_questions",
+    "contextual_questions",
+    "cloze",
+    "continuations",
+    "fewshot_questions",
+)
+"""Prompt styles in the order of tables."""
 
 _PREFIX: Final = "prompts_"
 _SUFFIX: Final = "_database"
@@ -249,7 +260,7 @@ def _place(label: ConditionLabel) -> tuple[str, int, str, int, str]:
     """Order conditions: domains by name, topologies and styles as the audit lists them."""
     topology, style = label.topology, label.style
     # Names that are not listed come last.
-    places = [*TOPOLOGIES, topology].index(topology), [*AUDIT_STYLES, style].index(style)
+    places = [*TOPOLOGIES, topology].index(topology), [*STYLES, style].index(style)
     return label.domain, places[0], topology, places[1], style
 
 

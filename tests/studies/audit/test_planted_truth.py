@@ -22,13 +22,11 @@ from surface_consistency.studies.audit import (
     AuditStudy,
     RetrieverFactory,
     find_conditions,
-    make_database,
     tables,
-    write_audit_prompts,
-    write_database,
 )
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.retrieval import Hits, content_digest
+from tests.audit_databases import write_database, write_prompts
 from tests.studies.audit.conftest import Asking
 
 FEW = ReportSettings(resamples=50, answers=0)
@@ -110,8 +108,8 @@ def planted(home):
         if number in KNOWN or number in HIDDEN:
             entries.append(Triplet(f"{name} isles", "capital", f"Port{number}"))
     (home / "prompts").mkdir(parents=True)
-    write_database(home / "lands.json", make_database(entries))
-    write_audit_prompts(home / "prompts" / "prompts_cloze.jsonl", prompts)
+    write_database(home / "lands.json", entries)
+    write_prompts(home / "prompts" / "prompts_cloze.jsonl", prompts)
     return AuditData(id="planted", conditions=find_conditions(home / "lands.json"))
 
 

@@ -11,6 +11,10 @@ from surface_consistency_build.builders.audit_databases.audit_databases_builder 
     AuditPromptRow,
     build,
 )
+from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
+from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
+from surface_consistency_build.builders.audit_databases.styles import style_writers
+from surface_consistency_build.builders.audit_databases.topologies import TOPOLOGIES, build_topology
 from surface_consistency_build.builders.audit_databases.write_differences import (
     differences_page,
     main,
@@ -18,10 +22,6 @@ from surface_consistency_build.builders.audit_databases.write_differences import
 
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.audit.databases import build_audit_databases
-from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
-from surface_consistency.studies.audit.styles import style_writers
-from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
 FOLDER = write_differences.FOLDER
 

@@ -1,15 +1,15 @@
-import warnings
+from itertools import product
 
 import pytest
 
-from surface_consistency.errors import IncompleteClosureWarning
-from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
+from surface_consistency.errors import DataError, IncompleteClosureWarning
 from surface_consistency.studies.audit.retrieval import (
     AliasGroups,
+    Triplets,
     alias_closures,
+    database_coverage,
     verify_closures,
 )
-from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
 
 def report_of(database, facts, **options):
@@ -75,34 +75,6 @@ def test_objects_that_are_their_subjects_are_found(published):
     assert ("Lionel Messi", "Nickname") in echoing
     assert ("Lionel Messi", "Birth Year") not in echoing
     assert report.n_echoing == len(echoing) == 13
-
-
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_own_databases_are_deleted_completely(domain, topology):
-    made = build_topology(load_fact_table(domain), topology)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report = report_of(made.database, made.targets, warn=True)
-
-    assert report.is_complete
-    assert report.n_absent == 0
-
-
-def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
-    """The same decoys survive in `noise`, where no alias names them."""
-    table = load_fact_table("countries")
-    held = {}
-    for topology in ("noise", "paraphrase"):
-        made = build_topology(table, topology)
-        report = report_of(made.database, made.targets)
-        item = next(
-            item for item in report.facts if (item.subject, item.relation) == ("Japan", "Capital")
-        )
-        held[topology] = (item.n_deleted, item.n_same_object)
-
-    assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
 
 
 def test_groups_complete_the_deletion(published):
@@ -183,3 +155,22 @@ def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):
 
     assert closures[0].tolist() == [0]
     assert verify_closures(database, facts, closures, groups=AliasGroups()).is_complete
+
+
+def test_published_prompts_fit_their_databases(published):
+    """Every fact is an entry of its database, word for word."""
+    for database, prompts in published.values():
+        fit = database_coverage(database, prompts)
+        assert fit.n_verbatim == fit.n_prompts
+
+
+def test_prompts_of_another_domain_are_rejected(published):
+    for (name, (database, _)), (other, (_, prompts)) in product(published.items(), repeat=2):
+        if name.split("/")[0] != other.split("/")[0]:
+            with pytest.raises(DataError, match="they belong to another database"):
+                database_coverage(database, prompts)
+
+
+def test_no_prompts_are_rejected():
+    with pytest.raises(ValueError, match="at least one prompt"):
+        database_coverage(Triplets.of([]), [])

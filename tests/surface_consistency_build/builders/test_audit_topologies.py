@@ -2,23 +2,23 @@ from itertools import product
 
 import pytest
 from hypothesis import given, strategies as st
-
-from surface_consistency.errors import DataError
-from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.fact_tables import (
+from surface_consistency_build.builders.audit_databases.fact_tables import (
     DOMAINS,
     Aliases,
     FactTable,
     RelatedFact,
     load_fact_table,
 )
-from surface_consistency.studies.audit.files import read_database
-from surface_consistency.studies.audit.topologies import (
+from surface_consistency_build.builders.audit_databases.topologies import (
     POINTER_RELATIONS,
     PUBLISHED_TOPOLOGIES,
     TOPOLOGIES,
     build_topology,
 )
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.files import read_database
 from surface_consistency.text import folded, token_key
 from tests.made_data import published  # noqa: F401 - fixtures
 
