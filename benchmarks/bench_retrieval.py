@@ -10,7 +10,7 @@ Run `python benchmarks/bench_retrieval.py`; prints Markdown tables. Four parts, 
 - `large`: random vectors of length 1; a masked search against a plain one and against rebuilding
   the index for each, one query and 256 against FAISS as shipped and with its BLAS limit lowered.
 - `memory`: a process of its own builds, saves, maps and searches an index of that size.
-- `store`: 10 million synthetic triplets in Parquet: opened by `open_database`, 12,228 deletions
+- `store`: 10 million synthetic triplets in Parquet: opened by `read_database`, 12,228 deletions
   found and checked, each step in a process of its own; beside it 300,000 of them as JSON in memory,
   and what one would do without: all columns read by pandas, lower-cased and merged.
 
@@ -41,16 +41,14 @@ from synthetic_names import name_of
 from timing import interleaved
 
 from surface_consistency.models import BUNDLED_MINILM, CachedEncoder, SentenceEncoder
-from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet, TripletDatabase
-from surface_consistency.studies.audit import make_database, read_database, write_database
+from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
+from surface_consistency.studies.audit import read_database
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     TripletStore,
     alias_closures,
     build_index,
-    load_index,
     lookup_key,
-    open_database,
     verify_closures,
 )
 
@@ -103,7 +101,7 @@ def published_audits():
             for file in sorted(folder.glob("*.jsonl"))
             for line in file.read_text(encoding="utf-8").splitlines()
         ]
-        database = TripletDatabase.model_validate_json(path.read_text(encoding="utf-8"))
+        database = read_database(path)
         prompts = [AuditPrompt.model_validate_json(line) for line in lines]
         audits.append((f"{path.parent.name}/{path.stem}", database, prompts))
     return audits
@@ -113,7 +111,7 @@ def audit_in_batches(audits, closures, encoder):
     """Answer all lookups of all databases in both states; return the traces by database."""
     shared, traces = CachedEncoder(encoder), []
     for (_, database, prompts), gone in zip(audits, closures, strict=True):
-        retriever = EmbeddingRetriever(database.triplets, shared)
+        retriever = EmbeddingRetriever(database, shared)
         store = TripletStore(database, retriever, k=K_AUDIT)
         queries = [LookupQuery(entity=p.subject, relation=p.relation) for p in prompts]
         both = [
@@ -169,10 +167,7 @@ def compare_hits(found, places, traces):
 def report_audit(n_calls):
     """Time both ways, print the table and return the missed budgets."""
     audits = published_audits()
-    closures = [
-        [closure.indices for closure in alias_closures(database, prompts)]
-        for _, database, prompts in audits
-    ]
+    closures = [alias_closures(database, prompts) for _, database, prompts in audits]
     n_pairs = sum(len(prompts) for _, _, prompts in audits)
     encoder = SentenceEncoder(BUNDLED_MINILM, device="cpu")
     encoder.encode(["warm"])
@@ -181,7 +176,7 @@ def report_audit(n_calls):
     rows = {"`TripletStore`, all at once": ours}
     with tempfile.TemporaryDirectory() as folder:
         for number, (_, database, _) in enumerate(audits):
-            texts = [lookup_key(entry[0], entry[1]) for entry in database.triplets]
+            texts = [lookup_key(entry[0], entry[1]) for entry in database]
             np.save(Path(folder) / f"{number}.npy", encoder.encode(texts))
         for source, label in (
             ("read", "one encode and search a call, index read again (x)"),
@@ -364,9 +359,9 @@ def measure_memory(options):
     triplets, encoder = large_store(options.entries), RandomEncoder(options.dimension)
     peaks["the triplets themselves"] = peak_gb()
     with tempfile.TemporaryDirectory() as folder:
-        seconds, _ = timed(lambda: build_index(triplets, encoder, folder=Path(folder) / "index"))
+        seconds, _ = timed(lambda: build_index(triplets, encoder, cache_dir=folder))
         peaks["built and saved"] = peak_gb()
-        loading, index = timed(lambda: load_index(Path(folder) / "index"))
+        loading, index = timed(lambda: build_index(triplets, encoder, cache_dir=folder))
         peaks["mapped, digest checked"] = peak_gb()
         retriever = EmbeddingRetriever(triplets, encoder, index=index)
         queries = drawn_queries(np.random.default_rng(1), 256, options.dimension)
@@ -409,6 +404,16 @@ def write_store(path, n_triplets):
             writer.write_table(pa.table([pa.array(one) for one in columns], schema=schema))
 
 
+def write_json(path, entries):
+    """Write triplets as a database in JSON."""
+    names = ("entities", "relationships", "return_values")
+    lists = {
+        name: sorted(set(part))
+        for name, part in zip(names, zip(*entries, strict=True), strict=True)
+    }
+    path.write_text(json.dumps(lists | {"triplets": entries}), "utf-8")
+
+
 def drawn_facts(triplets, n_facts):
     """Draw facts, each with an alias that the store spells otherwise and one of another entity."""
     places = np.random.default_rng(4).choice(len(triplets), n_facts, replace=False)
@@ -432,8 +437,7 @@ def drawn_facts(triplets, n_facts):
 def measure_store(path, facts_path):
     """Open a store, find the closures of facts and what they leave; print times as JSON."""
     imported = peak_gb()
-    is_mapped = path.endswith(".parquet")
-    opening, database = cpu_timed(lambda: open_database(path) if is_mapped else read_database(path))
+    opening, database = cpu_timed(lambda: read_database(path))
     opened = peak_gb()
     lines = Path(facts_path).read_text(encoding="utf-8").splitlines()
     facts = [AuditPrompt.model_validate_json(line) for line in lines]
@@ -442,7 +446,7 @@ def measure_store(path, facts_path):
     checking, report = cpu_timed(lambda: verify_closures(database, facts, closures))
     numbers = {"open": opening, "closures": finding, "check": checking}
     peaks = {"import": imported, "opened": opened, "closures": found, "checked": peak_gb()}
-    n_deleted = sum(len(one.indices) for one in closures)
+    n_deleted = sum(map(len, closures))
     print(json.dumps(numbers | {"peaks": peaks, "n": n_deleted, "left": report.n_incomplete}))
 
 
@@ -485,14 +489,14 @@ def report_store(n_triplets):
         store, small = Path(home) / "store.parquet", Path(home) / "small.json"
         facts, few = Path(home) / "facts.jsonl", Path(home) / "few.jsonl"
         write_store(store, n_triplets)
-        building, database = cpu_timed(lambda: open_database(store))
+        building, database = cpu_timed(lambda: read_database(store))
         n_json = min(N_JSON, n_triplets)
-        entries = list(dict.fromkeys(database.triplets[:n_json]))
-        write_database(small, make_database(entries))
-        for path, triplets in ((facts, database.triplets), (few, entries)):
+        entries = list(dict.fromkeys(database[:n_json]))
+        write_json(small, entries)
+        for path, triplets in ((facts, database), (few, entries)):
             asked = drawn_facts(triplets, min(N_DELETIONS, len(triplets)))
             path.write_text("".join(f"{one.model_dump_json()}\n" for one in asked), "utf-8")
-        n_index = sum(one.stat().st_size for one in database.folder.iterdir())
+        n_index = store.with_name("store.parquet.index").stat().st_size
         n_store, built = store.stat().st_size, peak_gb()
         del database
         mapped = in_a_process("--measure-store", store, facts)

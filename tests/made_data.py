@@ -6,9 +6,6 @@ import json
 
 import pytest
 
-from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.fact_tables import DOMAINS, Aliases, FactTable
-from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
 from surface_consistency.studies.slaq.rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
@@ -171,26 +168,8 @@ def published(data_files):
             custom / domain / f"{topology}.json",
             custom / domain / "prompts" / topology,
         )
-        for domain in DOMAINS
-        for topology in PUBLISHED_TOPOLOGIES
+        for domain in ("countries", "politicians", "sports")
+        for topology in ("base", "alias", "noise", "collision")
     }
     released = root / "released_database"
     return cells | {"released": (released / "lmlm_database.json", released / "prompts")}
-
-
-@pytest.fixture
-def rivers():
-    """A table without decoys and near misses."""
-    return FactTable(
-        name="rivers",
-        facts=(
-            Triplet("Rhine", "Mouth", "North Sea"),
-            Triplet("Danube", "Mouth", "Black Sea"),
-            Triplet("Danube", "Length", "2,850 km"),
-        ),
-        aliases=(
-            Aliases(name="Danube", aliases=("Donau", "Duna", "Dunaj"), roles=("subject",)),
-            Aliases(name="Mouth", aliases=("Flows Into",), roles=("relation",)),
-            Aliases(name="Black Sea", aliases=("Pontos",), roles=("object",)),
-        ),
-    )

@@ -13,13 +13,11 @@ from .jsonl import (
 from .memory import (
     AuditPrompt as AuditPrompt,
     Candidate as Candidate,
-    FactDatabase as FactDatabase,
     Lookup as Lookup,
     LookupQuery as LookupQuery,
     MemoryState as MemoryState,
     RetrievalTrace as RetrievalTrace,
     Triplet as Triplet,
-    TripletDatabase as TripletDatabase,
 )
 from .outcomes import (
     PairedOutcome as PairedOutcome,

@@ -1,10 +1,8 @@
 """Facts in a store outside the model: triplets, lookups, and the trace of each."""
 
-from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.text import token_key
 
 MemoryState = Literal["FULL", "DEL-ON", "DEL-OFF"]
 """The database whole; the fact deleted; the fact deleted and retrieval off."""
@@ -21,52 +19,6 @@ class Triplet(NamedTuple):
 
     object: str
     """The value that a lookup returns."""
-
-
-class FactDatabase(Protocol):
-    """A database of triplets, in memory (`TripletDatabase`) or on disk."""
-
-    @property
-    def triplets(self) -> Sequence[Triplet]:
-        """The entries, in order; an index into them names an entry."""
-
-    def relations_of(self, subjects: Collection[str], objects: Collection[str]) -> list[str]:
-        """List the relations under which the database holds a subject and an object.
-
-        Args:
-            subjects: Names of the subject, compared without regard to case and punctuation.
-            objects: Names of the object, likewise.
-
-        Returns:
-            The relations, in order of their first entry.
-        """
-
-
-class TripletDatabase(Record):
-    """A whole database, in the layout that limited-memory LMs and the audit publish."""
-
-    entities: Items[str]
-    """Distinct subjects, sorted."""
-
-    relationships: Items[str]
-    """Distinct relations, sorted."""
-
-    return_values: Items[str]
-    """Distinct objects, sorted."""
-
-    triplets: Items[Triplet]
-    """The entries in the file's order; an index into them names an entry."""
-
-    def relations_of(self, subjects: Collection[str], objects: Collection[str]) -> list[str]:
-        """List the relations of a subject and an object; see `FactDatabase.relations_of`."""
-        spoken, values = {*map(_key, subjects)}, {*map(_key, objects)}
-        return list(
-            dict.fromkeys(
-                entry.relation
-                for entry in self.triplets
-                if _key(entry.subject) in spoken and _key(entry.object) in values
-            )
-        )
 
 
 class AuditPrompt(Record):
@@ -189,8 +141,3 @@ class Lookup(Record):
 
     trace: RetrievalTrace | None = None
     """How the value came about; None when the store keeps no trace."""
-
-
-def _key(name: str) -> str:
-    """Return the key of a name; one without letters and digits is its own."""
-    return token_key(name) or name

@@ -1,14 +1,17 @@
 """`audit`, as a user types it."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import surface_consistency
 from surface_consistency.cli.main import main
-from surface_consistency.studies.audit.databases import build_audit_databases
-from surface_consistency.studies.audit.styles import style_writers
 from tests.needs import NEEDS_TORCH
+
+SAMPLE = Path(surface_consistency.__file__).parent / "studies" / "audit" / "sample"
 
 READER = (
     "from surface_consistency.schemas import Generation\n"
@@ -38,11 +41,18 @@ def reader(tmp_path, monkeypatch):
 def databases(tmp_path):
     """Countries in two topologies and two styles."""
     folder = tmp_path / "databases"
-    styles = style_writers(["cloze", "direct_questions"])
-    build_audit_databases(
-        folder, domains=["countries"], topologies=["base", "noise"], styles=styles
-    )
-    return folder
+    folder = tmp_path / "databases" / "countries"
+    for topology in ("base", "noise"):
+        (folder / "prompts" / topology).mkdir(parents=True)
+        for name in (
+            f"{topology}.json",
+            *(
+                f"prompts/{topology}/prompts_{style}.jsonl"
+                for style in ("cloze", "direct_questions")
+            ),
+        ):
+            shutil.copy(SAMPLE / "countries" / name, folder / name)
+    return folder.parent
 
 
 def audit(databases, out, *more):

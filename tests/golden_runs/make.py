@@ -181,16 +181,16 @@ def slaq(home: Path) -> GoldenRun:
 
 def audit_data(home: Path):
     """Build small databases with decoys, near misses and aliases, and find their prompts."""
-    from surface_consistency.schemas import Triplet
-    from surface_consistency.studies.audit import (
+    from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
+    from surface_consistency_build.builders.audit_databases.fact_tables import (
         Aliases,
-        AuditData,
         FactTable,
         RelatedFact,
-        build_audit_databases,
-        find_conditions,
     )
-    from surface_consistency.studies.audit.styles import style_writers
+    from surface_consistency_build.builders.audit_databases.styles import style_writers
+
+    from surface_consistency.schemas import Triplet
+    from surface_consistency.studies.audit import AuditData, find_conditions
 
     table = FactTable(
         name="lands",

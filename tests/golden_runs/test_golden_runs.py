@@ -35,7 +35,11 @@ LOOSE = {
 """What another processor gives less exactly, by a part of "<run>/<file>, column".
 The numbers of a page are rounded, so its text is the same."""
 
-NEEDS = {"mechanism": ("torch", "transformers")}
+NEEDS = {
+    "mechanism": ("torch", "transformers"),
+    "audit": ("surface_consistency_build",),
+    "audit_sweep": ("surface_consistency_build",),
+}
 
 
 @pytest.fixture(scope="module", params=sorted(RUNS))

@@ -153,18 +153,18 @@ def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
 def test_published_model_finds_facts_by_other_words(encoder, audit_databases):
     """Reworded lookups reach their facts in the countries, and the deleted fact no more."""
     database = audit_databases["countries/base"]
-    retriever = EmbeddingRetriever(database.triplets, CachedEncoder(encoder))
+    retriever = EmbeddingRetriever(database, CachedEncoder(encoder))
     store = TripletStore(database, retriever)
-    queries = [LookupQuery(entity=s, relation=f"the {r} of it") for s, r, _ in database.triplets]
+    queries = [LookupQuery(entity=s, relation=f"the {r} of it") for s, r, _ in database]
     n = len(queries)
 
     full = store.look_up(queries, states=["FULL"] * n)
     on = store.look_up(queries, states=["DEL-ON"] * n, deleted=[[i] for i in range(n)])
 
-    values = [entry.object for entry in database.triplets]
+    values = [entry.object for entry in database]
     right = np.mean([t.selected_value == v for t, v in zip(full, values, strict=True)])
     assert right > 0.9
-    for trace, entry in zip(on, database.triplets, strict=True):
+    for trace, entry in zip(on, database, strict=True):
         assert entry not in [(c.subject, c.relation, c.object) for c in trace.retained_candidates]
         assert len(trace.retained_candidates) == 5
 

@@ -16,13 +16,14 @@ from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.audit.databases import build_audit_databases
-from surface_consistency.studies.audit.fact_tables import DOMAINS, read_fact_table
-from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
-from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
+from surface_consistency.studies.audit.conditions import TOPOLOGIES
 from surface_consistency.studies.redirectqa.popqa import load_popqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
+from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, read_fact_table
+from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers
+from surface_consistency_build.builders.audit_databases.topologies import PUBLISHED_TOPOLOGIES
 from surface_consistency_build.cards.dataset_build import (
     BuildSettings,
     DumpSettings,

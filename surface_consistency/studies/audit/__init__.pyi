@@ -9,24 +9,11 @@ from .conditions import (
     condition_label as condition_label,
     find_conditions as find_conditions,
 )
-from .databases import (
-    build_audit_databases as build_audit_databases,
-)
-from .fact_tables import (
-    Aliases as Aliases,
-    FactTable as FactTable,
-    RelatedFact as RelatedFact,
-    load_fact_table as load_fact_table,
-    read_fact_table as read_fact_table,
-)
 from .files import (
     AuditResult as AuditResult,
-    make_database as make_database,
     read_audit_prompts as read_audit_prompts,
     read_audit_results as read_audit_results,
     read_database as read_database,
-    write_audit_prompts as write_audit_prompts,
-    write_database as write_database,
 )
 from .judge import (
     AuditJudge as AuditJudge,
@@ -61,17 +48,9 @@ from .study import (
     AuditStudy as AuditStudy,
     LookupModel as LookupModel,
 )
-from .styles import (
-    audit_prompts as audit_prompts,
-    style_writers as style_writers,
-)
 from .tables import (
     AUDIT_GROUPINGS as AUDIT_GROUPINGS,
     audit_tables as audit_tables,
-)
-from .topologies import (
-    AuditDatabase as AuditDatabase,
-    build_topology as build_topology,
 )
 from .trace import (
     FactTrace as FactTrace,

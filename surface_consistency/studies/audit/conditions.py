@@ -2,7 +2,7 @@
 
 Two layouts are read, both as published (arXiv 2607.00605): `<domain>/<topology>.json` with
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`, and a folder of one database with its prompts
-in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON; it is then mapped.
+in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON.
 """
 
 import hashlib
@@ -14,16 +14,26 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.files import read_audit_prompts, read_database
-from surface_consistency.studies.audit.retrieval.mapped_database import open_database
-from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 from surface_consistency.studies.audit.retrieval.verification import (
     DatabaseCoverage,
     database_coverage,
 )
-from surface_consistency.studies.audit.styles import AUDIT_STYLES
-from surface_consistency.studies.audit.topologies import TOPOLOGIES
+
+TOPOLOGIES: Final = ("base", "alias", "noise", "collision", "paraphrase", "pointer")
+"""Topologies in the order of tables; the first four are those of the paper."""
+
+STYLES: Final = (
+    "direct_questions",
+    "paraphrased_questions",
+    "contextual_questions",
+    "cloze",
+    "continuations",
+    "fewshot_questions",
+)
+"""Prompt styles in the order of tables."""
 
 _PREFIX: Final = "prompts_"
 _SUFFIX: Final = "_database"
@@ -56,7 +66,7 @@ class AuditCondition:
     label: ConditionLabel
     """Domain, topology and style."""
 
-    database: FactDatabase
+    database: Triplets
     """The database."""
 
     prompts: tuple[AuditPrompt, ...]
@@ -170,7 +180,7 @@ def find_conditions(
 
     Args:
         databases: A folder that holds databases in either layout, at any depth, or the file of one
-            database: JSON, or Parquet as of `open_database`.
+            database: JSON or Parquet, as of `read_database`.
         domains: Domains to take; None for all.
         topologies: Topologies to take; None for all.
         styles: Prompt styles to take; None for all.
@@ -250,7 +260,7 @@ def _place(label: ConditionLabel) -> tuple[str, int, str, int, str]:
     """Order conditions: domains by name, topologies and styles as the audit lists them."""
     topology, style = label.topology, label.style
     # Names that are not listed come last.
-    places = [*TOPOLOGIES, topology].index(topology), [*AUDIT_STYLES, style].index(style)
+    places = [*TOPOLOGIES, topology].index(topology), [*STYLES, style].index(style)
     return label.domain, places[0], topology, places[1], style
 
 
@@ -258,17 +268,14 @@ def _read(
     files: dict[ConditionLabel, tuple[Path, Path]], base: Path, max_missing: float
 ) -> list[AuditCondition]:
     """Read conditions, each database once."""
-    databases: dict[Path, FactDatabase] = {}
-    indices: dict[Path, TripletIndex] = {}
+    databases: dict[Path, Triplets] = {}
     conditions = []
     for label, (file, prompt_file) in files.items():
         if file not in databases:
-            is_mapped = file.suffix == _PARQUET
-            databases[file] = open_database(file) if is_mapped else read_database(file)
-            indices[file] = TripletIndex.of(databases[file])
-        prompts = tuple(read_audit_prompts(prompt_file, database=indices[file]))
+            databases[file] = read_database(file)
+        prompts = tuple(read_audit_prompts(prompt_file, database=databases[file]))
         try:
-            fit = database_coverage(indices[file], prompts, max_missing=max_missing)
+            fit = database_coverage(databases[file], prompts, max_missing=max_missing)
         except DataError as error:
             raise DataError(f"{prompt_file}: {error}") from error
         conditions.append(

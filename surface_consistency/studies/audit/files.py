@@ -6,7 +6,6 @@ the distinct subjects, relations and objects; `triplets` holds lists of three st
 """
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -17,21 +16,24 @@ from pydantic import BeforeValidator, Field
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.reading import parse_json
-from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import (
     AuditPrompt,
-    FactDatabase,
     Triplet,
-    TripletDatabase,
     read_jsonl,
 )
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.memory import MemoryState, RetrievalTrace
+from surface_consistency.studies.audit.retrieval.closure import relations_of
+from surface_consistency.studies.audit.retrieval.parquet import read_parquet
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
-_LISTS: Final = ("entities", "relationships", "return_values")
-_KEYS: Final = (*_LISTS, "triplets")
+LISTS: Final = ("entities", "relationships", "return_values")
+"""Lists of the distinct subjects, relations and objects in a database file."""
+
+_KEYS: Final = (*LISTS, "triplets")
 _LONGEST: Final = 10_000
-_ALIASES: Final = ("subject_aliases", "relation_aliases", "object_aliases")
+ALIASES: Final = ("subject_aliases", "relation_aliases", "object_aliases")
+"""Fields of a prompt that list other names."""
 
 
 def _number(value: object) -> object:
@@ -132,58 +134,34 @@ class AuditResult(Record):
     """What the model wrote, lookups included; the audit does not publish it, this package does."""
 
 
-def make_database(triplets: Iterable[Triplet]) -> TripletDatabase:
-    """Make a database of triplets.
-
-    Args:
-        triplets: The entries, in order; each once.
-
-    Returns:
-        The database, its three lists distinct and sorted.
-
-    Raises:
-        DataError: If an entry stands twice, or a part of one is empty.
-
-    Examples:
-        >>> make_database([Triplet("France", "Capital", "Paris")]).return_values
-        ('Paris',)
-    """
-    entries = tuple(triplets)
-    _check_entries(entries, "the database", longest=None, duplicates="error")
-    columns = (tuple(sorted(set(names))) for names in zip(*entries, strict=True))
-    lists = dict(zip(_LISTS, columns, strict=True)) if entries else dict.fromkeys(_LISTS, ())
-    return TripletDatabase(triplets=entries, **lists)
-
-
 def read_database(
     path: str | os.PathLike[str],
     *,
     longest: int | None = _LONGEST,
     duplicates: Literal["error", "drop"] = "error",
-) -> TripletDatabase:
+) -> Triplets:
     """Read a database file.
 
     Args:
-        path: The JSON file, UTF-8.
+        path: The JSON file, UTF-8; or Parquet, as of `retrieval.read_parquet`, for which the other
+            arguments have no effect.
         longest: Characters that one subject, relation or object may have; None for no limit.
         duplicates: What becomes of an entry that stands twice: "error" refuses the file, "drop"
             keeps the first.
 
     Returns:
-        The database. Entries keep the file's order; so do the three lists, which older files hold
-        unsorted.
+        The database; entries keep the file's order.
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DataError: If it is not JSON or not UTF-8, lacks a list, holds an entry that is not three
-            filled strings, one that is too long or stands twice, or lists that name other subjects,
-            relations or objects than the entries do.
+        ColumnNotFoundError: If a Parquet file lacks a column.
+        DataError: If the file is not JSON or not UTF-8, lacks a list, holds an entry that is not
+            three filled strings, one that is too long or stands twice, or lists that name other
+            subjects, relations or objects than the entries do.
     """
     file = Path(path)
     if file.suffix == ".parquet":
-        raise DataError(
-            f"{file}: Parquet is mapped, not read; open it with retrieval.open_database"
-        )
+        return read_parquet(file)
     data = _load(file)
     missing = [key for key in _KEYS if not isinstance(data.get(key), list)]
     if missing:
@@ -194,27 +172,15 @@ def read_database(
     entries = tuple(_entry(item, f"{file}: triplet {i}") for i, item in enumerate(data["triplets"]))
     if not entries:
         raise DataError(f"{file}: no triplets; a database needs at least one")
-    _check_entries(entries, str(file), longest=longest, duplicates=duplicates)
+    check_entries(entries, str(file), longest=longest, duplicates=duplicates)
     entries = tuple(dict.fromkeys(entries))
-    for place, key in enumerate(_LISTS):
+    for place, key in enumerate(LISTS):
         _check_list(data[key], {entry[place] for entry in entries}, f"{file}: {key}")
-    return TripletDatabase(triplets=entries, **{key: tuple(data[key]) for key in _LISTS})
-
-
-def write_database(path: str | os.PathLike[str], database: TripletDatabase) -> None:
-    """Write a database file, as the audit publishes its own; it appears whole or not at all.
-
-    Args:
-        path: The file; its folder must exist. An older file of that name is replaced.
-        database: What to write.
-    """
-    content: dict[str, Any] = {key: list(getattr(database, key)) for key in _LISTS}
-    content["triplets"] = [list(entry) for entry in database.triplets]
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return Triplets.of(entries)
 
 
 def read_audit_prompts(
-    path: str | os.PathLike[str], *, database: FactDatabase | None = None
+    path: str | os.PathLike[str], *, database: Triplets | None = None
 ) -> list[AuditPrompt]:
     """Read a prompt file.
 
@@ -236,7 +202,7 @@ def read_audit_prompts(
             twice, or a row has no relation and no database tells it.
     """
     rows = read_jsonl(path, AuditPromptRow)
-    prompts = list(_checked((_to_prompt(row, database, str(path)) for row in rows), str(path)))
+    prompts = list(check_prompts((_to_prompt(row, database, str(path)) for row in rows), str(path)))
     if not prompts:
         raise RecordError(f"{path}: no prompts; the file needs at least one line")
     return prompts
@@ -261,35 +227,7 @@ def read_audit_results(path: str | os.PathLike[str]) -> list[AuditResult]:
     return results
 
 
-def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPrompt]) -> int:
-    """Write a prompt file, as the audit publishes its own; it appears whole or not at all.
-
-    Args:
-        path: The file; its folder must exist. An older file of that name is replaced.
-        prompts: The rows.
-
-    Returns:
-        The number of rows.
-
-    Raises:
-        RecordError: If an alias is empty or a prompt number stands twice.
-    """
-    lines = [_prompt_line(prompt) for prompt in _checked(prompts, str(Path(path)))]
-    write_text(path, "".join(lines))
-    return len(lines)
-
-
-def prompt_file_name(style: str) -> str:
-    """Name the prompt file of a style.
-
-    Examples:
-        >>> prompt_file_name("cloze")
-        'prompts_cloze.jsonl'
-    """
-    return f"prompts_{style}.jsonl"
-
-
-def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) -> AuditPrompt:
+def _to_prompt(row: AuditPromptRow, database: Triplets | None, source: str) -> AuditPrompt:
     """Bring a row under the names of its record."""
     others = dict.fromkeys((*row.gold_object_aliases, *row.answer_aliases))
     objects = (*row.object_aliases, *(name for name in others if name not in row.object_aliases))
@@ -298,7 +236,7 @@ def _to_prompt(row: AuditPromptRow, database: FactDatabase | None, source: str) 
     if not relation:
         spoken = (row.subject, *row.subject_aliases)
         relations_held = (
-            database.relations_of(spoken, (row.gold_object, *objects)) if database else []
+            [] if database is None else relations_of(database, spoken, (row.gold_object, *objects))
         )
         if not relations_held:
             raise RecordError(
@@ -344,14 +282,24 @@ def _entry(item: object, place: str) -> Triplet:
     return Triplet(*item)
 
 
-def _check_entries(
+def check_entries(
     entries: tuple[Triplet, ...],
     place: str,
     *,
     longest: int | None,
     duplicates: Literal["error", "drop"],
 ) -> None:
-    """Refuse empty parts, parts that are too long, characters that no file can hold, repetition."""
+    """Refuse empty parts, parts that are too long, characters that no file can hold, repetition.
+
+    Args:
+        entries: The entries.
+        place: What contains them, for errors.
+        longest: Maximum length of a part in characters; None for no limit.
+        duplicates: Whether an entry that occurs twice is an error.
+
+    Raises:
+        DataError: If an entry is broken; names it.
+    """
     first: dict[Triplet, int] = {}
     for index, entry in enumerate(entries):
         for role, part in zip(Triplet._fields, entry, strict=True):
@@ -388,8 +336,8 @@ def _check_list(items: list[Any], names: set[str], place: str) -> None:
         shown = _shown((lacking or extra or items)[0])
         raise DataError(
             f"{place} does not fit the triplets: {len(lacking)} missing, {len(extra)} that no "
-            f"triplet has, {repeated} repeated (such as {shown}); write the file anew with "
-            "write_database(path, make_database(triplets))"
+            f"triplet has, {repeated} repeated (such as {shown}); list each name of the triplets "
+            "once"
         )
 
 
@@ -399,21 +347,25 @@ def _shown(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else text[:limit] + "..."
 
 
-def _prompt_line(prompt: AuditPrompt) -> str:
-    """Write a prompt row as a line: aliases stand only where there are some."""
-    row = prompt.model_dump(mode="json")
-    filled = {key: value for key, value in row.items() if key not in _ALIASES or value}
-    return json.dumps(filled, ensure_ascii=False) + "\n"
+def check_prompts(prompts: Iterable[AuditPrompt], source: str) -> Iterator[AuditPrompt]:
+    """Refuse empty aliases and prompt numbers that occur twice.
 
+    Args:
+        prompts: The rows.
+        source: What contains them, for errors.
 
-def _checked(prompts: Iterable[AuditPrompt], source: str) -> Iterator[AuditPrompt]:
-    """Refuse empty aliases and prompt numbers that stand twice."""
+    Yields:
+        The rows.
+
+    Raises:
+        RecordError: If a row is broken; names it.
+    """
     seen: set[int] = set()
     for prompt in prompts:
         if prompt.prompt_id in seen:
             raise RecordError(f"{source}: prompt_id {prompt.prompt_id} stands twice; number anew")
         seen.add(prompt.prompt_id)
-        for field in _ALIASES:
+        for field in ALIASES:
             if not all(alias.strip() for alias in getattr(prompt, field)):
                 raise RecordError(
                     f"{source}: prompt_id {prompt.prompt_id} has an empty name in {field}; drop it"

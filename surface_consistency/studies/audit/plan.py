@@ -13,12 +13,12 @@ from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase, MemoryState
+from surface_consistency.schemas.memory import AuditPrompt, MemoryState
 from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.conditions import AuditCondition, AuditData
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.retrieval.retriever import content_digest
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 from surface_consistency.studies.audit.retrieval.verification import FactClosure
 from surface_consistency.studies.audit.settings import AuditSettings
 from surface_consistency.studies.audit.stores import (
@@ -104,7 +104,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     )
     warn_limited(settings.limit, n_asked, n_held, "prompts")
     sources = _databases(conditions)
-    contents = {name: content_digest(item.triplets) for name, item in sources.items()}
+    contents = {name: item.content for name, item in sources.items()}
     _warn_equal(contents)
     databases = {
         name: build_database(
@@ -130,7 +130,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
                 database=condition.label.database,
                 state=state,
                 fact=prompt,
-                deleted=databases[condition.label.database].closures[fact_key(prompt)].indices,
+                deleted=databases[condition.label.database].closures[fact_key(prompt)],
             )
             targets.append(
                 {"target_id": question.id, "prompt_id": question.id, "state": state} | columns
@@ -204,16 +204,15 @@ def target_rows(targets: pd.DataFrame, *columns: str) -> Iterator[dict[str, Any]
         yield dict(zip(names, values, strict=True))
 
 
-def _databases(conditions: Sequence[AuditCondition]) -> dict[str, FactDatabase]:
+def _databases(conditions: Sequence[AuditCondition]) -> dict[str, Triplets]:
     """Gather the databases by name."""
     if not conditions:
         raise ValueError("there are no conditions; an audit needs a database with prompts")
-    databases: dict[str, FactDatabase] = {}
+    databases: dict[str, Triplets] = {}
     for condition in conditions:
         name = condition.label.database
         known, own = databases.setdefault(name, condition.database), condition.database
-        # One that is mapped twice is one database, though not one object.
-        if known is not own and content_digest(known.triplets) != content_digest(own.triplets):
+        if known.content != own.content:
             raise ValueError(f"two different databases are named {name}; audit them apart")
     return databases
 
@@ -250,7 +249,7 @@ def _columns(
     condition: AuditCondition, prompt: AuditPrompt, left: FactClosure, database: AuditDatabase
 ) -> dict[str, Any]:
     """Lay a fact in its style out as columns of the targets."""
-    entries = database.store.database.triplets
+    entries = database.store.triplets
     return {
         "fact_id": f"{condition.label.database}/{prompt.fact_id}",
         "answers": [prompt.gold_object, *prompt.object_aliases],
@@ -315,7 +314,7 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     return {
         "database": condition.label.database,
         "style": condition.label.style,
-        "n_triplets": len(condition.database.triplets),
+        "n_triplets": len(condition.database),
         "n_prompts": condition.fit.n_prompts,
         "n_verbatim": condition.fit.n_verbatim,
         "n_by_alias": condition.fit.n_by_alias,
@@ -332,7 +331,7 @@ def _database_rows(plan: AuditPlan) -> Iterator[dict[str, Any]]:
         same = [other for other, one in plan.contents.items() if one == content and other != name]
         yield {
             "database": name,
-            "n_triplets": len(store.database.triplets),
+            "n_triplets": len(store.triplets),
             "content": content,
             "retriever_content": retriever.get("content"),
             "same_content_as": "; ".join(same),
@@ -357,7 +356,7 @@ def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, 
 def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
     """Tell of each fact that is not deleted cleanly, echoes, or has further objects."""
     for name, database in databases.items():
-        entries = database.store.database.triplets
+        entries = database.store.triplets
 
         def shown(indices: Iterable[int], entries: Sequence[Any] = entries) -> str:
             """Write entries into one cell."""

@@ -74,8 +74,8 @@ class AuditSource(Settings):
     """Which databases, and which of their prompts."""
 
     databases: str = "sample"
-    """Folder of databases with their prompts, file of one, or "sample", built from a table that
-    comes along: countries/noise unless domains and topologies say otherwise."""
+    """Folder of databases with their prompts, file of one, or "sample": facts about countries, in
+    the topology noise unless other topologies are given."""
 
     domains: Items[str] | None = None
     """Domains to take; all by default."""

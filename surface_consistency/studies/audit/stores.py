@@ -22,7 +22,6 @@ from surface_consistency.models.encoders import (
 )
 from surface_consistency.schemas.memory import (
     AuditPrompt,
-    FactDatabase,
     Lookup,
     LookupQuery,
     MemoryState,
@@ -31,20 +30,16 @@ from surface_consistency.schemas.prompts import Prompt
 from surface_consistency.studies.audit.lookup.fact_store import LookupMode, LookupRequest
 from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
 from surface_consistency.studies.audit.retrieval.canonical import CanonicalDatabase, canonicalise
-from surface_consistency.studies.audit.retrieval.closure import (
-    Closure,
-    alias_closures,
-    similarity_closures,
-)
-from surface_consistency.studies.audit.retrieval.retriever import Retriever, content_digest
+from surface_consistency.studies.audit.retrieval.closure import alias_closures, similarity_closures
+from surface_consistency.studies.audit.retrieval.retriever import Retriever
 from surface_consistency.studies.audit.retrieval.retrievers import (
     BM25Retriever,
     EmbeddingRetriever,
     FuzzyRetriever,
     HybridRetriever,
 )
-from surface_consistency.studies.audit.retrieval.triplet_index import TripletIndex
 from surface_consistency.studies.audit.retrieval.triplet_store import TripletStore
+from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets
 from surface_consistency.studies.audit.retrieval.verification import ClosureReport, verify_closures
 from surface_consistency.studies.audit.settings import AuditSettings
 
@@ -57,7 +52,7 @@ second together."""
 class RetrieverFactory:
     """Makes the retriever of each database of an audit."""
 
-    make: Callable[[FactDatabase], Retriever]
+    make: Callable[[Triplets], Retriever]
     """Makes one."""
 
     encoder: Encoder | None = None
@@ -71,12 +66,11 @@ class RetrieverFactory:
         """
         made: dict[str, Retriever] = {}
 
-        def make(database: FactDatabase) -> Retriever:
+        def make(triplets: Triplets) -> Retriever:
             """Make a retriever, or take the one that was made."""
-            content = content_digest(database.triplets)
-            if content not in made:
-                made[content] = self.make(database)
-            return made[content]
+            if triplets.content not in made:
+                made[triplets.content] = self.make(triplets)
+            return made[triplets.content]
 
         return RetrieverFactory(make=make, encoder=self.encoder)
 
@@ -107,9 +101,9 @@ def retrievers_by_name(
         MissingDependencyError: If a library is not installed.
     """
     if name == "bm25":
-        return RetrieverFactory(make=lambda database: BM25Retriever(database.triplets))
+        return RetrieverFactory(make=BM25Retriever)
     if name == "fuzzy":
-        return RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+        return RetrieverFactory(make=FuzzyRetriever)
     is_model = "/" in name or os.sep in name or name in (MINILM, BUNDLED_MINILM)
     if name not in RETRIEVERS and not is_model:
         raise ValueError(
@@ -119,11 +113,11 @@ def retrievers_by_name(
     model = _minilm() if name in RETRIEVERS else name
     cached = CachedEncoder(encoder or SentenceEncoder(model, device=device))
 
-    def make(database: FactDatabase) -> Retriever:
+    def make(triplets: Triplets) -> Retriever:
         """Make the retriever of the name."""
-        embedding = EmbeddingRetriever(database.triplets, cached, cache_dir=cache_dir)
+        embedding = EmbeddingRetriever(triplets, cached, cache_dir=cache_dir)
         if name == "hybrid":
-            return HybridRetriever([embedding, BM25Retriever(database.triplets)])
+            return HybridRetriever([embedding, BM25Retriever(triplets)])
         return embedding
 
     return RetrieverFactory(make=make, encoder=cached)
@@ -145,7 +139,7 @@ class AuditDatabase:
     store: TripletStore
     """The entries and their retriever."""
 
-    closures: Mapping[str, Closure]
+    closures: Mapping[str, Ints]
     """What the deletion of each fact removes, by `fact_key`."""
 
     report: ClosureReport
@@ -173,7 +167,7 @@ def fact_key(prompt: AuditPrompt) -> str:
 
 def build_database(
     name: str,
-    database: FactDatabase,
+    database: Triplets,
     prompts: Sequence[AuditPrompt],
     settings: AuditSettings,
     retrievers: RetrieverFactory,
@@ -201,16 +195,16 @@ def build_database(
     facts = list(by_key.values())
     canonical = None
     if settings.canonical:
-        # Records are made anew, so all names are looked at, in memory.
+        # All names are rewritten, not only those that facts reach.
         groups = AliasGroups.from_prompts(facts, database=database)
         preferred = [part for fact in facts for part in (fact.subject, fact.relation)]
         canonical = canonicalise(database, groups, preferred=preferred)
         database = canonical.database
-    index = TripletIndex.of(database)
-    if canonical is None:
-        groups = index.alias_groups(facts)
-    key, chosen = settings.closure_key, groups if settings.closure == "groups" else None
-    closures = alias_closures(index, facts, key=key, scope=settings.closure_scope, groups=chosen)
+    else:
+        groups = database.alias_groups(facts)
+    key = settings.closure_key
+    rule = groups if settings.closure == "groups" else key
+    closures = alias_closures(database, facts, rule=rule, scope=settings.closure_scope)
     if settings.radius is not None:
         if retrievers.encoder is None:
             raise ValueError(
@@ -218,7 +212,7 @@ def build_database(
                 f"{settings.retriever[0]!r} has none"
             )
         closures = similarity_closures(
-            index,
+            database,
             closures,
             embed=retrievers.encoder.encode,
             radius=settings.radius,
@@ -226,11 +220,11 @@ def build_database(
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        report = verify_closures(index, facts, closures, groups=groups, warn=True)
+        report = verify_closures(database, facts, closures, groups=groups, warn=True)
     for warning in caught:
         warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=5)
-    answers = alias_closures(index, facts, key=key, scope=("subject", "relation"), groups=chosen)
-    stated = alias_closures(index, facts, key=key, groups=chosen)
+    answers = alias_closures(database, facts, rule=rule, scope=("subject", "relation"))
+    stated = alias_closures(database, facts, rule=rule)
     return AuditDatabase(
         store=TripletStore(
             database,
@@ -243,7 +237,7 @@ def build_database(
         closures=dict(zip(by_key, closures, strict=True)),
         report=report,
         others=tuple(
-            tuple(np.setdiff1d(one.indices, other.indices, assume_unique=True).tolist())
+            tuple(np.setdiff1d(one, other, assume_unique=True).tolist())
             for one, other in zip(answers, stated, strict=True)
         ),
         canonical=canonical,

@@ -6,7 +6,6 @@ the fact deleted (DEL-ON), and with the fact deleted and retrieval off (DEL-OFF)
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from inspect import signature
@@ -24,7 +23,6 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
-from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
@@ -43,7 +41,6 @@ from surface_consistency.studies.audit.stores import (
     RetrieverFactory,
     retrievers_by_name,
 )
-from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.tables import (
     AUDIT_GROUPINGS,
     baseline_checks,
@@ -52,7 +49,7 @@ from surface_consistency.studies.audit.tables import (
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 from surface_consistency.studies.audit.trace import load_traces
 
-_SAMPLE_DOMAINS = ("countries",)
+_SAMPLE = Path(__file__).with_name("sample")
 _SAMPLE_TOPOLOGIES = ("noise",)
 
 
@@ -144,7 +141,6 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
 
     Args:
         find_retrievers: Finds the retrievers of a name; called with the name and `cache_dir`.
-        sample_folder: Where the databases of the sample are kept; None to keep none.
     """
 
     name = "audit"
@@ -169,37 +165,19 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     toy_model = ToyModel(settings=AuditToyModel, train=_train_toy_model)
 
     def __init__(
-        self,
-        *,
-        find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name,
-        sample_folder: str | os.PathLike[str] | None = None,
+        self, *, find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name
     ) -> None:
         self._find_retrievers = find_retrievers
-        self._sample_folder = sample_folder
         self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
 
-    def with_output_dir(self, out: Path) -> "AuditStudy":
-        """Keep the databases of the sample with the run."""
-        return AuditStudy(find_retrievers=self._find_retrievers, sample_folder=out / "databases")
-
     def load(self, source: AuditSource) -> AuditData:
-        """Find the databases and their prompts, building those of the sample."""
+        """Read the databases and their prompts."""
         chosen: dict[str, Any] = source.model_dump(exclude={"databases"})
-        if source.databases != "sample":
-            conditions = find_conditions(source.databases, **chosen)
-        else:
-            chosen["domains"] = source.domains or _SAMPLE_DOMAINS
+        folder: str | Path = source.databases
+        if folder == "sample":
+            folder = _SAMPLE
             chosen["topologies"] = source.topologies or _SAMPLE_TOPOLOGIES
-            with tempfile.TemporaryDirectory() as temporary:
-                folder = self._sample_folder or temporary
-                build_audit_databases(
-                    folder,
-                    domains=chosen["domains"],
-                    topologies=chosen["topologies"],
-                    styles=style_writers(source.styles or AUDIT_STYLES),
-                )
-                conditions = find_conditions(folder, **chosen)
-        return AuditData(id=source.databases, conditions=conditions)
+        return AuditData(id=source.databases, conditions=find_conditions(folder, **chosen))
 
     def plan(
         self, data: AuditData, settings: AuditSettings, *, runner: Runner | None = None

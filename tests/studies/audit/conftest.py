@@ -23,13 +23,10 @@ from surface_consistency.studies.audit import (
     audit_tables,
     find_conditions,
 )
-from surface_consistency.studies.audit.databases import build_audit_databases
-from surface_consistency.studies.audit.fact_tables import Aliases, FactTable, RelatedFact
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
-from surface_consistency.studies.audit.styles import style_writers
-from tests.made_data import rivers  # noqa: F401 - fixtures
+from tests.audit_databases import write_audit_databases
 
 STYLES = ("direct_questions", "cloze")
 COUNTRIES = {
@@ -44,25 +41,15 @@ DECOYS = ("Arania", "Beldova")
 KINDS = get_args(Attribution)
 
 
-def fact_table():
+def entries():
     """Twelve facts with objects of their own, and a decoy beside two of them."""
     facts = [
         Triplet(name, relation, value)
         for name, values in COUNTRIES.items()
         for relation, value in zip(("Capital", "Internet TLD"), values, strict=True)
     ]
-    decoys = [
-        RelatedFact(
-            triplet=Triplet(f"{name} State", "Capital City", COUNTRIES[name][0]),
-            near=(name, "Capital"),
-        )
-        for name in DECOYS
-    ]
-    aliases = [
-        Aliases(name=name, aliases=(f"Republic of {name}",), roles=("subject",))
-        for name in COUNTRIES
-    ]
-    return FactTable(name="lands", facts=tuple(facts), aliases=tuple(aliases), noise=tuple(decoys))
+    decoys = [Triplet(f"{name} State", "Capital City", COUNTRIES[name][0]) for name in DECOYS]
+    return {"base": facts, "noise": [*facts, *decoys]}
 
 
 class Asking:
@@ -112,18 +99,10 @@ class Asking:
 
 
 @pytest.fixture
-def table():
-    return fact_table()
-
-
-@pytest.fixture
-def databases(table, tmp_path):
+def databases(tmp_path):
     """A folder of the base and noise databases."""
-    folder = tmp_path / "databases"
-    build_audit_databases(
-        folder, domains=[table], topologies=("base", "noise"), styles=style_writers(STYLES)
-    )
-    return folder
+    write_audit_databases(tmp_path / "databases", "lands", entries(), STYLES)
+    return tmp_path / "databases"
 
 
 @pytest.fixture
@@ -145,7 +124,7 @@ def asking():
 @pytest.fixture
 def fuzzy():
     """Retrievers that compare letters."""
-    return RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+    return RetrieverFactory(make=FuzzyRetriever)
 
 
 @pytest.fixture

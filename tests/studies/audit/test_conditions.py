@@ -141,15 +141,11 @@ def test_sampled_draws_the_same_facts_in_every_style(databases):
     assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base
 
 
-def test_find_conditions_maps_parquet_as_it_reads_json(databases, tmp_path, capsys):
+def test_find_conditions_reads_parquet_as_it_reads_json(databases, tmp_path, capsys):
     """A folder and a file; what is planned of them, and what is missing, is the same."""
     (read, *_) = find_conditions(databases, topologies=["base"], styles=["cloze"])
     table = pa.table(
-        dict(
-            zip(
-                ("head", "relation", "tail"), zip(*read.database.triplets, strict=True), strict=True
-            )
-        )
+        dict(zip(("head", "relation", "tail"), zip(*read.database, strict=True), strict=True))
     )
     file = databases / "lands" / "base.parquet"
     pq.write_table(table, file)

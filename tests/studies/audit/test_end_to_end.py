@@ -14,18 +14,15 @@ from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
-    FactTable,
     LookupModel,
-    RelatedFact,
     RetrieverFactory,
     audit_tables,
-    build_audit_databases,
     find_conditions,
 )
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
-from surface_consistency.studies.audit.styles import style_writers
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
+from tests.audit_databases import write_audit_databases
 
 pytestmark = [pytest.mark.slow]
 
@@ -36,7 +33,7 @@ SETTINGS = AuditSettings(retriever=("fuzzy",), threshold=(0.5,), repeat=0)
 NAMES = ("Ardia", "Belora", "Corvin", "Dunmor", "Ester", "Falken", "Gondal", "Hesper", "Ivoria")
 
 
-def fact_table():
+def entries():
     """Facts whose objects are all different, and one decoy for the capitals of three countries."""
     random = Random(3)
     syllables = ["ta", "lo", "mir", "ken", "su", "var", "pol", "ni", "gra", "do", "she", "wit"]
@@ -48,16 +45,12 @@ def fact_table():
             Triplet(name, relation, value)
             for relation, value in zip(RELATIONS, values, strict=True)
         ]
-    decoys = tuple(
-        RelatedFact(
-            triplet=Triplet(f"{name} Land", "Capital", fact.object),
-            near=(name, "Capital"),
-        )
-        for name in DECOYS
-        for fact in facts
-        if fact[:2] == (name, "Capital")
-    )
-    return FactTable(name="lands", facts=tuple(facts), noise=decoys)
+    decoys = [
+        Triplet(f"{name} Land", "Capital", value)
+        for name, relation, value in facts
+        if name in DECOYS and relation == "Capital"
+    ]
+    return {"base": facts, "noise": [*facts, *decoys]}
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +59,7 @@ def grid(tmp_path_factory):
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     folder = tmp_path_factory.mktemp("audit")
-    build_audit_databases(
-        folder / "databases",
-        domains=[fact_table()],
-        topologies=("base", "noise"),
-        styles=style_writers(("direct_questions",)),
-    )
+    write_audit_databases(folder / "databases", "lands", entries(), ["direct_questions"])
     conditions = find_conditions(folder / "databases")
     prompts = [prompt for one in conditions for prompt in one.prompts]
     model = train_memory_toy_model(prompts, folder / "toy_model", leaked=LEAKED, steps=220, seed=1)
@@ -84,7 +72,7 @@ def runner(grid):
     return LookupModel(grid[1], device="cpu", batch_size=64)
 
 
-FUZZY = RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets))
+FUZZY = RetrieverFactory(make=FuzzyRetriever)
 STUDY = AuditStudy(find_retrievers=lambda name, cache_dir=None: FUZZY)
 
 

@@ -1,17 +1,14 @@
 import json
 
 import pytest
-from hypothesis import given, strategies as st
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.schemas import AuditPrompt, Triplet
+from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.files import (
-    make_database,
     read_audit_prompts,
     read_database,
-    write_audit_prompts,
-    write_database,
 )
+from surface_consistency.studies.audit.retrieval import Triplets
 from tests.made_data import published  # noqa: F401 - fixtures
 
 # Triplets of the published databases, in the order of the published file names.
@@ -52,45 +49,20 @@ def write(tmp_path, content):
 def test_read_database_agrees_with_the_published_sizes(published, name):
     database = read_database(published[name][0])
 
-    assert len(database.triplets) == SIZES[name]
-    assert make_database(database.triplets) == database
-
-
-@pytest.mark.parametrize("name", [name for name in SIZES if name != "released"])
-def test_written_database_is_the_published_file(published, name, tmp_path):
-    """What was read is written back byte for byte."""
-    file = published[name][0]
-
-    write_database(tmp_path / "copy.json", read_database(file))
-
-    assert (tmp_path / "copy.json").read_bytes() == file.read_bytes()
+    assert len(database) == SIZES[name]
 
 
 @pytest.mark.parametrize(
     ("name", "n_triplets"),
     [("dwiki-eval100-annotator_database.json", 692), ("squad-eval100-Annotator_database.json", 33)],
 )
-def test_databases_of_limited_memory_models_are_read(data_files, tmp_path, name, n_triplets):
-    """Their lists are unsorted and stay so."""
-    database = read_database(data_files / "lmlm" / name)
+def test_databases_of_limited_memory_models_are_read(data_files, name, n_triplets):
+    """Their lists are unsorted."""
+    file = data_files / "lmlm" / name
+    names = json.loads(file.read_text(encoding="utf-8"))["entities"]
 
-    assert len(database.triplets) == n_triplets
-    assert list(database.entities) != sorted(database.entities)
-    write_database(tmp_path / "copy.json", database)
-    assert read_database(tmp_path / "copy.json") == database
-
-
-@given(st.sets(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 3), min_size=1))
-def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
-    entries = [Triplet(*part) for part in sorted(parts) if all(map(str.strip, part))]
-    if not entries:
-        return
-    file = tmp_path_factory.mktemp("round") / "database.json"
-    database = make_database(entries)
-
-    write_database(file, database)
-
-    assert read_database(file) == database
+    assert len(read_database(file)) == n_triplets
+    assert names != sorted(names)
 
 
 @pytest.mark.parametrize("key", list(GOOD))
@@ -163,7 +135,7 @@ def test_read_database_rejects_a_missing_file(tmp_path):
 def test_duplicates_can_be_dropped(tmp_path):
     file = write(tmp_path, GOOD | {"triplets": GOOD["triplets"] * 3})
 
-    assert len(read_database(file, duplicates="drop").triplets) == 1
+    assert len(read_database(file, duplicates="drop")) == 1
 
 
 def test_the_longest_value_can_be_chosen(tmp_path):
@@ -171,62 +143,27 @@ def test_the_longest_value_can_be_chosen(tmp_path):
     entry = ["France", "Capital", value]
     file = write(tmp_path, GOOD | {"triplets": [entry], "return_values": [value]})
 
-    assert read_database(file, longest=None).return_values == (value,)
+    assert read_database(file, longest=None)[0].object == value
     with pytest.raises(DataError, match="raise `longest` if it is right"):
         read_database(file)
 
 
-def test_make_database_rejects_repetition():
-    with pytest.raises(DataError, match="triplet 1 repeats triplet 0"):
-        make_database([Triplet("a", "b", "c")] * 2)
-
-
-def test_make_database_of_nothing_is_empty():
-    assert make_database([]).triplets == ()
-
-
-def prompt(number=0, **fields):
-    """A prompt row."""
-    given = {
-        "prompt_id": number,
-        "fact_id": 7,
-        "subject": "Türkiye",
-        "relation": "Capital",
-        "gold_object": "Ankara",
-        "prompt_text": "Capital?\nAnswer:",
-    }
-    return AuditPrompt(**(given | fields))
-
-
-def test_written_prompts_are_the_published_files(published, tmp_path):
-    """All 78 files, 12,228 rows, come back byte for byte."""
-    files = [file for _, folder in published.values() for file in sorted(folder.glob("*.jsonl"))]
-    n_prompts = 0
-
-    for file in files:
-        n_prompts += write_audit_prompts(tmp_path / "copy.jsonl", read_audit_prompts(file))
-        assert (tmp_path / "copy.jsonl").read_bytes() == file.read_bytes()
-
-    assert (len(files), n_prompts) == (78, 12_228)
-
-
-def test_rows_without_aliases_hold_no_alias_keys(tmp_path):
-    write_audit_prompts(tmp_path / "p.jsonl", [prompt(object_aliases=("Angora",))])
-
-    line = (tmp_path / "p.jsonl").read_text(encoding="utf-8")
-    assert line == (
-        '{"prompt_id": 0, "fact_id": 7, "subject": "Türkiye", "relation": "Capital", '
-        '"gold_object": "Ankara", "prompt_text": "Capital?\\nAnswer:", '
-        '"object_aliases": ["Angora"]}\n'
-    )
+ROW = {
+    "prompt_id": "7",
+    "fact_id": "usa-capital",
+    "subject": "USA",
+    "gold_object": "Washington",
+    "prompt_text": "What is the capital of USA?",
+    "gold_object_aliases": ["Washington, D.C."],
+    "answer_aliases": "DC",
+}
 
 
 def test_reading_rejects_numbers_that_stand_twice(tmp_path):
     file = tmp_path / "p.jsonl"
-    write_audit_prompts(file, [prompt()])
-    file.write_text(file.read_text("utf-8") * 2, encoding="utf-8")
+    file.write_text(f"{json.dumps(ROW)}\n" * 2, encoding="utf-8")
 
-    with pytest.raises(RecordError, match="prompt_id 0 stands twice; number anew"):
+    with pytest.raises(RecordError, match="prompt_id 7 stands twice; number anew"):
         read_audit_prompts(file)
 
 
@@ -246,28 +183,10 @@ def test_reading_rejects_what_is_no_prompt(tmp_path, line, message):
         read_audit_prompts(tmp_path / "p.jsonl")
 
 
-def test_writing_rejects_empty_aliases_and_writes_nothing(tmp_path):
-    with pytest.raises(RecordError, match="prompt_id 3 has an empty name in subject_aliases"):
-        write_audit_prompts(tmp_path / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))])
-
-    assert list(tmp_path.iterdir()) == []
-
-
-ROW = {
-    "prompt_id": "7",
-    "fact_id": "usa-capital",
-    "subject": "USA",
-    "gold_object": "Washington",
-    "prompt_text": "What is the capital of USA?",
-    "gold_object_aliases": ["Washington, D.C."],
-    "answer_aliases": "DC",
-}
-
-
 def test_prompts_are_read_under_the_names_that_the_audit_reads(tmp_path):
     path = tmp_path / "prompts_cloze.jsonl"
     path.write_text(json.dumps(ROW) + "\n", "utf-8")
-    database = make_database(
+    database = Triplets.of(
         [
             Triplet("usa", "Capital", "Washington"),
             Triplet("USA", "Seat of Government", "DC"),

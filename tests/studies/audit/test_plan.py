@@ -159,7 +159,7 @@ def test_facts_with_further_objects_agree_with_counting(
     plan = plan_audit(AuditData(id="x", conditions=[condition]), settings(), fuzzy)
 
     (database,) = plan.prepare.databases.values()
-    entries = [tuple(map(token_key, entry)) for entry in condition.database.triplets]
+    entries = [tuple(map(token_key, entry)) for entry in condition.database]
     expected = [
         {
             place
@@ -218,7 +218,7 @@ class Letters:
 def test_a_radius_deletes_the_decoys_too(data, settings):
     """The first remedy of the paper's future work, and the encoder that it needs."""
     letters = RetrieverFactory(
-        make=lambda database: EmbeddingRetriever(database.triplets, Letters()), encoder=Letters()
+        make=lambda database: EmbeddingRetriever(database, Letters()), encoder=Letters()
     )
     wide = settings(radius=0.2, radius_same_object=True)
 
@@ -234,7 +234,7 @@ def test_a_radius_deletes_the_decoys_too(data, settings):
         plan_audit(
             data,
             settings(radius=0.2),
-            RetrieverFactory(make=lambda database: FuzzyRetriever(database.triplets)),
+            RetrieverFactory(make=FuzzyRetriever),
         )
 
 

@@ -21,14 +21,12 @@ from surface_consistency.studies.audit import (
     AuditStudy,
     RetrieverFactory,
     find_conditions,
-    make_database,
     tables,
-    write_audit_prompts,
-    write_database,
 )
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.retrieval import Hits, content_digest
 from surface_consistency.tables.numbers import sentence_text
+from tests.audit_databases import write_database, write_prompts
 from tests.studies.audit.conftest import Asking
 
 FEW = ReportSettings(resamples=50, answers=0)
@@ -110,8 +108,8 @@ def planted(home):
         if number in KNOWN or number in HIDDEN:
             entries.append(Triplet(f"{name} isles", "capital", f"Port{number}"))
     (home / "prompts").mkdir(parents=True)
-    write_database(home / "lands.json", make_database(entries))
-    write_audit_prompts(home / "prompts" / "prompts_cloze.jsonl", prompts)
+    write_database(home / "lands.json", entries)
+    write_prompts(home / "prompts" / "prompts_cloze.jsonl", prompts)
     return AuditData(id="planted", conditions=find_conditions(home / "lands.json"))
 
 
@@ -120,7 +118,7 @@ def world(tmp_path_factory):
     """The run of the planted world, and its study."""
     home = tmp_path_factory.mktemp("planted")
     known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
-    factory = RetrieverFactory(make=lambda database: ByName(database.triplets))
+    factory = RetrieverFactory(make=ByName)
     study = AuditStudy(find_retrievers=lambda name, cache_dir=None: factory)
     with pytest.warns(IncompleteClosureWarning, match="5 of 80 leave an entry"):
         folder = run_study(

@@ -275,7 +275,7 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
         """Searches the keys of another database, and says that they are this one's."""
 
         def __init__(self, database):
-            own, turned = database.triplets, database.triplets[5:] + database.triplets[:5]
+            own, turned = database, database[5:] + database[:5]
             self.other, self.true = FuzzyRetriever(turned), FuzzyRetriever(own)
 
         def fingerprint(self):
@@ -286,9 +286,7 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
 
     wrong = RetrieverFactory(
         make=lambda database: (
-            WrongIndex(database)
-            if len(database.triplets) == 12
-            else FuzzyRetriever(database.triplets)
+            WrongIndex(database) if len(database) == 12 else FuzzyRetriever(database)
         )
     )
     folder = audit(studied=AuditStudy(find_retrievers=lambda name, cache_dir=None: wrong))

@@ -11,6 +11,10 @@ from surface_consistency_build.builders.audit_databases.audit_databases_builder 
     AuditPromptRow,
     build,
 )
+from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
+from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
+from surface_consistency_build.builders.audit_databases.styles import style_writers
+from surface_consistency_build.builders.audit_databases.topologies import TOPOLOGIES, build_topology
 from surface_consistency_build.builders.audit_databases.write_differences import (
     differences_page,
     main,
@@ -18,10 +22,6 @@ from surface_consistency_build.builders.audit_databases.write_differences import
 
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.audit.databases import build_audit_databases
-from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
-from surface_consistency.studies.audit.styles import style_writers
-from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
 FOLDER = write_differences.FOLDER
 
@@ -64,7 +64,7 @@ def test_build_gives_every_triplet_once(source, tmp_path):
     made = build_topology(load_fact_table("sports"), "noise").database
     rows = [row for row in built if row["topology"] == "noise"]
     assert [(row["subject"], row["relation"], row["object"]) for row in rows] == [
-        tuple(entry) for entry in made.triplets
+        tuple(entry) for entry in made
     ]
 
 
@@ -134,5 +134,5 @@ def test_card_tells_the_sizes():
     for domain in DOMAINS:
         told = re.search(rf"^\| {domain} \|(.*)\|$", card, re.M)[1]
         table = load_fact_table(domain)
-        made = [len(build_topology(table, name).database.triplets) for name in TOPOLOGIES]
+        made = [len(build_topology(table, name).database) for name in TOPOLOGIES]
         assert [int(cell) for cell in told.split("|")] == made

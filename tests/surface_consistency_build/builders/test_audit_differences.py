@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 from surface_consistency_build.builders.audit_databases.differences import compare_databases
+from surface_consistency_build.builders.audit_databases.fact_tables import load_fact_table
+from surface_consistency_build.builders.audit_databases.topologies import build_topology
 
 from surface_consistency.schemas import AuditPrompt, Triplet
-from surface_consistency.studies.audit.fact_tables import load_fact_table
 from surface_consistency.studies.audit.files import read_audit_prompts
-from surface_consistency.studies.audit.topologies import build_topology
 from tests.made_data import published  # noqa: F401 - fixtures
 
 

@@ -12,12 +12,15 @@ from typing import Final
 
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
 from surface_consistency.studies.audit.files import prompt_file_name, read_audit_prompts
-from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, build_topology
 from surface_consistency_build.builders.audit_databases.differences import (
     Difference,
     compare_databases,
+)
+from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
+from surface_consistency_build.builders.audit_databases.topologies import (
+    PUBLISHED_TOPOLOGIES,
+    build_topology,
 )
 
 FOLDER: Final = Path(__file__).parent

@@ -8,30 +8,21 @@ from .canonical import (
     canonicalise as canonicalise,
 )
 from .closure import (
-    Closure as Closure,
     alias_closures as alias_closures,
     similarity_closures as similarity_closures,
 )
 from .embedding_index import (
     EmbeddingIndex as EmbeddingIndex,
     build_index as build_index,
-    cached_index as cached_index,
-    index_identity as index_identity,
-    load_index as load_index,
-    save_index as save_index,
 )
-from .mapped_database import (
-    MappedDatabase as MappedDatabase,
-    MappedTriplets as MappedTriplets,
-    open_database as open_database,
+from .parquet import (
+    read_parquet as read_parquet,
 )
 from .retriever import (
     Deleted as Deleted,
     Fallback as Fallback,
     Hits as Hits,
     Retriever as Retriever,
-    Selection as Selection,
-    content_digest as content_digest,
     lookup_key as lookup_key,
     select_candidate as select_candidate,
 )
@@ -42,11 +33,12 @@ from .retrievers import (
     FuzzyScorer as FuzzyScorer,
     HybridRetriever as HybridRetriever,
 )
-from .triplet_index import (
-    TripletIndex as TripletIndex,
-)
 from .triplet_store import (
     TripletStore as TripletStore,
+)
+from .triplets import (
+    Triplets as Triplets,
+    content_digest as content_digest,
 )
 from .verification import (
     ClosureReport as ClosureReport,

@@ -3,10 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.text import folded, token_key
+
+if TYPE_CHECKING:
+    from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
 Role = Literal["subject", "relation", "object"]
 """Part of a fact."""
@@ -22,6 +25,7 @@ KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
 """The audit's key, which drops punctuation (".us" is "US"), and one that keeps it."""
 
 
+@lru_cache
 def name_key(key: NameKey) -> Callable[[str], str]:
     """Turn a key into a function under which a name without any key equals itself alone.
 
@@ -29,7 +33,7 @@ def name_key(key: NameKey) -> Callable[[str], str]:
         key: Name of a key, or a function.
 
     Returns:
-        The function.
+        The function; it keeps its last results.
 
     Raises:
         ValueError: If there is no key of that name.
@@ -45,7 +49,7 @@ def name_key(key: NameKey) -> Callable[[str], str]:
         function = KEYS[key]
     else:
         raise ValueError(f"key must be one of {', '.join(KEYS)} or a function, got {key!r}")
-    return lambda name: function(name) or f"\0{name}"
+    return lru_cache(maxsize=1 << 17)(lambda name: function(name) or f"\0{name}")
 
 
 def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
@@ -63,12 +67,6 @@ def names_in(prompt: AuditPrompt, role: Role) -> tuple[str, ...]:
     if role == "relation":
         return (prompt.relation, *prompt.relation_aliases)
     return (prompt.gold_object, *prompt.object_aliases)
-
-
-CACHED_KEYS: Final[Mapping[KeyName, Callable[[str], str]]] = MappingProxyType(
-    {label: lru_cache(maxsize=1 << 17)(name_key(key)) for label, key in KEYS.items()}
-)
-"""The functions of `KEYS` for names without key too; they remember what they were asked last."""
 
 
 class AliasGroups:
@@ -94,7 +92,7 @@ class AliasGroups:
 
     @classmethod
     def from_prompts(
-        cls, prompts: Iterable[AuditPrompt], *, database: FactDatabase | None = None
+        cls, prompts: Iterable[AuditPrompt], *, database: "Triplets | None" = None
     ) -> Self:
         """Join the names of prompts.
 
@@ -109,8 +107,8 @@ class AliasGroups:
         families = ((role, names_in(prompt, role)) for prompt in prompts for role in ROLES)
         for role, names in dict.fromkeys(families):
             groups.join(role, names)
-        for entry in () if database is None else database.triplets:
-            for role, name in zip(ROLES, entry, strict=True):
+        for role in ROLES if database is not None else ():
+            for name in database.columns[role].names.to_pylist():
                 groups.add(role, name)
         return groups
 
@@ -135,12 +133,13 @@ class AliasGroups:
             name: Any name, known or not.
 
         Returns:
-            A text that the names of one group share and no other has.
+            The published key of one of the group's names; names of one role that are in one group
+            have the same, and no others.
         """
         for label, nodes in self._nodes[role].items():
-            if (node := nodes.get(CACHED_KEYS[label](name))) is not None:
+            if (node := nodes.get(name_key(label)(name))) is not None:
                 return self._titles[self._root(node)]
-        return _title(role, "published", CACHED_KEYS["published"](name))
+        return name_key("published")(name)
 
     def add(self, role: Role, name: str) -> None:
         """Take a name in that no fact gives: whatever shares a key with it is in its group.
@@ -259,9 +258,8 @@ class AliasGroups:
         members = self._members[role]
         for name in names:
             if name not in members:
-                members[name] = [
-                    self._node(role, label, of(name)) for label, of in CACHED_KEYS.items()
-                ]
+                members[name] = [self._node(role, label, name_key(label)(name)) for label in KEYS]
+        # The root of every group is a node of the published key.
         head = self._root(members[names[0]][0])
         for name in names:
             for node in members[name]:
@@ -272,7 +270,7 @@ class AliasGroups:
         node = self._nodes[role][label].setdefault(key, len(self._parents))
         if node == len(self._parents):
             self._parents.append(node)
-            self._titles.append(_title(role, label, key))
+            self._titles.append(key)
         return node
 
     def _root(self, node: int) -> int:
@@ -281,8 +279,3 @@ class AliasGroups:
         while parents[node] != node:
             parents[node] = node = parents[parents[node]]
         return node
-
-
-def _title(role: Role, label: KeyName, key: str) -> str:
-    """Name a group after one of its keys."""
-    return f"{role}\1{label}\1{key}"

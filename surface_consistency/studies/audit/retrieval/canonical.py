@@ -5,33 +5,25 @@ a single canonical record rather than as independent triplets."
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-import numpy.typing as npt
-
-from surface_consistency.schemas.memory import FactDatabase, LookupQuery, Triplet, TripletDatabase
+from surface_consistency.schemas.memory import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, AliasGroups, Role
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CanonicalDatabase:
     """A database with one name for each thing."""
 
-    database: TripletDatabase
+    database: Triplets
     """The records, each once, in the order of their first entries."""
-
-    record_of: npt.NDArray[np.int64]
-    """For each entry of the old database, the index of its record."""
 
     canonical: Mapping[Role, Mapping[str, str]]
     """By role and group, the name that stands for the group."""
 
     groups: AliasGroups
     """The alias groups, without what shared aliases alone would join."""
-
-    shared_aliases: Mapping[Role, Mapping[str, tuple[str, ...]]]
-    """By role, the aliases that were left as they are, and the names of what shares them."""
 
     def resolve(self, query: LookupQuery) -> LookupQuery:
         """Follow the pointers of a lookup.
@@ -43,18 +35,26 @@ class CanonicalDatabase:
             The same question in canonical names; a name that is none's alias stays.
         """
         return LookupQuery(
-            entity=self._named("subject", query.entity),
-            relation=self._named("relation", query.relation),
+            entity=self.name("subject", query.entity),
+            relation=self.name("relation", query.relation),
         )
 
-    def _named(self, role: Role, name: str) -> str:
-        """Return the canonical name of a name."""
+    def name(self, role: Role, name: str) -> str:
+        """Return the name that stands for a name.
+
+        Args:
+            role: The part that it is a name of.
+            name: Any name.
+
+        Returns:
+            The canonical name; the name itself where it is in no group or `role` is not rewritten.
+        """
         names = self.canonical.get(role, {})
         return names.get(self.groups.group_of(role, name), name)
 
 
 def canonicalise(
-    database: FactDatabase,
+    database: Triplets,
     groups: AliasGroups,
     *,
     roles: Sequence[Role] = ("subject", "relation"),
@@ -74,21 +74,19 @@ def canonicalise(
             named by their first name.
 
     Returns:
-        The records, the way from entries to records, and the pointers.
+        The records and the pointers.
 
     Raises:
-        ValueError: If a role is none.
+        ValueError: If a role is not one of subject, relation and object.
 
     Examples:
         >>> groups = AliasGroups()
         >>> groups.join("subject", ["United States", "USA"])
-        >>> old = TripletDatabase(entities=("USA", "United States"), relationships=("Capital",),
-        ...     return_values=("Washington",), triplets=(
-        ...     Triplet("USA", "Capital", "Washington"),
-        ...     Triplet("United States", "Capital", "Washington")))
+        >>> old = Triplets.of([Triplet("USA", "Capital", "Washington"),
+        ...     Triplet("United States", "Capital", "Washington")])
         >>> new = canonicalise(old, groups)
-        >>> len(new.database.triplets), new.record_of.tolist()
-        (1, [0, 0])
+        >>> list(new.database)
+        [Triplet(subject='United States', relation='Capital', object='Washington')]
         >>> new.resolve(LookupQuery(entity="U.S.A.", relation="Capital")).entity
         'U.S.A.'
         >>> new.resolve(LookupQuery(entity="usa", relation="Capital")).entity
@@ -97,7 +95,6 @@ def canonicalise(
     if set(roles) - set(ROLES):
         raise ValueError(f"roles must be some of {', '.join(ROLES)}, got {tuple(roles)!r}")
     wanted = set(preferred)
-    shared = {role: groups.shared_aliases(role) for role in roles}
     groups = groups.without_shared_aliases()
     canonical = {
         role: {
@@ -106,27 +103,6 @@ def canonicalise(
         }
         for role in roles
     }
-    records: dict[Triplet, int] = {}
-    record_of = []
-    for entry in database.triplets:
-        record = Triplet(
-            *(
-                canonical[role].get(groups.group_of(role, name), name)
-                if role in canonical
-                else name
-                for role, name in zip(ROLES, entry, strict=True)
-            )
-        )
-        record_of.append(records.setdefault(record, len(records)))
-    return CanonicalDatabase(
-        database=TripletDatabase(
-            entities=tuple(sorted({record.subject for record in records})),
-            relationships=tuple(sorted({record.relation for record in records})),
-            return_values=tuple(sorted({record.object for record in records})),
-            triplets=tuple(records),
-        ),
-        record_of=np.array(record_of, dtype=np.int64),
-        canonical=canonical,
-        groups=groups,
-        shared_aliases=shared,
-    )
+    made = CanonicalDatabase(database=database, canonical=canonical, groups=groups)
+    records = (Triplet(*map(made.name, ROLES, entry)) for entry in database)
+    return replace(made, database=Triplets.of(dict.fromkeys(records)))

@@ -1,21 +1,21 @@
 """What must go for a fact to be gone: the entries that state it under any of its names.
 
 An entry is equivalent to a fact when its subject, relation and object each are a name of the fact's
-(arXiv 2607.00605, section 4). All facts of a database are served by one inverted index; no fact
-looks at every entry. Closures that also take what lies near are the first remedy of section 9:
-"An extended deletion closure that, in addition to alias-equivalent triplets, also removes any
-triplet whose retained-candidate embedding falls within a similarity radius of the canonical entry."
+(arXiv 2607.00605, section 4). The closures of all facts are found by one join on the keys of their
+names. Closures that also contain what lies near are the first remedy of section 9: "An extended
+deletion closure that, in addition to alias-equivalent triplets, also removes any triplet whose
+retained-candidate embedding falls within a similarity radius of the canonical entry."
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from surface_consistency.errors import RetrievalError
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     ROLES,
     AliasGroups,
@@ -24,96 +24,183 @@ from surface_consistency.studies.audit.retrieval.alias_groups import (
     name_key,
     names_in,
 )
-from surface_consistency.studies.audit.retrieval.triplet_index import (
-    NameFinder,
-    TripletIndex,
-    key_column,
-    split_by_fact,
+from surface_consistency.studies.audit.retrieval.triplets import (
+    Ints,
+    NameRule,
+    Triplets,
+    is_among,
+    name_id,
+    spread,
 )
 
-_NO_ENTRIES: Final = np.empty(0, dtype=np.int64)
-_NO_ENTRIES.setflags(write=False)
 Embed = Callable[[Sequence[str]], npt.NDArray[np.floating]]
 """Turns texts into vectors, one row a text."""
 _BLOCK, _TEXTS = 512, 16_384
 _ROUNDING = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Closure:
-    """The entries of a database that state one fact."""
-
-    indices: npt.NDArray[np.int64]
-    """Entries, as indices into the database's triplets, ascending; read-only."""
-
-    n_triplets: int
-    """Entries of the whole database."""
-
-    by_similarity: npt.NDArray[np.int64] = field(default_factory=lambda: _NO_ENTRIES)
-    """Those of `indices` that no alias found, but the similarity to an entry that one did."""
-
-
 def alias_closures(
-    database: FactDatabase,
-    facts: Iterable[AuditPrompt],
+    triplets: Triplets,
+    facts: Sequence[AuditPrompt],
     *,
-    key: NameKey = "published",
+    rule: NameRule = "published",
     scope: Sequence[Role] = ROLES,
-    groups: AliasGroups | None = None,
-) -> list[Closure]:
+) -> list[Ints]:
     """Find the entries that state each fact, under any of its names.
 
     Args:
-        database: The database.
-        facts: The facts and their aliases; equal ones are looked up once.
-        key: When two names are one: "published" (without regard to case and punctuation),
-            "strict" (without regard to case, width and spacing) or a function from names to keys.
-        scope: Parts that must be equivalent. ("subject", "relation") takes every object of the
-            fact's question, ("object",) whatever holds the object.
-        groups: Alias groups, under which names are one when any chain of aliases joins them; `key`
-            has then no effect. None for each fact's own aliases alone.
+        triplets: The database.
+        facts: The facts and their aliases.
+        rule: When two names are one: "published" (without regard to case and punctuation), "strict"
+            (without regard to case, width and spacing), a function from names to keys, or alias
+            groups, under which names are one when any chain of aliases joins them.
+        scope: Parts that must be equivalent. ("subject", "relation") accepts every object,
+            ("object",) every entry with the object.
 
     Returns:
-        One closure a fact, in order; empty where no entry states it.
+        For each fact the indices of its entries, ascending and read-only; empty where no entry
+        states it.
 
     Raises:
-        ValueError: If `key` or `scope` is not one of those.
+        ValueError: If `rule` or `scope` is not one of those.
 
     Examples:
-        >>> from surface_consistency.schemas import Triplet, TripletDatabase
-        >>> database = TripletDatabase(entities=("USA",), relationships=("Seat",),
-        ...     return_values=("Washington",), triplets=(Triplet("USA", "Seat", "Washington"),))
+        >>> from surface_consistency.schemas import Triplet
+        >>> database = Triplets.of([Triplet("USA", "Seat", "Washington")])
         >>> fact = AuditPrompt(prompt_id=0, fact_id=0, subject="U.S.A", relation="Capital",
         ...     gold_object="washington", prompt_text="?", subject_aliases=("usa",),
         ...     relation_aliases=("Seat",))
-        >>> alias_closures(database, [fact])[0].indices
+        >>> alias_closures(database, [fact])[0]
         array([0])
     """
     parts = [role for role in ROLES if role in scope]
     if not parts or set(scope) - set(ROLES):
         raise ValueError(f"scope must name some of {', '.join(ROLES)}, got {tuple(scope)!r}")
-    wanted, index = list(facts), TripletIndex.of(database)
-    names = [tuple(names_in(fact, role) for role in parts) for fact in wanted]
-    distinct = dict(zip(names, wanted, strict=True))
-    finder = NameFinder(index, list(distinct.values()), roles=parts, key=key, groups=groups)
-    n_triplets = len(index.triplets)
-    closures = {}
-    for own, entries in zip(
-        distinct, split_by_fact(finder.entries(), len(distinct), n_triplets), strict=True
-    ):
-        entries.setflags(write=False)
-        closures[own] = Closure(indices=entries, n_triplets=n_triplets)
-    return [closures[own] for own in names]
+    found = equivalent_entries(triplets, equivalent_names(triplets, facts, rule, parts))
+    closures = split_by_fact(found, len(facts), len(triplets))
+    for indices in closures:
+        indices.setflags(write=False)
+    return closures
+
+
+def equivalent_names(
+    triplets: Triplets,
+    facts: Sequence[AuditPrompt],
+    rule: NameRule = "published",
+    roles: Sequence[Role] = ROLES,
+) -> dict[Role, Ints]:
+    """Find the names of a database that are one with a name of a fact.
+
+    Args:
+        triplets: The database.
+        facts: The facts.
+        rule: When two names are one.
+        roles: Parts to look at.
+
+    Returns:
+        By part, `fact * n_names + name` for each pair, ascending, each once.
+    """
+    return {role: _names_of_role(triplets, facts, rule, role) for role in roles}
+
+
+def _names_of_role(
+    triplets: Triplets, facts: Sequence[AuditPrompt], rule: NameRule, role: Role
+) -> Ints:
+    """Join the names of facts with those of one part of the database."""
+    id_of: dict[str, int] = {}
+    of = partial(rule.group_of, role) if isinstance(rule, AliasGroups) else name_key(rule)
+    owners, wanted = [], []
+    for number, fact in enumerate(facts):
+        for name in names_in(fact, role):
+            if name not in id_of:
+                id_of[name] = name_id(of(name))
+            owners.append(number)
+            wanted.append(id_of[name])
+    sought = np.array(wanted, np.uint64)
+    names, ids = triplets.names_among(role, rule, sought)
+    rows, places = _matches(sought, ids)
+    n_names = len(triplets.columns[role].names)
+    return np.unique(np.array(owners, np.int64)[rows] * n_names + names[places])
+
+
+def _matches(left: npt.NDArray, right: npt.NDArray) -> tuple[Ints, Ints]:
+    """Join two arrays on equal values: the positions of each pair in both."""
+    order = np.argsort(right, kind="stable")
+    low = np.searchsorted(right[order], left, "left")
+    rows, within = spread(np.searchsorted(right[order], left, "right") - low)
+    return rows, order[low[rows] + within]
+
+
+def equivalent_entries(triplets: Triplets, names: Mapping[Role, Ints]) -> Ints:
+    """Find the entries whose parts are one with those of a fact.
+
+    Args:
+        triplets: The database.
+        names: By part, names of facts as of `equivalent_names`; at least one part.
+
+    Returns:
+        `fact * n_entries + entry` for each pair, ascending, each once.
+    """
+    n_entries = len(triplets)
+    pairs, is_candidate = {}, np.ones(n_entries, np.bool_)
+    for role, codes in names.items():
+        column = triplets.columns[role]
+        owners, own = np.divmod(codes, max(len(column.names), 1))
+        is_wanted = np.zeros(len(column.names), np.bool_)
+        is_wanted[own] = True
+        is_candidate &= is_wanted[column.ids]
+        pairs[role] = owners, own
+    candidates = np.flatnonzero(is_candidate)
+    # The join starts from the part that pairs the fewest facts and entries.
+    sizes = {
+        role: np.bincount(triplets.columns[role].ids[candidates], minlength=own.max(initial=0) + 1)
+        for role, (_, own) in pairs.items()
+    }
+    first = min(names, key=lambda role: sizes[role][pairs[role][1]].sum())
+    rows, places = _matches(pairs[first][1], triplets.columns[first].ids[candidates])
+    owners, entries = pairs[first][0][rows], candidates[places]
+    for role in set(names) - {first}:
+        column = triplets.columns[role]
+        is_meant = is_among(owners * len(column.names) + column.ids[entries], names[role])
+        owners, entries = owners[is_meant], entries[is_meant]
+    return np.sort(owners * n_entries + entries)
+
+
+def split_by_fact(pairs: Ints, n_facts: int, n_entries: int) -> list[Ints]:
+    """Split pairs as of `equivalent_entries`: one array of entries per fact."""
+    bounds = np.searchsorted(pairs, np.arange(1, n_facts) * n_entries)
+    return np.split(pairs % max(n_entries, 1), bounds) if n_facts else []
+
+
+def relations_of(triplets: Triplets, subjects: Sequence[str], objects: Sequence[str]) -> list[str]:
+    """List the relations under which a database holds a subject and an object.
+
+    Args:
+        triplets: The database.
+        subjects: Names of the subject, compared by the published key.
+        objects: Names of the object.
+
+    Returns:
+        The relations, in order of their first entry.
+    """
+    of, is_meant = name_key("published"), np.ones(len(triplets), np.bool_)
+    for role, names in (("subject", subjects), ("object", objects)):
+        wanted = np.array([name_id(of(name)) for name in names], np.uint64)
+        meant, _ = triplets.names_among(role, "published", wanted)
+        is_meant &= np.isin(triplets.columns[role].ids, meant)
+    column = triplets.columns["relation"]
+    numbers = list(dict.fromkeys(column.ids[is_meant].tolist()))
+    return column.names.take(pa.array(numbers, pa.int64())).to_pylist()
 
 
 def similarity_closures(
-    database: FactDatabase,
-    closures: Sequence[Closure],
+    triplets: Triplets,
+    closures: Sequence[Ints],
     *,
     embed: Embed,
     radius: float,
     same_object: NameKey | None = None,
-) -> list[Closure]:
+) -> list[Ints]:
     """Widen closures by the entries whose lookup text lies near one of theirs.
 
     The text of an entry is its subject and relation, as retrievers embed it; the value is no part
@@ -121,61 +208,56 @@ def similarity_closures(
     no alias map holds. `same_object` spares them.
 
     Args:
-        database: The database.
+        triplets: The database.
         closures: Closures in it, as of `alias_closures`; an empty one stays empty.
         embed: Encoder of the retriever that is audited. Called with distinct texts: once, or of
             large databases with the texts of the closures, then block by block.
-        radius: Largest cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
+        radius: Maximum cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
         same_object: Key under which an entry must hold an object of the closure to be taken; None
             to take entries with any object.
 
     Returns:
-        The wider closures, in order; `by_similarity` tells what came on top.
+        The wider closures, in order; each contains its old one.
 
     Raises:
-        ValueError: If `radius` is out of range or a closure is of a database of another size.
+        ValueError: If `radius` is out of range or a closure has an index that is no entry.
         RetrievalError: If the encoder gives anything but one finite, nonzero vector a text.
     """
     if not 0 <= radius <= 2:
         raise ValueError(f"radius must be a cosine distance in [0, 2], got {radius}")
-    total = len(database.triplets)
-    if any(closure.n_triplets != total for closure in closures):
-        raise ValueError(f"closures must be of this database of {total} triplets")
-    if not closures or not total:
-        return list(closures)
-    keys = key_column(database.triplets)
-    anchors = np.unique(keys.ids[np.concatenate([closure.indices for closure in closures])])
+    check_closures(closures, len(triplets))
+    keys = triplets.keys
+    anchors = np.unique(keys.ids[np.concatenate([*closures, np.empty(0, np.int64)])])
     if not anchors.size:
         return list(closures)
     near = _neighbours(embed, keys.names, anchors, 1 - radius)
-    objects = TripletIndex.of(database).columns["object"]
-    of = None if same_object is None else name_key(same_object)
+    objects = triplets.columns["object"].ids
+    values = None if same_object is None else triplets.name_ids("object", same_object)
 
-    def widened(closure: Closure) -> Closure:
+    def widened(closure: Ints) -> Ints:
         """Add the entries near those of one closure."""
-        if not closure.indices.size:
+        if not closure.size:
             return closure
-        own = np.unique(keys.ids[closure.indices])
-        near_entries = keys.entries(np.unique(np.concatenate([near[int(one)] for one in own])))
-        if of is not None:
-            names = {
-                int(one): of(objects.names[int(one)])
-                for one in np.unique(objects.ids[near_entries])
-            }
-            held = {of(objects.names[int(one)]) for one in objects.ids[closure.indices]}
-            alike = [one for one, name in names.items() if name in held]
-            near_entries = near_entries[np.isin(objects.ids[near_entries], alike)]
-        whole = np.union1d(closure.indices, near_entries)
-        added = np.setdiff1d(whole, closure.indices, assume_unique=True)
-        for array in (whole, added):
-            array.setflags(write=False)
-        return Closure(
-            indices=whole,
-            n_triplets=total,
-            by_similarity=np.union1d(closure.by_similarity, added),
-        )
+        texts = np.unique(np.concatenate([near[int(one)] for one in np.unique(keys.ids[closure])]))
+        _, entries = keys.entries(texts)
+        if values is not None:
+            held = np.unique(values[objects[closure]])
+            entries = entries[is_among(values[objects[entries]], held)]
+        whole = np.union1d(closure, entries)
+        whole.setflags(write=False)
+        return whole
 
     return [widened(closure) for closure in closures]
+
+
+def check_closures(closures: Sequence[Ints], n_entries: int) -> None:
+    """Refuse closures of another database, as far as their indices show it."""
+    for closure in closures:
+        if closure.size and not 0 <= closure.min() <= closure.max() < n_entries:
+            raise ValueError(
+                f"closures must be of this database of {n_entries} triplets, got the index "
+                f"{closure.max()}; compute them by alias_closures of the same database"
+            )
 
 
 def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
@@ -195,16 +277,20 @@ def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     return np.asarray(given / lengths, dtype=np.float32)
 
 
-def _neighbours(
-    embed: Embed, texts: Sequence[str], anchors: npt.NDArray[np.int64], threshold: float
-) -> dict[int, npt.NDArray[np.int64]]:
+def _neighbours(embed: Embed, texts: pa.Array, anchors: Ints, threshold: float) -> dict[int, Ints]:
     """Find the texts near each anchor, which are texts too; some texts and anchors at a time."""
-    near: dict[int, list[npt.NDArray[np.int64]]] = {int(anchor): [] for anchor in anchors}
+    near: dict[int, list[Ints]] = {int(anchor): [] for anchor in anchors}
     is_one_block = len(texts) <= _TEXTS
-    first = _vectors(embed, texts[:_TEXTS]) if is_one_block else None
-    own = _vectors(embed, [texts[one] for one in near]) if first is None else first[anchors]
+    first = _vectors(embed, texts.to_pylist()) if is_one_block else None
+    own = (
+        first[anchors]
+        if first is not None
+        else _vectors(embed, texts.take(pa.array(anchors)).to_pylist())
+    )
     for start in range(0, len(texts), _TEXTS):
-        some = _vectors(embed, texts[start : start + _TEXTS]) if first is None else first
+        some = first
+        if some is None:
+            some = _vectors(embed, texts[start : start + _TEXTS].to_pylist())
         for place in range(0, len(anchors), _BLOCK):
             close = own[place : place + _BLOCK] @ some.T >= threshold - _ROUNDING
             for anchor, row in zip(anchors[place : place + _BLOCK], close, strict=True):

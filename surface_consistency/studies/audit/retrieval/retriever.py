@@ -1,16 +1,13 @@
 """What a retriever is, anything that ranks the entries of a store, and which entry answers."""
 
-import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import chain, islice
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.schemas.memory import Candidate, LookupQuery, Triplet
+from surface_consistency.schemas.memory import Candidate, LookupQuery
 
 Deleted = Sequence[npt.ArrayLike | None] | None
 """For each query the indices of the entries that do not exist for it; None where all exist."""
@@ -18,11 +15,9 @@ Fallback = Literal["abstain", "top1_anyway"]
 """What happens where no candidate reaches the threshold: nothing, or the closest one is taken."""
 
 _FALLBACKS = get_args(Fallback)
-_CHUNK = 4096
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Hits:
+class Hits(NamedTuple):
     """Result of `Retriever.search`: the closest entries of each query, closest first."""
 
     indices: npt.NDArray[np.int64]
@@ -92,42 +87,6 @@ def lookup_part(text: str) -> str:
     return text.lower().replace("_", " ").strip()
 
 
-def content_digest(triplets: Iterable[Triplet]) -> str:
-    """Return a digest that is equal for equal triplets in equal order, and for no others.
-
-    Everything that depends on a store (an index on disk, a retriever, a run) is tied to it by this
-    digest, never by a file's name or by a number of entries.
-
-    Args:
-        triplets: The entries, in order; those of a mapped database know their digest.
-
-    Returns:
-        SHA-256 of all parts with their lengths, as 64 hex digits.
-
-    Examples:
-        >>> one = content_digest([Triplet("ab", "c", "d")])
-        >>> one == content_digest([Triplet("a", "bc", "d")])
-        False
-    """
-    known = getattr(triplets, "content", None)
-    if isinstance(known, str):
-        return known
-    digest = hashlib.sha256()
-    parts = chain.from_iterable(triplets)
-    while text := "".join(f"{len(part)}:{part}" for part in islice(parts, _CHUNK)):
-        digest.update(text.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
-
-
-class Selection(NamedTuple):
-    """What a lookup is answered with."""
-
-    candidate: Candidate | None
-    """The candidate; None on abstention."""
-    is_fallback: bool
-    """Whether it was below the threshold and taken all the same."""
-
-
 def check_policy(threshold: float | None, fallback: Fallback) -> None:
     """Refuse a policy that is none.
 
@@ -146,7 +105,7 @@ def check_policy(threshold: float | None, fallback: Fallback) -> None:
 
 def select_candidate(
     retained: Sequence[Candidate], *, threshold: float | None, fallback: Fallback = "abstain"
-) -> Selection:
+) -> tuple[Candidate | None, bool]:
     """Choose the closest candidate whose score is at least the threshold.
 
     Works on the candidates of a stored trace, so another threshold needs no other search. Scores
@@ -159,22 +118,16 @@ def select_candidate(
             closest, as the published audit does.
 
     Returns:
-        The candidate and whether it is a fallback; no candidate where nothing was retained.
+        The candidate, None on abstention, and whether it is a fallback below the threshold.
 
     Raises:
         ValueError: If the threshold is NaN or there is no such fallback.
     """
     check_policy(threshold, fallback)
     if not retained:
-        return Selection(None, is_fallback=False)
-    if threshold is None or retained[0].score >= _lowest(threshold):
-        return Selection(retained[0], is_fallback=False)
-    if fallback == "top1_anyway":
-        return Selection(retained[0], is_fallback=True)
-    return Selection(None, is_fallback=False)
-
-
-def _lowest(threshold: float) -> float:
-    """Return the lowest score that is the threshold in double or single precision, or above."""
+        return None, False
     with np.errstate(over="ignore"):
-        return min(threshold, float(np.float32(threshold)))
+        lowest = -np.inf if threshold is None else min(threshold, float(np.float32(threshold)))
+    if retained[0].score >= lowest:
+        return retained[0], False
+    return (retained[0], True) if fallback == "top1_anyway" else (None, False)

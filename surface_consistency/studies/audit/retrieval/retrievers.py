@@ -13,13 +13,11 @@ from surface_consistency.errors import MissingDependencyError, RetrievalError
 from surface_consistency.models.encoders import CachedEncoder, Encoder, check_vectors
 from surface_consistency.schemas.memory import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval._ranking import (
+    NO_HITS,
     Floats,
-    Ints,
-    KeyHits,
-    KeyTable,
-    Masked,
     Scorer,
     check_k,
+    mask,
     rank_entries,
     ranked,
     top_keys,
@@ -27,7 +25,6 @@ from surface_consistency.studies.audit.retrieval._ranking import (
 from surface_consistency.studies.audit.retrieval.embedding_index import (
     EmbeddingIndex,
     build_index,
-    cached_index,
     index_identity,
 )
 from surface_consistency.studies.audit.retrieval.retriever import (
@@ -36,6 +33,7 @@ from surface_consistency.studies.audit.retrieval.retriever import (
     Retriever,
     lookup_key,
 )
+from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets
 from surface_consistency.text import normalize, tokenize
 
 FuzzyScorer = Literal["ratio", "token_sort_ratio", "token_set_ratio", "WRatio"]
@@ -58,7 +56,6 @@ class EmbeddingRetriever:
             of other stores.
         index: An index that was built of these triplets by this encoder; None to build it.
         cache_dir: Folder in which indices are kept; None to keep none.
-        verify: Whether the digest of a kept index is checked on loading.
 
     Raises:
         RetrievalError: If a vector is not finite or longer than 1, or `index` is of another store
@@ -90,23 +87,21 @@ class EmbeddingRetriever:
         *,
         index: EmbeddingIndex | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
-        verify: bool = True,
     ) -> None:
-        self._table = KeyTable.of(triplets)
+        self._triplets = Triplets.of(triplets)
+        self._keys = self._triplets.keys
         self._encoder = encoder if isinstance(encoder, CachedEncoder) else CachedEncoder(encoder)
         self._encoded_by = encoder.fingerprint()
-        expected = index_identity(self._table.content, self._encoded_by)
+        expected = index_identity(self._triplets.content, self._encoded_by)
         if index is not None:
-            if index.identity != expected or len(index.vectors) != self._table.n_keys:
+            if index.identity != expected or len(index.vectors) != len(self._keys.names):
                 raise RetrievalError(
                     f"the index {index.identity[:12]} was built of another store or by another "
                     f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
                     "with this encoder"
                 )
-        elif cache_dir is not None:
-            index = cached_index(self._table, self._encoder, cache_dir=cache_dir, verify=verify)
         else:
-            index = build_index(self._table, self._encoder)
+            index = build_index(self._triplets, self._encoder, cache_dir=cache_dir)
         self._index = index
         self._vectors = index.vectors
 
@@ -120,7 +115,7 @@ class EmbeddingRetriever:
         return {
             "retriever": "embedding",
             "encoder": self._encoded_by,
-            "content": self._table.content,
+            "content": self._triplets.content,
         }
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
@@ -129,7 +124,7 @@ class EmbeddingRetriever:
         Scores are cosine similarities in [-1, 1]. Each distinct query text is encoded once.
         """
         check_k(k)
-        if not queries or not self._table.n_keys:
+        if not queries or not len(self._keys.names):
             vectors = np.empty((len(queries), self._vectors.shape[1]), np.float32)
         else:
             texts = [lookup_key(query.entity, query.relation) for query in queries]
@@ -154,31 +149,24 @@ class EmbeddingRetriever:
             RetrievalError: If a vector is not finite or longer than 1; names the query.
         """
         n_rows = len(vectors)
-        masked = self._table.masked(deleted, n_rows)
+        masked = mask(self._keys, deleted, n_rows)
         if vectors.ndim != 2 or vectors.shape[1] != self._vectors.shape[1]:
             raise ValueError(
                 f"queries must be of shape (n, {self._vectors.shape[1]}) as the index is; got "
                 f"{vectors.shape}"
             )
-        if not n_rows or not self._table.n_keys:
-            return rank_entries(self._table, KeyHits.none(), masked, n_rows=n_rows, k=check_k(k))
-        queries = check_vectors(vectors, range(n_rows))
-        hits = self._candidates(queries, check_k(k), masked)
-        exact = KeyHits(
-            rows=hits.rows, keys=hits.keys, scores=self._exact(queries, hits.rows, hits.keys)
-        )
-        return rank_entries(self._table, exact, masked, n_rows=n_rows, k=k)
+        hits, need = NO_HITS, check_k(k) + masked.n_partly
+        if n_rows and len(self._keys.names):
+            queries = check_vectors(vectors, range(n_rows))
 
-    def _candidates(self, queries: npt.NDArray[np.float32], k: int, masked: Masked) -> KeyHits:
-        """Search all keys but the masked."""
+            def score(rows: slice, columns: slice, out: Floats) -> None:
+                np.matmul(queries[rows], self._vectors[columns].T, out=out)
 
-        def score(rows: slice, columns: slice, out: Floats) -> None:
-            np.matmul(queries[rows], self._vectors[columns].T, out=out)
-
-        # A sum of d products of unit vectors is off by at most d roundings, in either score.
-        slack = 2.0 * _UNIT_ROUNDOFF * queries.shape[1]
-        need = k + masked.n_partly
-        return top_keys(score, keys=self._table.texts, need=need, masked=masked, slack=slack)
+            # A sum of d products of unit vectors is off by at most d roundings, in either score.
+            slack = 2.0 * _UNIT_ROUNDOFF * queries.shape[1]
+            hits = top_keys(score, keys=self._keys.names, need=need, masked=masked, slack=slack)
+            hits = hits._replace(scores=self._exact(queries, hits.rows, hits.keys))
+        return rank_entries(self._keys, hits, masked, k)
 
     def _exact(
         self, queries: npt.NDArray[np.float32], rows: Ints, keys: Ints
@@ -200,20 +188,21 @@ class _WordSearch(ABC):
     """Queries that are scored together where the keys are many."""
 
     def __init__(self, triplets: Sequence[Triplet]) -> None:
-        self._table = KeyTable.of(triplets)
+        self._triplets = Triplets.of(triplets)
+        self._keys = self._triplets.keys
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""
-        masked = self._table.masked(deleted, len(queries))
+        masked = mask(self._keys, deleted, len(queries))
         texts = [lookup_key(query.entity, query.relation) for query in queries]
         hits = top_keys(
             self._scorer(texts),
-            keys=self._table.texts,
+            keys=self._keys.names,
             need=check_k(k) + masked.n_partly,
             masked=masked,
             n_rows_at_once=self._n_rows_at_once,
         )
-        return rank_entries(self._table, hits, masked, n_rows=len(queries), k=k)
+        return rank_entries(self._keys, hits, masked, k)
 
     @abstractmethod
     def _scorer(self, texts: list[str]) -> Scorer:
@@ -248,7 +237,7 @@ class BM25Retriever(_WordSearch):
             raise MissingDependencyError("BM25Retriever", "bm25s", "retrieval") from error
         super().__init__(triplets)
         self._settings: dict[str, JsonValue] = {"k1": k1, "b": b, "method": "lucene"}
-        words = [_words(text) for text in self._table.texts]
+        words = [tokenize(normalize(text)) for text in self._keys.names.to_pylist()]
         self._vocabulary = {word for text in words for word in text}
         self._bm25: Any = bm25s.BM25(k1=k1, b=b, method="lucene")
         if self._vocabulary:
@@ -256,11 +245,14 @@ class BM25Retriever(_WordSearch):
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell kind, settings and content."""
-        return {"retriever": "bm25"} | self._settings | {"content": self._table.content}
+        return {"retriever": "bm25"} | self._settings | {"content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> Scorer:
         """Score queries against all keys; those of some rows are kept for their further blocks."""
-        wanted = [[word for word in _words(text) if word in self._vocabulary] for text in texts]
+        wanted = [
+            [word for word in tokenize(normalize(text)) if word in self._vocabulary]
+            for text in texts
+        ]
         cache: dict[int, Floats] = {}
 
         def scores_of(row: int) -> Floats:
@@ -279,14 +271,9 @@ class BM25Retriever(_WordSearch):
     def _scores(self, words: list[str]) -> Floats:
         """Score all keys; those without any of the words are no hits."""
         if not words:
-            return np.full(self._table.n_keys, -np.inf, np.float32)
+            return np.full(len(self._keys.names), -np.inf, np.float32)
         scores: Floats = self._bm25.get_scores(words).astype(np.float32)
         return np.where(scores > 0.0, scores, np.float32(-np.inf))
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a key."""
-    return tokenize(normalize(text))
 
 
 class FuzzyRetriever(_WordSearch):
@@ -323,18 +310,22 @@ class FuzzyRetriever(_WordSearch):
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell kind, scorer and content."""
-        return {"retriever": "fuzzy", "scorer": self._name, "content": self._table.content}
+        return {"retriever": "fuzzy", "scorer": self._name, "content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> Scorer:
         """Score blocks with `rapidfuzz.process.cdist`."""
         from rapidfuzz import fuzz, process
 
-        keys = self._table.texts
+        keys = self._keys.names
         scorer: Any = getattr(fuzz, self._name)
 
         def score(rows: slice, columns: slice, out: Floats) -> None:
             percent = process.cdist(
-                texts[rows], keys[columns], scorer=scorer, dtype=np.float32, workers=self._workers
+                texts[rows],
+                keys[columns].to_pylist(),
+                scorer=scorer,
+                dtype=np.float32,
+                workers=self._workers,
             )
             np.divide(percent, np.float32(100.0), out=out)
 

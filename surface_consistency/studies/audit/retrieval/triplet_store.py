@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import NamedTuple, Self, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from pydantic import JsonValue
@@ -11,30 +11,31 @@ from surface_consistency.errors import RetrievalError
 from surface_consistency.schemas.memory import (
     AuditPrompt,
     Candidate,
-    FactDatabase,
     LookupQuery,
     MemoryState,
     RetrievalTrace,
     Triplet,
 )
-from surface_consistency.studies.audit.retrieval._ranking import Ints, check_k, deleted_indices
-from surface_consistency.studies.audit.retrieval.alias_groups import NameKey, name_key
+from surface_consistency.studies.audit.retrieval._ranking import check_k, deleted_indices
+from surface_consistency.studies.audit.retrieval.alias_groups import (
+    ROLES,
+    NameKey,
+    name_key,
+    names_in,
+)
 from surface_consistency.studies.audit.retrieval.retriever import (
     Deleted,
     Fallback,
     Hits,
     Retriever,
     check_policy,
-    content_digest,
     lookup_key,
     select_candidate,
 )
+from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets
 
 _Ranked = list[tuple[int, float]]
 """Entries and their scores, closest first."""
-
-_Flags = tuple[bool, bool, bool]
-"""Whether subject, relation and object of an entry are equivalent to the target's."""
 
 _EMPTY_LOOKUP = "empty lookup: neither entity nor relation was given"
 
@@ -46,48 +47,11 @@ class _Search(NamedTuple):
     deleted: bytes
 
 
-class _TargetFlags:
-    """Compares entries with targets under any of their names; each key is computed once."""
-
-    def __init__(self, triplets: Sequence[Triplet], key: NameKey) -> None:
-        self._triplets = triplets
-        self._key = name_key(key)
-        self._keys: dict[str, str] = {}
-        self._names: dict[tuple[str, ...], frozenset[str]] = {}
-
-    def against(self, target: AuditPrompt | None) -> Callable[[int], _Flags]:
-        """Return what compares an entry with a target; without one nothing is equivalent."""
-        if target is None:
-            return lambda entry: (False, False, False)
-        subjects = self._set(target.subject, target.subject_aliases)
-        relations = self._set(target.relation, target.relation_aliases)
-        objects = self._set(target.gold_object, target.object_aliases)
-
-        def flags(entry: int) -> _Flags:
-            subject, relation, value = map(self._of, self._triplets[entry])
-            return subject in subjects, relation in relations, value in objects
-
-        return flags
-
-    def _set(self, name: str, aliases: tuple[str, ...]) -> frozenset[str]:
-        """Return the keys of a name and its aliases."""
-        names = (name, *aliases)
-        if names not in self._names:
-            self._names[names] = frozenset(map(self._of, names))
-        return self._names[names]
-
-    def _of(self, text: str) -> str:
-        """Return the key of a text."""
-        if text not in self._keys:
-            self._keys[text] = self._key(text)
-        return self._keys[text]
-
-
 class TripletStore:
     """A database behind a retriever, with an explicit policy and a trace of every lookup.
 
     Args:
-        database: The facts.
+        triplets: The facts.
         retriever: What ranks them; its `content` must be that of the database.
         k: How many candidates a trace shows.
         threshold: Lowest score that is accepted (`score >= threshold`); None for no limit. The
@@ -104,7 +68,7 @@ class TripletStore:
 
     def __init__(
         self,
-        database: FactDatabase,
+        triplets: Triplets,
         retriever: Retriever,
         *,
         k: int = 5,
@@ -116,22 +80,17 @@ class TripletStore:
         self._k = check_k(k)
         self._threshold = threshold
         self._fallback: Fallback = fallback
-        self._database = database
+        self.triplets = triplets
+        """The facts."""
         self._retriever = retriever
         self._key = key
-        self._flags = _TargetFlags(database.triplets, key)
-        ours, theirs = content_digest(database.triplets), retriever.fingerprint().get("content")
+        self._of = name_key(key)
+        ours, theirs = triplets.content, retriever.fingerprint().get("content")
         if theirs != ours:
             raise RetrievalError(
                 f"the retriever was built over other triplets (content {str(theirs)[:12]}) than "
-                f"this database's {len(database.triplets)} (content {ours[:12]}); build it of "
-                "`database.triplets`"
+                f"this store's {len(triplets)} (content {ours[:12]}); build it of the same triplets"
             )
-
-    @property
-    def database(self) -> FactDatabase:
-        """The facts."""
-        return self._database
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell what decides the traces: retriever, content, policy and key."""
@@ -142,17 +101,6 @@ class TripletStore:
             "fallback": self._fallback,
             "key": self._key if isinstance(self._key, str) else _name_of(self._key),
         }
-
-    def with_policy(self, *, threshold: float | None, fallback: Fallback) -> Self:
-        """Return a store over the same retriever with another policy; nothing is built anew."""
-        return type(self)(
-            self._database,
-            self._retriever,
-            k=self._k,
-            threshold=threshold,
-            fallback=fallback,
-            key=self._key,
-        )
 
     def look_up(
         self,
@@ -184,7 +132,7 @@ class TripletStore:
                 must not; names the entries.
         """
         given = [None] * len(queries) if deleted is None else deleted
-        n_entries = len(self._database.triplets)
+        n_entries = len(self.triplets)
         gone = [deleted_indices(entries, row, n_entries) for row, entries in enumerate(given)]
         facts = [None] * len(queries) if targets is None else targets
         _check_lengths(len(queries), states=states, deleted=gone, targets=facts)
@@ -221,7 +169,7 @@ class TripletStore:
         hits = self._retriever.search(
             [search.query for search in searches], k=self._k, deleted=gone
         )
-        return dict(zip(searches, _checked_hits(hits, gone, self._database.triplets), strict=True))
+        return dict(zip(searches, _checked_hits(hits, gone, self.triplets), strict=True))
 
     def _trace(
         self,
@@ -235,13 +183,18 @@ class TripletStore:
     ) -> RetrievalTrace:
         """Write down a lookup: the closest of the whole store and of the rest of it."""
         gone = frozenset(deleted.tolist())
-        compare = self._flags.against(target)
+        names = [
+            frozenset(map(self._of, names_in(target, role) if target is not None else ()))
+            for role in ROLES
+        ]
         made = {
-            (entry, score): self._candidate(entry, score, compare(entry), entry in gone)
+            (entry, score): self._candidate(entry, score, names, entry in gone)
             for entry, score in {*whole, *rest}
         }
         retained = tuple(made[pair] for pair in rest)
-        selected = select_candidate(retained, threshold=self._threshold, fallback=self._fallback)
+        selected, is_fallback = select_candidate(
+            retained, threshold=self._threshold, fallback=self._fallback
+        )
         return RetrievalTrace(
             state=state,
             retrieval_enabled=True,
@@ -252,9 +205,9 @@ class TripletStore:
                 made[pair] for pair in whole if pair[0] in gone and state != "FULL"
             ),
             retained_candidates=retained,
-            selected_candidate=selected.candidate,
-            selected_value=None if selected.candidate is None else selected.candidate.object,
-            is_fallback=selected.is_fallback,
+            selected_candidate=selected,
+            selected_value=None if selected is None else selected.object,
+            is_fallback=is_fallback,
         )
 
     def _silent_trace(self, query: LookupQuery, state: MemoryState) -> RetrievalTrace:
@@ -268,19 +221,20 @@ class TripletStore:
             error=None if is_off else _EMPTY_LOOKUP,
         )
 
-    def _candidate(self, entry: int, score: float, flags: _Flags, is_target: bool) -> Candidate:
-        """Describe one entry."""
-        subject, relation, value = self._database.triplets[entry]
+    def _candidate(
+        self, entry: int, score: float, names: Sequence[frozenset[str]], is_deleted: bool
+    ) -> Candidate:
+        """Describe one entry and what it shares with the keys of the target's names."""
+        triplet = self.triplets[entry]
+        flags = [self._of(part) in own for part, own in zip(triplet, names, strict=True)]
         return Candidate(
-            subject=subject,
-            relation=relation,
-            object=value,
+            **triplet._asdict(),
             score=score,
             matches_subject=flags[0],
             matches_relation=flags[1],
             matches_object=flags[2],
             supports_target_fact=all(flags),
-            matches_deleted_fact=is_target,
+            matches_deleted_fact=is_deleted,
         )
 
 

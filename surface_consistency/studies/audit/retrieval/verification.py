@@ -7,30 +7,27 @@ another's give it away.
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from surface_consistency.errors import ContaminationWarning, DataError, IncompleteClosureWarning
-from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
+from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.retrieval.alias_groups import (
-    CACHED_KEYS,
     AliasGroups,
     Role,
+    name_key,
     names_in,
 )
-from surface_consistency.studies.audit.retrieval.closure import Closure
-from surface_consistency.studies.audit.retrieval.triplet_index import (
-    Ids,
-    NameFinder,
-    TripletIndex,
-    is_among,
+from surface_consistency.studies.audit.retrieval.closure import (
+    alias_closures,
+    check_closures,
+    equivalent_entries,
+    equivalent_names,
     split_by_fact,
 )
-
-_NONE: Final = np.empty(0, np.int64)
+from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets, is_among
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +53,7 @@ class DatabaseCoverage:
 
 
 def database_coverage(
-    database: FactDatabase, prompts: Iterable[AuditPrompt], *, max_missing: float = 0.5
+    triplets: Triplets, prompts: Sequence[AuditPrompt], *, max_missing: float = 0.5
 ) -> DatabaseCoverage:
     """Check that prompts belong to a database.
 
@@ -65,9 +62,9 @@ def database_coverage(
     that the model never knew.
 
     Args:
-        database: The database.
+        triplets: The database.
         prompts: Prompts that are to be asked of it, at least one.
-        max_missing: Largest share of prompts without an entry that is let through, in [0, 1].
+        max_missing: Maximum share of prompts without an entry, in [0, 1].
 
     Returns:
         The counts.
@@ -79,30 +76,27 @@ def database_coverage(
     Warns:
         ContaminationWarning: If some have no entry, but no larger share than allowed.
     """
-    wanted = list(prompts)
-    if not wanted:
+    if not prompts:
         raise ValueError("prompts must hold at least one prompt")
-    index = TripletIndex.of(database)
-    found = NameFinder(index, wanted, key="strict").entries()
     n_verbatim, missing = 0, []
-    parted = split_by_fact(found, len(wanted), len(index.triplets))
-    for prompt, entries in zip(wanted, parted, strict=True):
+    closures = alias_closures(triplets, prompts, rule="strict")
+    for prompt, entries in zip(prompts, closures, strict=True):
         fact = (prompt.subject, prompt.relation, prompt.gold_object)
-        if any(index.triplets[int(entry)] == fact for entry in entries):
+        if any(triplets[int(entry)] == fact for entry in entries):
             n_verbatim += 1
         elif not len(entries):
             missing.append(prompt.prompt_id)
     fit = DatabaseCoverage(
-        n_prompts=len(wanted),
+        n_prompts=len(prompts),
         n_verbatim=n_verbatim,
-        n_by_alias=len(wanted) - n_verbatim - len(missing),
+        n_by_alias=len(prompts) - n_verbatim - len(missing),
         missing=tuple(missing),
     )
     if not fit.missing:
         return fit
     message = (
         f"{len(fit.missing)} of {fit.n_prompts} prompts ask for facts that the database of "
-        f"{len(database.triplets)} triplets does not hold (prompt_id "
+        f"{len(triplets)} triplets does not hold (prompt_id "
         f"{', '.join(map(str, fit.missing[:5]))}{', ...' if len(fit.missing) > 5 else ''})"
     )
     if fit.missing_share > max_missing:
@@ -205,14 +199,6 @@ class ClosureReport:
         """Facts that repeating the question may answer."""
         return sum(bool(fact.echoes) for fact in self.facts)
 
-    def rows(self) -> list[dict[str, object]]:
-        """Give the facts as rows of a table.
-
-        Returns:
-            One dictionary a fact: its fields, and `is_complete`.
-        """
-        return [asdict(fact) | {"is_complete": fact.is_complete} for fact in self.facts]
-
     def summary(self) -> str:
         """Say in one line what holds; a study prints it with every table.
 
@@ -232,9 +218,9 @@ class ClosureReport:
 
 
 def verify_closures(
-    database: FactDatabase,
+    triplets: Triplets,
     facts: Sequence[AuditPrompt],
-    closures: Sequence[Closure],
+    closures: Sequence[Ints],
     *,
     groups: AliasGroups | None = None,
     warn: bool = False,
@@ -242,9 +228,9 @@ def verify_closures(
     """Look for what deletions leave.
 
     Args:
-        database: The database.
+        triplets: The database.
         facts: The facts, with their aliases.
-        closures: Their deletions, in the same order.
+        closures: Their deletions, in the same order, as of `alias_closures`.
         groups: Which names are one; None for those that the aliases of all facts join.
         warn: Whether to warn when a deletion is incomplete.
 
@@ -252,56 +238,60 @@ def verify_closures(
         The report.
 
     Raises:
-        ValueError: If facts and closures differ in number, or a closure is of a database of another
-            size.
+        ValueError: If facts and closures differ in number, or a closure is of another database.
 
     Warns:
         IncompleteClosureWarning: With `warn`, if an equivalent entry remains.
     """
     if len(facts) != len(closures):
         raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
-    if any(closure.n_triplets != len(database.triplets) for closure in closures):
-        raise ValueError(f"closures must be of this database of {len(database.triplets)} triplets")
-    index = TripletIndex.of(database)
-    known = groups or index.alias_groups(facts)
-    report = ClosureReport(facts=tuple(_leftovers(index, facts, closures, known)))
+    check_closures(closures, len(triplets))
+    known = groups or triplets.alias_groups(facts)
+    report = ClosureReport(facts=tuple(_leftovers(triplets, facts, closures, known)))
     if warn and not report.is_complete:
         warnings.warn(report.summary(), IncompleteClosureWarning, stacklevel=2)
     return report
 
 
 def _leftovers(
-    index: TripletIndex,
+    triplets: Triplets,
     facts: Sequence[AuditPrompt],
-    closures: Sequence[Closure],
+    closures: Sequence[Ints],
     groups: AliasGroups,
 ) -> Iterator[FactClosure]:
-    """Compare what is deleted with what states, is about and holds the parts of facts."""
-    n_facts, n_entries = len(facts), len(index.triplets)
-    objects = index.columns["object"]
-    wide = NameFinder(index, facts, groups=groups)
-    held = NameFinder(index, facts, roles=["object"]).names["object"]
-    sizes = [len(closure.indices) for closure in closures]
+    """Compare what is deleted with what states, is about and holds the parts of facts.
+
+    A pair of a fact and an entry is `fact * n_entries + entry`.
+    """
+    n_facts, n_entries = len(facts), len(triplets)
+    sizes = [len(closure) for closure in closures]
     gone = np.repeat(np.arange(n_facts) * n_entries, sizes)
-    gone += np.concatenate([_NONE, *(closure.indices for closure in closures)])
-    stating = wide.entries()
+    gone += np.concatenate([np.empty(0, np.int64), *closures])
+    wide = equivalent_names(triplets, facts, groups)
+    held = equivalent_names(triplets, facts, roles=["object"])["object"]
+    stating = equivalent_entries(triplets, wide)
     remaining = np.setdiff1d(stating, gone, assume_unique=True)
-    # Few leave an entry: for these alone it is asked what they leave without shared aliases.
-    numbers = np.unique(remaining // n_entries)
+    # Few facts leave an entry; only for these the groups without shared aliases are computed.
+    numbers = np.unique(remaining // max(n_entries, 1))
     some = [facts[number] for number in numbers]
-    sure = NameFinder(index, some, groups=groups.of_facts(some).without_shared_aliases()).entries()
+    apart = groups.of_facts(some).without_shared_aliases()
+    sure = equivalent_entries(triplets, equivalent_names(triplets, some, apart))
     sure = numbers[sure // n_entries] * n_entries + sure % n_entries
     doubtful = np.setdiff1d(remaining, sure, assume_unique=True)
-    about: dict[Role, Any] = {"subject": wide.names["subject"], "object": held}
-    shared = np.setdiff1d(index.entries(about, n_facts=n_facts), np.union1d(gone, stating))
-    strict = NameFinder(index, facts, roles=["object"], key="strict").names["object"]
-    by_punctuation = shared[~is_among(_objects(index, shared), strict)]
-    holders, names = np.divmod(held, len(objects.names))
-    n_same = np.bincount(holders, objects.counts(names), n_facts).astype(np.int64)
-    n_same -= np.bincount(gone[is_among(_objects(index, gone), held)] // n_entries, None, n_facts)
+    about: dict[Role, Ints] = {"subject": wide["subject"], "object": held}
+    shared = np.setdiff1d(equivalent_entries(triplets, about), np.union1d(gone, stating))
+    strict = equivalent_names(triplets, facts, "strict", ["object"])["object"]
+    by_punctuation = shared[~is_among(_objects(triplets, shared), strict)]
+    objects = triplets.columns["object"]
+    holders, names = np.divmod(held, max(len(objects.names), 1))
+    counts = np.bincount(objects.ids, minlength=len(objects.names))
+    n_same = np.bincount(holders, counts[names], n_facts).astype(np.int64)
+    n_same -= np.bincount(
+        gone[is_among(_objects(triplets, gone), held)] // n_entries, None, n_facts
+    )
     parted = [
-        split_by_fact(some, n_facts, n_entries)
-        for some in (remaining, doubtful, shared, by_punctuation)
+        split_by_fact(pairs, n_facts, n_entries)
+        for pairs in (remaining, doubtful, shared, by_punctuation)
     ]
     for fact, n_deleted, n_same_object, *left in zip(
         facts, sizes, n_same.tolist(), *parted, strict=True
@@ -322,16 +312,16 @@ def _leftovers(
         )
 
 
-def _objects(index: TripletIndex, pairs: Ids) -> Ids:
-    """Give the objects of entries of facts, each as a name of its fact."""
-    facts, entries = np.divmod(pairs, len(index.triplets))
-    column = index.columns["object"]
+def _objects(triplets: Triplets, pairs: Ints) -> Ints:
+    """Return the objects of pairs of a fact and an entry, each as a name of its fact."""
+    facts, entries = np.divmod(pairs, max(len(triplets), 1))
+    column = triplets.columns["object"]
     return facts * len(column.names) + column.ids[entries]
 
 
 def _echoes(fact: AuditPrompt) -> tuple[str, ...]:
     """Find the accepted objects in which a name of the subject stands as whole words."""
-    of = CACHED_KEYS["published"]
+    of = name_key("published")
     spoken = [f" {of(name)} " for name in names_in(fact, "subject")]
     return tuple(
         name

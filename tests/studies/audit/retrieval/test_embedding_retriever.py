@@ -295,8 +295,8 @@ def test_real_databases_find_their_own_facts(audit_databases, table_encoder):
     """With vectors drawn by key, every fact is found under its key, and not once deleted."""
     shared = CachedEncoder(table_encoder(dimension=32))
     for database in audit_databases.values():
-        triplets = database.triplets
-        retriever = EmbeddingRetriever(triplets, shared)
+        triplets = list(database)
+        retriever = EmbeddingRetriever(database, shared)
         queries = [LookupQuery(entity=entry[0], relation=entry[1]) for entry in triplets]
         keys = [lookup_key(entry[0], entry[1]) for entry in triplets]
         same = {key: [i for i, other in enumerate(keys) if other == key] for key in keys}

@@ -8,12 +8,13 @@ from surface_consistency.schemas import (
     AuditPrompt,
     LookupQuery,
     RetrievalTrace,
-    TripletDatabase,
+    Triplet,
 )
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     FuzzyRetriever,
     Hits,
+    Triplets,
     TripletStore,
     content_digest,
 )
@@ -32,9 +33,13 @@ TARGET = AuditPrompt(
 )
 
 
+def store_of(database, **options):
+    return TripletStore(database, FuzzyRetriever(database), k=3, **options)
+
+
 @pytest.fixture
 def store(database):
-    return TripletStore(database, FuzzyRetriever(database.triplets), k=3)
+    return store_of(database)
 
 
 def objects(candidates):
@@ -94,7 +99,7 @@ def test_flags_need_a_target_and_follow_the_key(database, ask):
     def strict(text):
         return text
 
-    store = TripletStore(database, FuzzyRetriever(database.triplets), key=strict)
+    store = TripletStore(database, FuzzyRetriever(database), key=strict)
     bare, other = store.look_up(
         [ask("chad", "Capital")] * 2, states=["FULL"] * 2, targets=[None, TARGET]
     )
@@ -104,10 +109,8 @@ def test_flags_need_a_target_and_follow_the_key(database, ask):
 
 
 def test_names_without_letters_are_equivalent_to_themselves_alone(ask, table_encoder):
-    triplets = (("!!!", "genre", "dance"), ("???", "genre", "rock"))
-    database = TripletDatabase(
-        entities=("!!!", "???"), relationships=("genre",), return_values=(), triplets=triplets
-    )
+    triplets = [Triplet("!!!", "genre", "dance"), Triplet("???", "genre", "rock")]
+    database = Triplets.of(triplets)
     target = TARGET.model_copy(update={"subject": "!!!", "subject_aliases": ()})
     store = TripletStore(database, EmbeddingRetriever(triplets, table_encoder()), threshold=None)
 
@@ -120,9 +123,9 @@ def test_names_without_letters_are_equivalent_to_themselves_alone(ask, table_enc
     }
 
 
-def test_abstention_and_fallback_are_told_apart(store, ask):
+def test_abstention_and_fallback_are_told_apart(database, store, ask):
     query = ask("Xylophone", "zzz")
-    anyway = store.with_policy(threshold=0.6, fallback="top1_anyway")
+    anyway = store_of(database, threshold=0.6, fallback="top1_anyway")
 
     (silent,) = store.look_up([query], states=["FULL"])
     (forced,) = anyway.look_up([query], states=["FULL"])
@@ -138,8 +141,8 @@ def test_abstention_and_fallback_are_told_apart(store, ask):
     assert forced.is_fallback
 
 
-def test_nothing_left_is_an_abstention_under_any_policy(store, ask):
-    anyway = store.with_policy(threshold=None, fallback="top1_anyway")
+def test_nothing_left_is_an_abstention_under_any_policy(database, store, ask):
+    anyway = store_of(database, threshold=None, fallback="top1_anyway")
 
     (trace,) = anyway.look_up([ask("Chad", "capital")], states=["DEL-ON"], deleted=[range(6)])
 
@@ -190,7 +193,7 @@ def test_each_distinct_search_is_made_once(database, ask):
             self.n_searched += len(queries)
             return super().search(queries, **options)
 
-    retriever = Counting(database.triplets)
+    retriever = Counting(database)
     store = TripletStore(database, retriever)
     query = ask("Chad", "capital")
 
@@ -226,7 +229,7 @@ def test_store_rejects_hits_that_cannot_be(database, ask, hits, message):
 
     class Broken:
         def fingerprint(self):
-            return {"content": content_digest(database.triplets)}
+            return {"content": content_digest(database)}
 
         def search(self, queries, *, k, deleted=None):
             rows = [hits if len(gone) else [(0, 1.0), (-1, -np.inf)] for gone in deleted]
@@ -245,7 +248,7 @@ def test_store_rejects_hits_of_other_queries(database, ask):
         def search(self, queries, **options):
             return super().search([*queries, *queries], k=1)
 
-    store = TripletStore(database, Broken(database.triplets))
+    store = TripletStore(database, Broken(database))
 
     with pytest.raises(RetrievalError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
         store.look_up([ask("a", "b")], states=["FULL"])
@@ -258,7 +261,7 @@ def test_store_rejects_entries_that_it_does_not_hold_in_any_state(store, ask, st
 
 
 def test_store_rejects_what_does_not_fit(database, store, ask):
-    retriever = FuzzyRetriever(database.triplets)
+    retriever = FuzzyRetriever(database)
     query = [ask("Chad", "capital")]
 
     with pytest.raises(ValueError, match="k must be at least 1; got 0"):
@@ -285,11 +288,10 @@ def test_fingerprint_tells_the_policy(store):
         "fallback": "abstain",
         "key": "published",
     }
-    keyed = TripletStore(store.database, FuzzyRetriever(store.database.triplets), key=folded)
+    keyed = TripletStore(store.triplets, FuzzyRetriever(store.triplets), key=folded)
     assert keyed.fingerprint()["key"] == "surface_consistency.text.folded"
-    other = store.with_policy(threshold=None, fallback="top1_anyway")
+    other = store_of(store.triplets, threshold=None, fallback="top1_anyway")
     assert other.fingerprint() != store.fingerprint()
-    assert other.database is store.database
 
 
 def test_published_facts_are_found_deleted_and_replaced(audit_databases, audit_prompts):
@@ -298,9 +300,9 @@ def test_published_facts_are_found_deleted_and_replaced(audit_databases, audit_p
         prompts = [AuditPrompt.model_validate(row) for row in audit_prompts[name]]
         # Up to ten stars stand under the United States alone.
         k = 12
-        store = TripletStore(database, FuzzyRetriever(database.triplets), k=k, key=folded)
+        store = TripletStore(database, FuzzyRetriever(database), k=k, key=folded)
         queries = [LookupQuery(entity=p.subject, relation=p.relation) for p in prompts]
-        place = {entry: i for i, entry in enumerate(database.triplets)}
+        place = {entry: i for i, entry in enumerate(database)}
         gone = [[place[p.subject, p.relation, p.gold_object]] for p in prompts]
 
         for state in ("FULL", "DEL-ON"):

@@ -1,17 +1,15 @@
-import warnings
+from itertools import product
 
-import pandas as pd
 import pytest
 
-from surface_consistency.errors import IncompleteClosureWarning
-from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
+from surface_consistency.errors import DataError, IncompleteClosureWarning
 from surface_consistency.studies.audit.retrieval import (
     AliasGroups,
+    Triplets,
     alias_closures,
-    triplet_index,
+    database_coverage,
     verify_closures,
 )
-from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
 
 def report_of(database, facts, **options):
@@ -31,8 +29,8 @@ def test_overwritten_aliases_leave_a_triplet(published, name):
     assert {item.relation for item in left} == {"Country Represented"}
     for item in left:
         (entry,) = item.remaining
-        assert database.triplets[entry].relation == "Nation Led"
-        assert database.triplets[entry].object == item.gold_object
+        assert database[entry].relation == "Nation Led"
+        assert database[entry].object == item.gold_object
     assert not report.is_complete
     assert "deletion INCOMPLETE: 20 of 240" in report.summary()
 
@@ -57,7 +55,7 @@ def test_internet_suffixes_keep_the_iso_codes_alive(published):
     assert [item.relation for item in sharing].count("Internet TLD") == 19
     assert "United Kingdom" not in {item.subject for item in sharing}
     code = next(item for item in sharing if item.relation == "ISO Code")
-    assert database.triplets[code.shared_surface[0]].object == f".{code.gold_object.lower()}"
+    assert database[code.shared_surface[0]].object == f".{code.gold_object.lower()}"
 
 
 def test_largest_cities_share_the_capitals_surface(published):
@@ -79,42 +77,14 @@ def test_objects_that_are_their_subjects_are_found(published):
     assert report.n_echoing == len(echoing) == 13
 
 
-@pytest.mark.parametrize("domain", DOMAINS)
-@pytest.mark.parametrize("topology", TOPOLOGIES)
-def test_own_databases_are_deleted_completely(domain, topology):
-    made = build_topology(load_fact_table(domain), topology)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        report = report_of(made.database, made.targets, warn=True)
-
-    assert report.is_complete
-    assert report.n_absent == 0
-
-
-def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
-    """The same decoys survive in `noise`, where no alias names them."""
-    table = load_fact_table("countries")
-    held = {}
-    for topology in ("noise", "paraphrase"):
-        made = build_topology(table, topology)
-        report = report_of(made.database, made.targets)
-        item = next(
-            item for item in report.facts if (item.subject, item.relation) == ("Japan", "Capital")
-        )
-        held[topology] = (item.n_deleted, item.n_same_object)
-
-    assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
-
-
 def test_groups_complete_the_deletion(published):
     database, facts = published["politicians/alias"]
     groups = AliasGroups.from_prompts(facts)
 
-    closures = alias_closures(database, facts, groups=groups)
+    closures = alias_closures(database, facts, rule=groups)
 
     assert verify_closures(database, facts, closures).is_complete
-    assert {len(closure.indices) for closure in closures} == {2}
+    assert {len(closure) for closure in closures} == {2}
 
 
 def test_incomplete_deletion_warns_where_asked(published):
@@ -131,24 +101,14 @@ def test_absent_facts_are_counted(make, fact):
     assert report.is_complete
 
 
-def test_rows_make_a_table(published):
-    report = report_of(*published["sports/alias"])
-
-    frame = pd.DataFrame(report.rows())
-
-    assert len(frame) == 200
-    assert frame["is_complete"].all()
-    assert frame["n_deleted"].eq(2).all()
-
-
 def test_unpaired_closures_are_rejected(published):
     database, facts = published["sports/base"]
     closures = alias_closures(database, facts)
 
     with pytest.raises(ValueError, match="must pair up, got 100 and 99"):
         verify_closures(database, facts, closures[1:])
-    with pytest.raises(ValueError, match="of this database of 200 triplets"):
-        verify_closures(published["sports/alias"][0], facts, closures)
+    with pytest.raises(ValueError, match="of this database of 100 triplets, got the index 101"):
+        verify_closures(database, facts, [closures[0] + 101, *closures[1:]])
 
 
 def test_what_a_shared_alias_alone_keeps_alive_is_told_apart(make, fact):
@@ -191,16 +151,26 @@ def test_names_that_no_group_knows_are_one_with_those_of_their_key(make, fact):
     database = make(("U.S.", "Capital", "Washington"), ("usa", "Capital", "Washington"))
     facts = [fact("u s", "capital", "WASHINGTON")]
 
-    closures = alias_closures(database, facts, groups=AliasGroups())
+    closures = alias_closures(database, facts, rule=AliasGroups())
 
-    assert closures[0].indices.tolist() == [0]
+    assert closures[0].tolist() == [0]
     assert verify_closures(database, facts, closures, groups=AliasGroups()).is_complete
 
 
-def test_entries_are_looked_at_block_by_block(published, monkeypatch):
-    database, facts = published["countries/base"]
-    whole = report_of(database, facts)
+def test_published_prompts_fit_their_databases(published):
+    """Every fact is an entry of its database, word for word."""
+    for database, prompts in published.values():
+        fit = database_coverage(database, prompts)
+        assert fit.n_verbatim == fit.n_prompts
 
-    monkeypatch.setattr(triplet_index, "_BLOCK", 3)
 
-    assert report_of(database, facts) == whole
+def test_prompts_of_another_domain_are_rejected(published):
+    for (name, (database, _)), (other, (_, prompts)) in product(published.items(), repeat=2):
+        if name.split("/")[0] != other.split("/")[0]:
+            with pytest.raises(DataError, match="they belong to another database"):
+                database_coverage(database, prompts)
+
+
+def test_no_prompts_are_rejected():
+    with pytest.raises(ValueError, match="at least one prompt"):
+        database_coverage(Triplets.of([]), [])

@@ -3,10 +3,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-
-import surface_consistency
-from surface_consistency.studies.audit.files import read_audit_prompts
-from surface_consistency.studies.audit.styles import (
+from surface_consistency_build.builders.audit_databases.styles import (
     AUDIT_STYLES,
     AuditWording,
     audit_prompt_text,
@@ -14,6 +11,9 @@ from surface_consistency.studies.audit.styles import (
     load_wordings,
     style_writers,
 )
+
+import surface_consistency
+from surface_consistency.studies.audit.files import read_audit_prompts
 
 CUSTOM = list(
     product(("countries", "politicians", "sports"), ("base", "alias", "noise", "collision"))

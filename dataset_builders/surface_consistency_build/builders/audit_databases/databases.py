@@ -1,22 +1,28 @@
 """The databases of an audit, made as a folder of files."""
 
+import json
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from surface_consistency.errors import ContaminationWarning
+from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import AuditPrompt
-from surface_consistency.studies.audit.fact_tables import DOMAINS, FactTable, load_fact_table
-from surface_consistency.studies.audit.files import (
-    prompt_file_name,
-    write_audit_prompts,
-    write_database,
+from surface_consistency.studies.audit.files import ALIASES, LISTS, check_prompts
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
+from surface_consistency_build.builders.audit_databases.fact_tables import (
+    DOMAINS,
+    FactTable,
+    load_fact_table,
 )
-from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, build_topology
+from surface_consistency_build.builders.audit_databases.topologies import (
+    PUBLISHED_TOPOLOGIES,
+    build_topology,
+)
 
 PromptWriter = Callable[[Sequence[AuditPrompt]], Iterable[AuditPrompt]]
 """Puts targets into words: the same rows, with another `prompt_text`."""
@@ -65,9 +71,8 @@ def build_audit_databases(
         out: Folder; made where it is missing. Files of these names are replaced.
         domains: Names of tables that come with the package, or tables of your own.
         topologies: Names of topologies.
-        styles: Prompt writers by the name of their style
-            (`surface_consistency.studies.audit.styles.style_writers` gives the six of the paper);
-            none: databases alone.
+        styles: Prompt writers by the name of their style (`style_writers` of the module `styles`
+            gives the six of the paper); none: databases alone.
         seed: Seed of whatever is drawn, for tables that list no near misses.
 
     Returns:
@@ -95,7 +100,7 @@ def _write(
 ) -> BuiltDatabase:
     """Write one database and its prompts."""
     made = build_topology(table, topology, seed=seed)
-    if topology == "alias" and set(made.database.triplets) == set(table.facts):
+    if topology == "alias" and set(made.database) == set(table.facts):
         warnings.warn(
             f"table {table.name!r} has no other name for any of its facts, so its topology alias "
             "equals base; add an aliases.tsv, or leave alias out",
@@ -115,6 +120,56 @@ def _write(
         topology=topology,
         path=path,
         prompt_paths=tuple(paths),
-        n_triplets=len(made.database.triplets),
+        n_triplets=len(made.database),
         n_facts=len(made.targets),
     )
+
+
+def write_database(path: str | os.PathLike[str], database: Triplets) -> None:
+    """Write a database file, as the audit publishes its own; it appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        database: What to write.
+    """
+    content: dict[str, Any] = {
+        key: sorted(column.names.to_pylist())
+        for key, column in zip(LISTS, database.columns.values(), strict=True)
+    }
+    content["triplets"] = list(map(list, database))
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_audit_prompts(path: str | os.PathLike[str], prompts: Iterable[AuditPrompt]) -> int:
+    """Write a prompt file, as the audit publishes its own; it appears whole or not at all.
+
+    Args:
+        path: The file; its folder must exist. An older file of that name is replaced.
+        prompts: The rows.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        RecordError: If an alias is empty or a prompt number stands twice.
+    """
+    lines = [_prompt_line(prompt) for prompt in check_prompts(prompts, str(Path(path)))]
+    write_text(path, "".join(lines))
+    return len(lines)
+
+
+def prompt_file_name(style: str) -> str:
+    """Name the prompt file of a style.
+
+    Examples:
+        >>> prompt_file_name("cloze")
+        'prompts_cloze.jsonl'
+    """
+    return f"prompts_{style}.jsonl"
+
+
+def _prompt_line(prompt: AuditPrompt) -> str:
+    """Write a prompt row as a line: aliases stand only where there are some."""
+    row = prompt.model_dump(mode="json")
+    filled = {key: value for key, value in row.items() if key not in ALIASES or value}
+    return json.dumps(filled, ensure_ascii=False) + "\n"

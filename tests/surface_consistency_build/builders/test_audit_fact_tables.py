@@ -1,14 +1,14 @@
 import pytest
-
-from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.fact_tables import (
+from surface_consistency_build.builders.audit_databases.fact_tables import (
     DOMAINS,
     Aliases,
     FactTable,
     load_fact_table,
     read_fact_table,
 )
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.schemas import Triplet
 from surface_consistency.text import folded
 
 FACT = Triplet("Rhine", "Mouth", "North Sea")

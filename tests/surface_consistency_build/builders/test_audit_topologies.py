@@ -2,23 +2,23 @@ from itertools import product
 
 import pytest
 from hypothesis import given, strategies as st
-
-from surface_consistency.errors import DataError
-from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.fact_tables import (
+from surface_consistency_build.builders.audit_databases.fact_tables import (
     DOMAINS,
     Aliases,
     FactTable,
     RelatedFact,
     load_fact_table,
 )
-from surface_consistency.studies.audit.files import read_database
-from surface_consistency.studies.audit.topologies import (
+from surface_consistency_build.builders.audit_databases.topologies import (
     POINTER_RELATIONS,
     PUBLISHED_TOPOLOGIES,
     TOPOLOGIES,
     build_topology,
 )
+
+from surface_consistency.errors import DataError
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.files import read_database
 from surface_consistency.text import folded, token_key
 from tests.made_data import published  # noqa: F401 - fixtures
 
@@ -35,7 +35,7 @@ NAMES = st.text("abc", min_size=1, max_size=3)
 
 def entries(table, topology):
     """The entries of a topology."""
-    return build_topology(table, topology).database.triplets
+    return tuple(build_topology(table, topology).database)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def entries(table, topology):
 def test_databases_agree_with_the_published_ones(published, domain, topology):
     """Size, order and triplets are theirs, but for those that were put right."""
     name = f"{domain}/{topology}"
-    theirs = read_database(published[name][0]).triplets
+    theirs = tuple(read_database(published[name][0]))
 
     ours = entries(load_fact_table(domain), topology)
 
@@ -62,7 +62,7 @@ def test_targets_are_the_facts(domain, topology):
     if topology == "pointer":
         assert facts == list(entries(load_fact_table(domain), "alias"))
     else:
-        assert facts == list(made.database.triplets)
+        assert facts == list(made.database)
 
 
 @pytest.mark.parametrize(("domain", "topology"), list(product(DOMAINS, TOPOLOGIES)), ids="/".join)
@@ -117,7 +117,7 @@ def test_pointers_hold_no_object_of_a_fact_beside_names(domain):
 def test_alias_forms_of_any_table(rivers):
     made = build_topology(rivers, "alias")
 
-    assert made.database.triplets == (
+    assert tuple(made.database) == (
         Triplet("Rhine", "Flows Into", "North Sea"),
         Triplet("Rhine", "Mouth", "North Sea"),
         Triplet("Donau", "Flows Into", "Black Sea"),
@@ -159,7 +159,7 @@ def test_near_misses_of_many_objects_a_question_are_made_once(facts, seed):
     made = build_topology(table, "collision", seed=seed)
 
     stated = {Triplet(item.subject, item.relation, item.gold_object) for item in made.targets}
-    assert len(stated) == len(made.targets) == len(made.database.triplets)
+    assert len(stated) == len(made.targets) == len(made.database)
     assert set(table.facts) < stated
     assert all(" of " in fact.relation for fact in stated - set(table.facts))
 
@@ -198,7 +198,7 @@ def test_near_misses_follow_the_seed():
 def test_paraphrases_of_any_table_are_forms_of_the_fact(rivers):
     made = build_topology(rivers, "paraphrase")
 
-    assert made.database.triplets[2:4] == (
+    assert tuple(made.database[2:4]) == (
         Triplet("Danube", "Mouth", "Black Sea"),
         Triplet("Mouth of Danube", "Is", "Black Sea"),
     )
@@ -240,5 +240,5 @@ def test_every_fact_of_any_table_is_a_target_once(facts, topology):
     made = build_topology(table, topology)
 
     stated = [(item.subject, item.relation, item.gold_object) for item in made.targets]
-    assert len(stated) == len(set(stated)) == len(made.database.triplets)
+    assert len(stated) == len(set(stated)) == len(made.database)
     assert facts <= set(stated)

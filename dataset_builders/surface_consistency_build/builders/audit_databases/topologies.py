@@ -22,16 +22,15 @@ from typing import Final
 import numpy as np
 
 from surface_consistency.errors import DataError
-from surface_consistency.schemas import AuditPrompt, Triplet, TripletDatabase
-from surface_consistency.studies.audit.fact_tables import FactTable, RelatedFact
-from surface_consistency.studies.audit.files import make_database
+from surface_consistency.schemas import AuditPrompt, Triplet
+from surface_consistency.studies.audit.conditions import TOPOLOGIES
+from surface_consistency.studies.audit.files import check_entries
+from surface_consistency.studies.audit.retrieval.triplets import Triplets
 from surface_consistency.text import folded, token_key
+from surface_consistency_build.builders.audit_databases.fact_tables import FactTable, RelatedFact
 
-PUBLISHED_TOPOLOGIES: Final = ("base", "alias", "noise", "collision")
+PUBLISHED_TOPOLOGIES: Final = TOPOLOGIES[:4]
 """The topologies of the paper."""
-
-TOPOLOGIES: Final = (*PUBLISHED_TOPOLOGIES, "paraphrase", "pointer")
-"""All topologies."""
 
 POINTER_RELATIONS: Final = MappingProxyType(
     {"subject": "Canonical Name", "relation": "Canonical Relation"}
@@ -46,7 +45,7 @@ _DRAWS: Final = 20
 class AuditDatabase:
     """A database and the facts that an audit deletes from it."""
 
-    database: TripletDatabase
+    database: Triplets
     """The store."""
 
     targets: tuple[AuditPrompt, ...]
@@ -73,9 +72,9 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
             uniform for near misses.
 
     Examples:
-        >>> from surface_consistency.studies.audit.fact_tables import load_fact_table
-        >>> made = build_topology(load_fact_table("countries"), "alias")
-        >>> made.database.triplets[0], made.targets[0].subject_aliases
+        >>> from surface_consistency_build.builders.audit_databases import fact_tables
+        >>> made = build_topology(fact_tables.load_fact_table("countries"), "alias")
+        >>> made.database[0], made.targets[0].subject_aliases
         (Triplet(subject='USA', relation='Capital City', object='Washington, D.C.'), \
 ('United States', 'United States of America'))
     """
@@ -86,6 +85,27 @@ def build_topology(table: FactTable, topology: str, *, seed: int = 0) -> AuditDa
     forms = list(_MAKERS[topology](table, seed))
     database = make_database(form.triplet for form in forms)
     return AuditDatabase(database=database, targets=_targets(forms))
+
+
+def make_database(triplets: Iterable[Triplet]) -> Triplets:
+    """Make a database of triplets.
+
+    Args:
+        triplets: The entries, in order; each once.
+
+    Returns:
+        The database.
+
+    Raises:
+        DataError: If an entry stands twice, or a part of one is empty.
+
+    Examples:
+        >>> len(make_database([Triplet("France", "Capital", "Paris")]))
+        1
+    """
+    entries = tuple(triplets)
+    check_entries(entries, "the database", longest=None, duplicates="error")
+    return Triplets.of(entries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,57 @@
+"""Databases of the audit with their prompts, written as files in the published layout."""
+
+import json
+
+from surface_consistency.schemas import AuditPrompt
+
+TEXTS = {
+    "direct_questions": "What is the {relation} of {subject}?",
+    "cloze": "Complete the sentence with the missing fact: The {relation} of {subject} is ____.",
+}
+
+
+def write_database(path, entries):
+    """Write triplets as a database file."""
+    names = ("entities", "relationships", "return_values")
+    lists = {
+        name: sorted(set(part))
+        for name, part in zip(names, zip(*entries, strict=True), strict=True)
+    }
+    content = lists | {"triplets": [list(entry) for entry in entries]}
+    path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
+
+
+def write_prompts(path, prompts):
+    """Write prompts as a prompt file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{one.model_dump_json()}\n" for one in prompts), encoding="utf-8")
+
+
+def write_audit_databases(folder, domain, topologies, styles):
+    """Write a database per topology, of which every entry is a fact, and its prompts.
+
+    Args:
+        folder: Where to write.
+        domain: Name of the domain.
+        topologies: By topology, its entries.
+        styles: Names of `TEXTS`.
+    """
+    (folder / domain).mkdir(parents=True)
+    for topology, entries in topologies.items():
+        write_database(folder / domain / f"{topology}.json", entries)
+        for style in styles:
+            prompts = [
+                AuditPrompt(
+                    prompt_id=number,
+                    fact_id=number,
+                    subject=subject,
+                    relation=relation,
+                    gold_object=value,
+                    prompt_text=TEXTS[style].format(subject=subject, relation=relation),
+                    subject_aliases=(f"Republic of {subject}",) if " " not in subject else (),
+                )
+                for number, (subject, relation, value) in enumerate(entries)
+            ]
+            write_prompts(
+                folder / domain / "prompts" / topology / f"prompts_{style}.jsonl", prompts
+            )

@@ -1,0 +1,243 @@
+import warnings
+
+import pytest
+from hypothesis import given, strategies as st
+from surface_consistency_build.builders.audit_databases.databases import (
+    build_audit_databases,
+    write_audit_prompts,
+    write_database,
+)
+from surface_consistency_build.builders.audit_databases.fact_tables import (
+    DOMAINS,
+    FactTable,
+    load_fact_table,
+)
+from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers
+from surface_consistency_build.builders.audit_databases.topologies import (
+    PUBLISHED_TOPOLOGIES,
+    TOPOLOGIES,
+    build_topology,
+    make_database,
+)
+
+from surface_consistency.errors import ContaminationWarning, DataError, RecordError
+from surface_consistency.schemas import AuditPrompt, Triplet
+from surface_consistency.studies.audit import conditions, study
+from surface_consistency.studies.audit.files import read_audit_prompts, read_database
+from surface_consistency.studies.audit.retrieval import (
+    alias_closures,
+    database_coverage,
+    verify_closures,
+)
+from tests.made_data import published  # noqa: F401 - fixtures
+
+NAMES = [f"{domain}/{topology}" for domain in DOMAINS for topology in PUBLISHED_TOPOLOGIES]
+
+
+def test_the_sample_of_the_library_is_what_is_built(tmp_path):
+    build_audit_databases(tmp_path, domains=["countries"], styles=style_writers())
+
+    made, kept = (
+        {file.relative_to(root): file.read_bytes() for file in root.rglob("*.json*")}
+        for root in (tmp_path, study._SAMPLE)
+    )
+    assert made == kept
+
+
+def test_tables_have_the_order_of_the_styles():
+    assert conditions.STYLES == AUDIT_STYLES
+
+
+def test_build_writes_the_published_layout(published, tmp_path):
+    """Twelve databases, 72 prompt files and 11,628 prompts, file by file where they lie."""
+    made = build_audit_databases(tmp_path, styles=style_writers())
+
+    files = {file.relative_to(tmp_path).as_posix() for file in tmp_path.rglob("*.json*")}
+    root = published["countries/base"][0].parents[1]
+    assert files == {file.relative_to(root).as_posix() for file in root.rglob("*.json*")}
+    assert sum(item.n_facts * len(item.prompt_paths) for item in made) == 11_628
+
+
+def test_built_base_database_is_the_published_file(published, tmp_path):
+    build_audit_databases(tmp_path, domains=["countries"], topologies=["base"])
+
+    built = (tmp_path / "countries" / "base.json").read_bytes()
+    assert built == published["countries/base"][0].read_bytes()
+
+
+def test_all_topologies_can_be_built_and_read(tmp_path):
+    made = build_audit_databases(tmp_path, topologies=TOPOLOGIES, styles=style_writers(["cloze"]))
+
+    assert len(made) == 18
+    for item in made:
+        database = read_database(item.path)
+        fit = database_coverage(database, read_audit_prompts(item.prompt_paths[0]))
+        assert fit.missing == ()
+        assert (len(database.triplets), fit.n_prompts) == (item.n_triplets, item.n_facts)
+
+
+def test_build_is_the_same_twice(tmp_path, rivers):
+    for name in ("one", "two"):
+        build_audit_databases(
+            tmp_path / name, domains=[rivers], topologies=TOPOLOGIES, styles=style_writers(), seed=3
+        )
+
+    one, two = (
+        {file.name: file.read_bytes() for file in (tmp_path / name).rglob("*.json*")}
+        for name in ("one", "two")
+    )
+    assert one == two
+    assert len(list((tmp_path / "one").rglob("*.jsonl"))) == 6 * len(AUDIT_STYLES)
+
+
+def test_build_rejects_domains_of_one_name(tmp_path, rivers):
+    with pytest.raises(ValueError, match="domains must differ in name"):
+        build_audit_databases(tmp_path, domains=[rivers, rivers])
+
+
+def test_build_rejects_unknown_topologies(tmp_path, rivers):
+    with pytest.raises(ValueError, match="topology must be one of"):
+        build_audit_databases(tmp_path, domains=[rivers], topologies=["star"])
+
+
+def test_build_warns_where_alias_equals_base(tmp_path):
+    table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
+
+    with pytest.warns(ContaminationWarning, match="equals base"):
+        made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
+
+    base, alias = (list(read_database(item.path)) for item in made)
+    assert list(base) == list(alias)
+
+
+def test_some_missing_facts_warn():
+    made = build_topology(load_fact_table("sports"), "base")
+    database = make_database(made.database[:-3])
+
+    with pytest.warns(ContaminationWarning, match="3 of 100 prompts ask for facts"):
+        fit = database_coverage(database, made.targets)
+
+    assert fit.missing == (97, 98, 99)
+    assert fit.missing_share == 0.03
+    with pytest.raises(DataError, match="prompt_id 97, 98, 99"):
+        database_coverage(database, made.targets, max_missing=0.02)
+
+
+def test_alias_forms_fit():
+    table = load_fact_table("countries")
+    base, pointer = build_topology(table, "base"), build_topology(table, "pointer")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit = database_coverage(base.database, pointer.targets)
+
+    assert (fit.n_verbatim, fit.n_by_alias) == (0, 200)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_written_database_is_the_published_file(published, name, tmp_path):
+    """What was read is written back byte for byte."""
+    file = published[name][0]
+
+    write_database(tmp_path / "copy.json", read_database(file))
+
+    assert (tmp_path / "copy.json").read_bytes() == file.read_bytes()
+
+
+@given(st.sets(st.tuples(*[st.text(st.characters(codec="utf-8"), min_size=1)] * 3), min_size=1))
+def test_writing_and_reading_is_the_identity(tmp_path_factory, parts):
+    entries = [Triplet(*part) for part in sorted(parts) if all(map(str.strip, part))]
+    if not entries:
+        return
+    file = tmp_path_factory.mktemp("round") / "database.json"
+    database = make_database(entries)
+
+    write_database(file, database)
+
+    assert list(read_database(file)) == entries
+
+
+def test_make_database_rejects_repetition():
+    with pytest.raises(DataError, match="triplet 1 repeats triplet 0"):
+        make_database([Triplet("a", "b", "c")] * 2)
+
+
+def test_make_database_of_nothing_is_empty():
+    assert list(make_database([])) == []
+
+
+def prompt(number=0, **fields):
+    """A prompt row."""
+    given = {
+        "prompt_id": number,
+        "fact_id": 7,
+        "subject": "Türkiye",
+        "relation": "Capital",
+        "gold_object": "Ankara",
+        "prompt_text": "Capital?\nAnswer:",
+    }
+    return AuditPrompt(**(given | fields))
+
+
+def test_written_prompts_are_the_published_files(published, tmp_path):
+    """All 78 files, 12,228 rows, come back byte for byte."""
+    files = [file for _, folder in published.values() for file in sorted(folder.glob("*.jsonl"))]
+    n_prompts = 0
+
+    for file in files:
+        n_prompts += write_audit_prompts(tmp_path / "copy.jsonl", read_audit_prompts(file))
+        assert (tmp_path / "copy.jsonl").read_bytes() == file.read_bytes()
+
+    assert (len(files), n_prompts) == (78, 12_228)
+
+
+def test_rows_without_aliases_hold_no_alias_keys(tmp_path):
+    write_audit_prompts(tmp_path / "p.jsonl", [prompt(object_aliases=("Angora",))])
+
+    line = (tmp_path / "p.jsonl").read_text(encoding="utf-8")
+    assert line == (
+        '{"prompt_id": 0, "fact_id": 7, "subject": "Türkiye", "relation": "Capital", '
+        '"gold_object": "Ankara", "prompt_text": "Capital?\\nAnswer:", '
+        '"object_aliases": ["Angora"]}\n'
+    )
+
+
+def test_writing_rejects_empty_aliases_and_writes_nothing(tmp_path):
+    with pytest.raises(RecordError, match="prompt_id 3 has an empty name in subject_aliases"):
+        write_audit_prompts(tmp_path / "p.jsonl", [prompt(), prompt(3, subject_aliases=(" ",))])
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def report_of(made, **options):
+    """Delete as published and verify."""
+    closures = alias_closures(made.database, made.targets)
+    return verify_closures(made.database, made.targets, closures, **options)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_own_databases_are_deleted_completely(domain, topology):
+    made = build_topology(load_fact_table(domain), topology)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = report_of(made, warn=True)
+
+    assert report.is_complete
+    assert report.n_absent == 0
+
+
+def test_paraphrases_fall_with_their_fact_and_decoys_do_not():
+    """The same decoys survive in `noise`, where no alias names them."""
+    table = load_fact_table("countries")
+    held = {}
+    for topology in ("noise", "paraphrase"):
+        made = build_topology(table, topology)
+        report = report_of(made)
+        item = next(
+            item for item in report.facts if (item.subject, item.relation) == ("Japan", "Capital")
+        )
+        held[topology] = (item.n_deleted, item.n_same_object)
+
+    assert held == {"noise": (1, 2), "paraphrase": (3, 0)}
