@@ -94,7 +94,7 @@ class FrequencySettings(Settings):
     """Which counts are held against the answers."""
 
     frequencies: Items[Path] = Field(min_length=1, max_length=2)
-    """Folder of `count mentions` or `count pairs`, or a Parquet file with the columns of its
+    """Folder of `count names` or `count pairs`, or a Parquet file with the columns of its
     instances.parquet; give the option again for a second measurement, with which errors of counting
     are taken out."""
 
@@ -250,7 +250,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         raise DataError(
             f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
             f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
-            "(`count mentions --data`)"
+            "(`count names --data`)"
         )
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]
