@@ -1,7 +1,7 @@
 """Plain text of pages and their links."""
 
 import pytest
-from surface_consistency_build.wikimedia.anchors import linked_text, read_linked_pages
+from surface_consistency_build.wikimedia.anchors import linked_text
 from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
 GERMAN = SiteInfo(namespaces={6: "Datei", 14: "Kategorie"})
