@@ -3,19 +3,17 @@ from collections import Counter
 
 import datasets
 import pytest
-from surface_consistency_build.builders.audit_databases import (
-    audit_databases_builder,
-    write_differences,
-)
+from surface_consistency_build.builders.audit_databases import audit_databases_builder
 from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
     AuditPromptRow,
     build,
 )
-from surface_consistency_build.builders.audit_databases.write_differences import (
+
+from scripts.audit_differences.write_differences import (
+    PAGE,
     differences_page,
     main,
 )
-
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.audit.databases import build_audit_databases
@@ -23,7 +21,7 @@ from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_tab
 from surface_consistency.studies.audit.styles import style_writers
 from surface_consistency.studies.audit.topologies import TOPOLOGIES, build_topology
 
-FOLDER = write_differences.FOLDER
+FOLDER = PAGE.parent
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@
 from collections import Counter
 
 import pytest
-from surface_consistency_build.builders.audit_databases.differences import compare_databases
 
+from scripts.audit_differences.differences import compare_databases
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit.fact_tables import load_fact_table
 from surface_consistency.studies.audit.files import read_audit_prompts
