@@ -176,7 +176,7 @@ def fixed_cost():
         Path(folder, "a.jsonl").write_text('{"text": "New York"}\n')
         Path(folder, "names.csv").write_text("entity_id,surface\nQ60,New York\n")
         command = "from surface_consistency.cli.main import main; main()"
-        words = ["count", "mentions", "--corpus", f"{folder}/a.jsonl", "--names"]
+        words = ["count", "names", "--corpus", f"{folder}/a.jsonl", "--names"]
         words += [f"{folder}/names.csv", "--out"]
         spent = []
         for number in range(3):

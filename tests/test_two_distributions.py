@@ -107,9 +107,7 @@ def test_their_commands_are_listed_where_they_are_installed():
     assert "\n  run " in absent
 
 
-@pytest.mark.parametrize(
-    "words", [["build", "redirectqa"], ["count", "--help"], ["demo", "--frequency", "--out", "x"]]
-)
+@pytest.mark.parametrize("words", [["build", "redirectqa"], ["count", "--help"]])
 def test_their_commands_name_the_distribution_where_it_is_missing(words):
     done = python(WITHOUT + MAIN.format(words=words))
 

@@ -3,7 +3,6 @@
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -17,7 +16,6 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
-from surface_consistency.plugins import load_maker
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
@@ -128,14 +126,6 @@ def demo(
     *,
     out: Out,
     steps: Annotated[int, Parameter(help="Training steps.")] = DEFAULT_STEPS,
-    frequency: Annotated[
-        bool,
-        Parameter(
-            help="Two worlds of planted frequencies instead: whether what counts is how often "
-            "the name was read, or how often the entity was.",
-            negative=(),
-        ),
-    ] = False,
     json: Json = False,
 ) -> int:
     """Train a small model on planted facts and run the whole study on it.
@@ -144,8 +134,6 @@ def demo(
     """
     if steps < 1:
         raise ValueError(f"--steps must be 1 or more, got {steps}")
-    if frequency:
-        return _demo_frequency(out, steps, json=json)
     folder, exposure = run_demo(
         out, steps=steps, say=None if json else lambda line: print(line, flush=True)
     )
@@ -155,17 +143,3 @@ def demo(
         print("redirect stands in the training text, by count, longer names and answers included.")
         print("Two wrong answers are consistent too: see the last row.\n")
     return finish(report_runs([folder.path], out), out, as_json=json)
-
-
-def _demo_frequency(out: Path, steps: int, *, json: bool) -> int:
-    """Train a small model in each of two worlds and see whether the analysis tells them apart."""
-    run_frequency_demo = load_maker("demo-frequency", "`demo --frequency`")
-
-    reported, table = run_frequency_demo(
-        out, steps=steps, say=None if json else lambda line: print(line, flush=True)
-    )
-    if not json:
-        print(f"\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
-        print("entity_given_surface: does accuracy go with the frequency of the entity beyond that")
-        print("of the name? In the surface world it does not, whatever a linker's errors feign.\n")
-    return finish(reported, out, as_json=json)

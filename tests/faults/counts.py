@@ -120,7 +120,7 @@ class _Counted(Family):
 class Surfaces(_Counted):
     """How often names stand in a corpus, and in how many documents."""
 
-    what = "mentions"
+    what = "names"
 
     def attempt(self, rng):
         path, documents, wanted = self.corpus(rng)

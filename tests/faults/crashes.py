@@ -84,7 +84,6 @@ TOPICS = ("build", "slaq", "--articles", "articles.jsonl", *SHORT, *WRITER)
 PARAPHRASED = ("--source", "sample")
 PARAPHRASES = ("build", "paraphrases", *PARAPHRASED, "--limit", "2", *WRITER)
 REVIEWED = ("--sheet", "written/review.csv", "--out", "built")
-MENTIONS = ("build", "mentions", "wiki.xml", "--workers", "1", "--quiet")
 
 
 def fill_in(home):
@@ -218,8 +217,8 @@ COMMANDS = {
         ("analyse", "frequency", "run", "--frequencies", "counted", "--out", "run", *QUICK),
         before=((*RUN, "--limit", "30", "--out", "run", *QUICK), (*PAIRS, "--out", "counted")),
     ),
-    "count mentions": Command(
-        ("count", "mentions", "--data", "sample", *COUNT, "--out", "counted"), run=None
+    "count names": Command(
+        ("count", "names", "--data", "sample", *COUNT, "--out", "counted"), run=None
     ),
     "count pairs": Command((*PAIRS, "--out", "counted"), run=None),
     "count pairs, one shard is left": Command(
@@ -251,14 +250,12 @@ COMMANDS = {
         before=((*PARAPHRASES, "--out", "written"), fill_in),
         run=None,
     ),
-    "build mentions": Command((*MENTIONS, "--out", "built"), run=None),
-    "count linked": Command(
-        ("count", "linked", "--data", "sample", "--mentions", "linked", *COUNT, "--out", "counted"),
-        before=((*MENTIONS, "--out", "linked"),),
+    "count linked, rows": Command(
+        ("count", "linked", "--data", "sample", "--from", "links.csv", "--out", "counted"),
         run=None,
     ),
-    "count entity-map": Command(
-        ("count", "entity-map", "--data", "sample", "--entity-map", "map.npz", "--out", "counted"),
+    "count linked, an entity map": Command(
+        ("count", "linked", "--data", "sample", "--from", "map.npz", "--out", "counted"),
         run=None,
     ),
     "export": Command(
@@ -271,8 +268,6 @@ NOT_STRUCK = {
     "demo": "trains a model, then does what `run` does",
     "lm-eval": "another program writes",
     "lm-eval-path": "writes nothing",
-    "count score-linker": "writes nothing",
-    "count index": "asks a web service; its tables are written as those of `count entity-map` are",
     "analyse memorization": "adds tables as `analyse frequency` does",
     "analyse popularity": "adds tables as `analyse frequency` does",
     "analyse mechanism": "adds tables as `analyse frequency` does, of a model that is ablated",
@@ -607,6 +602,7 @@ def _prepare(home):
     names = {one.triple.subject.name.replace(" ", "_") for one in questions}
     numbers = {f"http://dbpedia.org/resource/{name}": np.arange(3) for name in sorted(names)}
     np.savez(home / "map.npz", **numbers)
+    (home / "links.csv").write_text("document,uri,surface\nd,Paris,Paris\n", encoding="utf-8")
 
 
 def _article(topic):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from cyclopts import App, Parameter
 from pydantic import Field
 
-from surface_consistency.cli.options import Json, Out
+from surface_consistency.cli.options import Out
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
@@ -32,11 +32,8 @@ from surface_consistency_build.cards.dataset_build import (
 )
 from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
-from surface_consistency_build.linking.mention_build import MentionSettings, build_mentions
-from surface_consistency_build.linking.mentions import MENTION_FILE
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
-from surface_consistency_build.wikimedia.streams import ReadProgress
 from surface_consistency_build.writers.paraphrases import (
     ParaphraseReviewSettings,
     ParaphraseSettings,
@@ -128,7 +125,6 @@ def add(build: App) -> None:
         ),
         name="paraphrases-reviewed",
     )
-    build.command(record_command(_mentions, settings=MentionSettings), name="mentions")
 
 
 def _redirectqa(
@@ -198,44 +194,6 @@ def _audit(
             f"{item.path}: {item.n_triplets} triplets, {item.n_facts} facts in "
             f"{len(item.prompt_paths)} prompt styles"
         )
-
-
-def _mentions(
-    *dumps: Annotated[Path, Parameter(help="Files of pages-articles, XML, packed or not.")],
-    out: Annotated[Path, Parameter(help="Folder of the table.")],
-    quiet: Annotated[bool, Parameter(help="Show no progress.", negative=())] = False,
-    json: Json = False,
-    settings: MentionSettings,
-) -> None:
-    """Build the mention table of a wiki: what its names link to, and how often they are links.
-
-    `count linked` takes it for linking and for expected mentions. A stopped build goes on.
-    """
-    progress = None if quiet or json else _Reading()
-    built = build_mentions(dumps, out, settings, progress=progress)
-    if json:
-        from json import dumps as to_json
-
-        print(to_json({"out": str(built.folder), **built.counted}))
-        return
-    for name, value in built.counted.items():
-        print(f"{name:<22}{value:>14,}")
-    print(f"\ntable: {built.folder / MENTION_FILE}")
-
-
-class _Reading:
-    """Prints how far a dump is read, a line a minute."""
-
-    def __init__(self) -> None:
-        self._printed = time.monotonic()
-
-    def __call__(self, progress: ReadProgress) -> None:
-        """Print, unless too little happened."""
-        now = time.monotonic()
-        if now - self._printed >= _SECONDS_IN_LOG:
-            self._printed = now
-            done = f"{_amount(progress.read_bytes)} of {_amount(progress.total_bytes)}"
-            print(f"{progress.path.name}: {done}", file=sys.stderr, flush=True)
 
 
 def _articles(

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from json import dumps as to_json
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 from pydantic import Field
@@ -26,15 +26,13 @@ from surface_consistency_build.counting.tasks import (
     NgramTask,
     PairSettings,
 )
-from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, make_linker
+from surface_consistency_build.linking.link_counts import LinkSettings, LinkTask, count_link_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _READER_FLAGS: Final = {"text": "--text-field", "id": "--id-field"}
 """Flags of the fields that `read_documents` calls otherwise than the settings of a corpus."""
-
-_SCORES: Final = (
-    *("true_positives", "false_positives", "false_negatives"),
-    *("precision", "recall", "f1"),
-)
 
 
 class NameSource(Settings):
@@ -59,7 +57,9 @@ class NameSource(Settings):
         return load_redirectqa(SAMPLE_PATH if self.data == "sample" else self.data).questions
 
     @property
-    def task_inputs(self) -> tuple[SurfaceTable, Any, tuple[tuple[str, str], ...]]:
+    def task_inputs(
+        self,
+    ) -> tuple[SurfaceTable, "pd.DataFrame | None", tuple[tuple[str, str], ...]]:
         """The names, the instances of the questions, and the pairs of their facts."""
         questions = self.questions
         if self.names is not None:
@@ -90,49 +90,24 @@ class NgramSource(Settings):
     """Field of its id."""
 
 
-class LinkSource(NameSource):
+class LinkSource(PairSource):
     """Whose mentions are counted."""
 
     titles: Path | None = None
-    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the linker
-    knows by another title than their first name."""
+    """File of titles or DBpedia URIs, columns entity_id and title, for entities that the linker or
+    the entity map knows by another title than their first name."""
 
-
-class EntitySource(LinkSource):
-    """Whose documents are looked up in an entity map."""
-
-    entity_map: Path
-    """The npz file, such as the_pile_entity_map.npz of nkandpa2/pretraining_entities."""
-
-    pairs: Path | None = None
-    """File of pairs, columns subject_id and object_id; subject and object of each fact of --data by
-    default."""
-
-
-class GoldSource(Settings):
-    """What people labelled."""
-
-    gold: Path
-    """Labelled texts in ELEVANT's format (JSONL: text, labels with span and entity_id)."""
-
-    titles: Path | None = None
-    """File of the titles of labelled entities, columns entity_id and title, where labels are
-    Wikidata items and the linker knows titles."""
+    sparql: str | None = None
+    """SPARQL endpoint that resolves DBpedia URIs to Wikidata ids, such as
+    https://dbpedia.org/sparql; by default URIs are matched by the titles of entities. Not used for
+    entity maps."""
 
 
 class LookupSettings(Settings):
-    """Where names are looked up."""
-
-    index: str
-    """infini-gram:INDEX or infini-gram-mini:INDEX (web services), or local:FOLDER (an index of
-    infini-gram)."""
-
-    tokenizer: str | None = None
-    """File tokenizer.json of the index, or a folder with one; needed by local indexes, and for
-    names with AND or OR."""
+    """How an index of tokens is queried."""
 
     url: str | None = None
-    """Address of the web service; its own by default."""
+    """Address of the web service; the public one by default."""
 
     cache: Path | None = None
     """File of the service's answers, on a disk of this machine; lookups.sqlite in --out by
@@ -162,18 +137,17 @@ def add(count: App) -> None:
     """
     common: dict[str, Any] = {"corpus": CorpusSettings, "work": WorkSettings}
     names = common | {"names": NameSettings}
-    count.command(record_command(_surfaces, source=NameSource, **names), name="mentions")
+    count.command(record_command(_surfaces, source=NameSource, **names), name="names")
     pairs = names | {"together": PairSettings}
     count.command(record_command(_pairs, source=PairSource, **pairs), name="pairs")
-    ngrams = common | {"ngrams": NgramSettings}
-    count.command(record_command(_ngrams, source=NgramSource, **ngrams), name="ngrams")
+    ngrams = common | {"ngrams": NgramSettings, "lookup": LookupSettings}
+    count.command(
+        record_command(_ngrams, optional=("corpus",), source=NgramSource, **ngrams), name="ngrams"
+    )
     linked = names | {"link": LinkSettings}
-    count.command(record_command(_link, source=LinkSource, **linked), name="linked")
-    gold = record_command(_score_linker, source=GoldSource, link=LinkSettings)
-    count.command(gold, name="score-linker")
-    count.command(record_command(_entities, source=EntitySource), name="entity-map")
-    lookup = record_command(_lookup, source=NameSource, settings=LookupSettings)
-    count.command(lookup, name="index")
+    count.command(
+        record_command(_link, optional=("corpus",), source=LinkSource, **linked), name="linked"
+    )
     count.command(_merge, name="merge")
 
 
@@ -207,7 +181,7 @@ def _pairs(
 ) -> None:
     """Count names, and documents that name both entities of a pair.
 
-    Written is what `count mentions` writes, and pairs.parquet.
+    Written is what `count names` writes, and pairs.parquet.
     """
     table, instances, pairs = source.task_inputs
     if source.pairs is not None:
@@ -228,15 +202,25 @@ def _ngrams(
     *,
     out: Out,
     json: Json = False,
+    index: Annotated[
+        str | None,
+        Parameter(
+            name="--from",
+            help="Index of tokens in place of a corpus: infini-gram:INDEX or "
+            "infini-gram-mini:INDEX (web services), or local:FOLDER (an index of infini-gram).",
+        ),
+    ] = None,
     source: NgramSource,
     ngrams: NgramSettings,
-    corpus: CorpusSettings,
+    corpus: CorpusSettings | None,
     work: WorkSettings,
+    lookup: LookupSettings,
 ) -> None:
     """Count the n-grams of test instances in a corpus, for lexical popularity.
 
     Written is ngrams.parquet: for each instance the counts of its distinct n-grams, as
-    fit_popularity_scale takes them.
+    fit_popularity_scale takes them. With --from they are looked up in an index of the corpus, as in
+    the paper.
     """
     instances = {}
     for place, row in _rows(source.data):
@@ -255,57 +239,104 @@ def _ngrams(
         instances[str(given[0])] = given[1]
     if not instances:
         raise DataError(f"{source.data} holds no instances")
-    _count(NgramTask(instances, ngrams), out, corpus, work, as_json=json)
+    task = NgramTask(instances, ngrams)
+    if index is None:
+        _count(task, out, _corpus(corpus), work, as_json=json)
+        return
+    _refuse_corpus(corpus)
+    from surface_consistency.runs.files import output_folder, write_json
+    from surface_consistency_build.counting.indexes import lookup_counts, open_index
+
+    folder = output_folder(out)
+    opened = open_index(index, cache=lookup.cache or folder / "lookups.sqlite", url=lookup.url)
+    counts = lookup_counts(task.counter("auto").ngrams(), opened)
+    numbers = task.write(folder, {"counts": counts})
+    write_json(folder / "lookup.json", {"from": index, "task": task.describe(), "counted": numbers})
+    _print_counts(numbers, folder, as_json=json)
 
 
 def _link(
     *,
     out: Out,
     json: Json = False,
+    given: Annotated[
+        str | None,
+        Parameter(
+            name="--from",
+            help="In place of a corpus: rows of a linker (columns uri or entity_id, surface, and "
+            "document), or a published entity map (.npz).",
+        ),
+    ] = None,
     source: LinkSource,
     names: NameSettings,
-    corpus: CorpusSettings,
+    corpus: CorpusSettings | None,
     work: WorkSettings,
     link: LinkSettings,
 ) -> None:
-    """Count names, and the mentions of their entities that a linker finds.
+    """Count the mentions of entities that a linker finds: --measure linked of `analyse frequency`.
 
-    Written is what `count mentions` writes, with linked mentions and, of --mentions, expected ones:
-    --measure linked and expected of `analyse frequency`.
+    With --corpus and --url a server of DBpedia Spotlight links the corpus, and what `count names`
+    writes is written with linked mentions. With --from the mentions are rows of any linker. An
+    entity map has numbers of documents, not of mentions: linked_entities.parquet,
+    linked_pairs.parquet and coverage.json.
     """
     table, instances, _ = source.task_inputs
-    titles = _entity_titles(source)
-    cached = link.model_copy(update={"cache": link.cache or out / "spotlight.sqlite"})
-    task = LinkTask(table, names, instances=instances, link=cached, titles=titles)
-    _count(task, out, corpus, work, as_json=json)
-
-
-def _score_linker(*, json: Json = False, source: GoldSource, link: LinkSettings) -> None:
-    """Hold a linker against texts that people labelled: precision, recall and F1."""
-    from surface_consistency_build.linking.gold import read_gold, score_linker
-
-    documents = list(read_gold(source.gold))
-    given = {} if source.titles is None else _read_titles(source.titles)
-    linker = make_linker(link, given, only=False)
-    score = score_linker(linker, documents)
-    numbers = {
-        "documents": score.n_documents,
-        "documents_not_linked": score.n_failed,
-        **{name: getattr(score, name) for name in _SCORES},
-    }
-    if json:
-        print(to_json({name: None if value != value else value for name, value in numbers.items()}))
+    if given is not None:
+        _refuse_corpus(corpus)
+        if given.endswith(".npz"):
+            _look_up(given, source, out, as_json=json)
+        else:
+            _count_rows(given, source, table, instances, out, as_json=json)
         return
-    for name, value in numbers.items():
-        print(f"{name:<22}{value:>10,}" if isinstance(value, int) else f"{name:<22}{value:>10.3f}")
+    entities = _linked_names(source, out)
+    cached = link.model_copy(update={"cache": link.cache or out / "spotlight.sqlite"})
+    task = LinkTask(table, names, instances=instances, link=cached, entities=entities)
+    _count(task, out, _corpus(corpus), work, as_json=json)
 
 
-def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
-    """Look up in a published entity map in how many documents entities were linked.
+def _corpus(corpus: CorpusSettings | None) -> CorpusSettings:
+    """Require a corpus where nothing else is given."""
+    if corpus is None:
+        raise ValueError("give either `corpus` or --from: where is counted")
+    return corpus
 
-    Written are linked_entities.parquet, linked_pairs.parquet and coverage.json. These are numbers
-    of documents, never of mentions.
-    """
+
+def _refuse_corpus(corpus: CorpusSettings | None) -> None:
+    """Refuse a corpus beside counts from elsewhere."""
+    if corpus is not None:
+        raise ValueError("give either `corpus` or --from, not both")
+
+
+def _count_rows(
+    given: str,
+    source: LinkSource,
+    table: SurfaceTable,
+    instances: "pd.DataFrame | None",
+    out: Path,
+    *,
+    as_json: bool,
+) -> None:
+    """Count the rows of a linker."""
+    from surface_consistency.runs.files import output_folder, write_json, write_parquet
+    from surface_consistency_build.counting.tables import linked_instances, linked_tables
+
+    folder = output_folder(out)
+    mentions = count_link_rows(given, table, _linked_names(source, folder))
+    entities, surfaces = linked_tables(table, mentions)
+    write_parquet(folder / "entities.parquet", entities)
+    write_parquet(folder / "surfaces.parquet", surfaces)
+    if instances is not None:
+        made = linked_instances(instances, table, mentions)
+        write_parquet(folder / "instances.parquet", made)
+    linked = entities["entity_linked"].to_pylist()
+    numbers = {"n_entities": len(linked), "n_entities_seen": sum(n > 0 for n in linked)}
+    numbers["n_linked"] = sum(linked)
+    write_json(folder / "linked.json", {"from": given, "table": table.digest, "counted": numbers})
+    _print_counts(numbers, folder, as_json=as_json)
+
+
+def _look_up(path: str, source: LinkSource, out: Path, *, as_json: bool) -> None:
+    """Look entities and pairs up in a published entity map."""
     from surface_consistency.runs.files import write_json, write_parquet
     from surface_consistency_build.linking.entity_maps import (
         EntityMap,
@@ -314,7 +345,7 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     )
 
     titles, pairs = _titles(source)
-    with EntityMap.open(source.entity_map) as linked:
+    with EntityMap.open(path) as linked:
         entities = map_entity_table(linked, titles)
         together = map_pair_table(linked, titles, pairs)
         numbers = {
@@ -327,44 +358,24 @@ def _entities(*, out: Out, json: Json = False, source: EntitySource) -> None:
     out.mkdir(parents=True, exist_ok=True)
     write_parquet(out / "linked_entities.parquet", entities)
     write_parquet(out / "linked_pairs.parquet", together)
-    write_json(out / "coverage.json", {"entity_map": str(source.entity_map), **numbers})
-    _print_counts(numbers, out, as_json=json)
+    write_json(out / "coverage.json", {"entity_map": path, **numbers})
+    _print_counts(numbers, out, as_json=as_json)
 
 
-def _lookup(*, out: Out, json: Json = False, source: NameSource, settings: LookupSettings) -> None:
-    """Look names up in an index of tokens, where the corpus itself cannot be read.
+def _linked_names(source: LinkSource, out: Path) -> dict[str, str]:
+    """Name the entity of each title or DBpedia URI that a linker may return."""
+    titles = _entity_titles(source)
+    entities = {title: entity for entity, title in reversed(list(titles.items()))}
+    if source.sparql is None:
+        return entities
+    from surface_consistency_build.linking.dbpedia import dbpedia_uris
 
-    Written are lookups.parquet and, of --data, instances.parquet with the measure lookup. These are
-    counts of tokens or substrings, not of whole words.
-    """
-    from surface_consistency.runs.files import output_folder, write_json, write_parquet
-    from surface_consistency_build.counting.indexes import lookup_table, open_index
-    from surface_consistency_build.counting.tables import lookup_instances
-    from surface_consistency_build.counting.tasks import ModelTokenizer
-
-    table, instances, _ = source.task_inputs
-    folder = output_folder(out)
-    cache = settings.cache or folder / "lookups.sqlite"
-    index = open_index(settings.index, cache=cache, url=settings.url)
-    tokenize = None if settings.tokenizer is None else ModelTokenizer(settings.tokenizer)
-    rows = lookup_table(table, index, tokenize=tokenize)
-    write_parquet(folder / "lookups.parquet", rows)
-    if instances is not None:
-        made = lookup_instances(instances, table, rows)
-        write_parquet(folder / "instances.parquet", made)
-    counts = rows["count"].to_pylist()
-    numbers = {
-        "n_names": table.n_keys,
-        "n_lookups": len(rows),
-        "n_not_counted": sum(n is None for n in counts),
-        "n_approximate": sum(rows["is_approximate"].to_pylist()),
-    }
-    described = settings.model_dump(mode="json")
-    write_json(folder / "lookup.json", {**described, "table": table.digest, "counted": numbers})
-    _print_counts(numbers, folder, as_json=json)
+    out.mkdir(parents=True, exist_ok=True)
+    items = [entity for entity in titles if not entity.startswith("name:")]
+    return entities | dbpedia_uris(items, endpoint=source.sparql, cache=out / "dbpedia.sqlite")
 
 
-def _titles(source: EntitySource) -> tuple[dict[str, str], list[tuple[str, str]]]:
+def _titles(source: LinkSource) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Take the titles of entities, and which of them are looked up together."""
     titles = _entity_titles(source)
     triples = [question.triple for question in source.questions]

@@ -25,7 +25,7 @@ from .indexes import (
     InfiniGramMiniAPI as InfiniGramMiniAPI,
     LocalIndex as LocalIndex,
     LookupIndex as LookupIndex,
-    lookup_table as lookup_table,
+    lookup_counts as lookup_counts,
     open_index as open_index,
 )
 from .ngrams import (
@@ -54,7 +54,8 @@ from .tables import (
     MentionCounts as MentionCounts,
     entity_table as entity_table,
     instance_table as instance_table,
-    lookup_instances as lookup_instances,
+    linked_instances as linked_instances,
+    linked_tables as linked_tables,
     pair_table as pair_table,
     surface_table as surface_table,
 )

@@ -1,22 +1,18 @@
-"""Counts of names looked up in indexes of tokens: infini-gram and infini-gram mini.
+"""Counts of n-grams looked up in indexes of tokens: infini-gram and infini-gram mini.
 
-A last resort where the corpus itself cannot be read. Such an index counts token n-grams, or
-substrings, not words: "X" at the start of a word and " X" within a sentence are other tokens, and
-the tokens of a name that ends in punctuation merge with what follows. Never put such counts into
-one column with counts of `SurfaceCounter`.
+Lexical Popularity (section 4) takes the counts of its 7-grams from the web service of infini-gram,
+which has indexes of the Pile and Dolma. Such an index counts sequences of token ids, or substrings.
 """
 
 import os
-import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, get_args
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from surface_consistency.errors import (
     DataError,
@@ -24,25 +20,10 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
 )
 from surface_consistency.runs.web import Request, WebClient, in_order
-from surface_consistency_build.counting.surfaces import SurfaceTable
 
 TokenDtype = Literal["u8", "u16", "u32"]
 
-_OPERATOR: Final = re.compile(r"\s(?:AND|OR)\s")
-_VARIANTS: Final = ("plain", "spaced")
 _SHOWN: Final = 3
-_LOOKUPS: Final = pa.schema(
-    {
-        "key_id": pa.int64(),
-        "surface": pa.string(),
-        "variant": pa.string(),
-        "token_ids": pa.list_(pa.int64()),
-        "count": pa.int64(),
-        "is_approximate": pa.bool_(),
-        "is_summed": pa.bool_(),
-        "problem": pa.string(),
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +32,6 @@ class IndexCount:
 
     count: int | None
     """Occurrences; None where the query could not be counted."""
-
-    token_ids: tuple[int, ...] | None = None
-    """Tokens that were counted; None where the index does not tell."""
 
     is_approximate: bool = False
     """Whether the index says that the count is an estimate."""
@@ -65,26 +43,19 @@ class IndexCount:
 class LookupIndex(Protocol):
     """Counts occurrences in a corpus that was indexed."""
 
-    takes_text: bool
-    """Whether it takes texts; all but substring indexes take token ids."""
-
     takes_ids: bool
-    """Whether it takes token ids."""
-
-    has_operators: bool
-    """Whether AND and OR in a text are read as operators."""
+    """Whether queries are token ids; otherwise they are texts."""
 
     def count(self, queries: Sequence[str | Sequence[int]]) -> Iterator[IndexCount]:
         """Count each query.
 
         Args:
-            queries: Texts, or token ids, as far as the index takes them.
+            queries: Token ids, or texts; see `takes_ids`.
 
         Yields:
             The counts, in order; None for a query that cannot be counted.
 
         Raises:
-            TypeError: If a query is a text and the index takes token ids alone.
             RunnerError: If a service cannot be reached or answers nothing that can be read.
         """
         ...
@@ -106,9 +77,7 @@ class InfiniGramAPI:
     address: ClassVar[str] = "https://api.infini-gram.io/"
     """Where it is."""
 
-    takes_text = True
     takes_ids = True
-    has_operators = True
 
     def __init__(
         self,
@@ -154,7 +123,6 @@ class InfiniGramMiniAPI(InfiniGramAPI):
     service = "infini-gram mini"
     address = "https://api.infini-gram-mini.io/"
     takes_ids = False
-    has_operators = False
 
 
 def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
@@ -164,12 +132,7 @@ def _read_count(place: int, answer: dict[str, Any]) -> IndexCount:
     n = answer.get("count")
     if not isinstance(n, int) or isinstance(n, bool) or n < 0:
         raise ValueError(f"`count` is no number from 0: {n!r}")
-    ids = answer.get("token_ids")
-    return IndexCount(
-        count=n,
-        token_ids=tuple(map(int, ids)) if isinstance(ids, list) else None,
-        is_approximate=bool(answer.get("approx", False)),
-    )
+    return IndexCount(count=n, is_approximate=bool(answer.get("approx", False)))
 
 
 class LocalIndex:
@@ -189,9 +152,7 @@ class LocalIndex:
         ValueError: If `token_dtype` is none of its choices.
     """
 
-    takes_text = False
     takes_ids = True
-    has_operators = False
 
     def __init__(self, folder: str | os.PathLike[str], *, token_dtype: TokenDtype = "u16") -> None:
         if token_dtype not in get_args(TokenDtype):
@@ -225,14 +186,14 @@ class LocalIndex:
         """Count each query; see `LookupIndex.count`."""
         largest = np.iinfo(self._dtype).max
         for query in queries:
-            ids = _ids(query)
-            if not ids or not all(0 <= token < largest for token in ids):
+            if not query or not all(
+                isinstance(token, int) and 0 <= token < largest for token in query
+            ):
                 problem = f"token ids must be from 0 to {largest - 1:,}, at least one"
-                yield IndexCount(count=None, token_ids=ids, problem=problem)
+                yield IndexCount(count=None, problem=problem)
                 continue
-            wanted = np.array(ids, dtype=self._dtype).tobytes()
-            n = sum(self._count(*shard, wanted) for shard in self._shards)
-            yield IndexCount(count=n, token_ids=ids)
+            wanted = np.array(query, dtype=self._dtype).tobytes()
+            yield IndexCount(count=sum(self._count(*shard, wanted) for shard in self._shards))
 
     def _count(
         self,
@@ -257,13 +218,6 @@ class LocalIndex:
             return low
 
         return edge(after=True) - edge(after=False)
-
-
-def _ids(query: str | Sequence[int]) -> tuple[int, ...]:
-    """Take token ids, and no text."""
-    if isinstance(query, str):
-        raise TypeError("this index counts token ids; tokenize the text first")
-    return tuple(query)
 
 
 def open_index(name: str, *, cache: Path | None = None, url: str | None = None) -> LookupIndex:
@@ -293,99 +247,42 @@ def open_index(name: str, *, cache: Path | None = None, url: str | None = None) 
     )
 
 
-def lookup_table(
-    table: SurfaceTable,
-    index: LookupIndex,
-    *,
-    tokenize: Callable[[str], Sequence[int]] | None = None,
-) -> pa.Table:
-    """Look the names of a table up, as they stand and after a space.
+def lookup_counts(
+    ngrams: Sequence[Sequence[Hashable]], index: LookupIndex
+) -> npt.NDArray[np.int64]:
+    """Look n-grams up in an index.
 
     Args:
-        table: The names.
+        ngrams: Tokens of each n-gram, such as those of `NgramCounter.ngrams`: ids of the tokenizer
+            of the index, or words, which are joined by spaces, for an index that takes texts.
         index: The index.
-        tokenize: Tokenizer of the index; without it texts are sent as they are, where the index
-            takes texts. A name with AND or OR in it, which the service would read as an operator,
-            is then not looked up.
 
     Returns:
-        One row a name and variant ("plain", and for indexes of tokens "spaced"): key_id, surface,
-        variant, token_ids, count (null where it was not counted), is_approximate, is_summed and
-        problem. A variant whose tokens hold those of the other is not summed: what it counts is
-        counted there already.
+        Occurrences of each n-gram, shape `(len(ngrams),)`.
 
     Raises:
-        ValueError: If the index needs a tokenizer.
+        ValueError: If the index counts token ids, and the tokens are words.
+        DataError: If the index cannot count an n-gram; names it.
         RunnerError: If a service cannot be reached.
 
     Warns:
-        SurfaceConsistencyWarning: If names could not be looked up, or counts are estimates.
+        SurfaceConsistencyWarning: If counts are estimates of the index.
     """
-    if tokenize is None and not index.takes_text:
-        raise ValueError("this index counts token ids: give `tokenizer`, that of the index")
-    by_ids = tokenize is not None and index.takes_ids
-    variants = _VARIANTS if index.takes_ids else _VARIANTS[:1]
-    names = list(table.keys)
-    asked: list[str | Sequence[int]] = []
-    places: list[tuple[int, str]] = []
-    refused: dict[tuple[int, str], IndexCount] = {}
-    for key, name in enumerate(names):
-        for variant in variants:
-            text = f" {name}" if variant == "spaced" else name
-            if tokenize is not None and by_ids:
-                asked.append(tuple(tokenize(text)))
-            elif index.has_operators and _OPERATOR.search(f" {name} "):
-                problem = "AND or OR in the name is an operator there; give --tokenizer"
-                refused[key, variant] = IndexCount(count=None, problem=problem)
-                continue
-            else:
-                asked.append(text)
-            places.append((key, variant))
-    found = refused | dict(zip(places, index.count(asked), strict=True))
-    rows = []
-    for key, name in enumerate(names):
-        counted = {variant: found[key, variant] for variant in variants}
-        summed = _summed(counted)
-        for variant, one in counted.items():
-            place = {"key_id": key, "surface": name, "variant": variant}
-            rows.append({**place, **asdict(one), "is_summed": variant in summed})
-    _warn(rows)
-    return pa.Table.from_pylist(rows, schema=_LOOKUPS)
-
-
-def _summed(counted: dict[str, IndexCount]) -> set[str]:
-    """Tell which variants are added: none whose occurrences another one counts too."""
-    kept: list[str] = []
-    by_length = sorted(counted, key=lambda variant: len(counted[variant].token_ids or ()))
-    for variant in by_length:
-        ids = counted[variant].token_ids
-        if counted[variant].count is None:
-            continue
-        others = [counted[name].token_ids for name in kept]
-        if ids is None or not any(other and _holds(ids, other) for other in others):
-            kept.append(variant)
-    return set(kept)
-
-
-def _holds(whole: Sequence[int], part: Sequence[int]) -> bool:
-    """Tell whether tokens stand together within others."""
-    n = len(part)
-    return any(tuple(whole[k : k + n]) == tuple(part) for k in range(len(whole) - n + 1))
-
-
-def _warn(rows: Sequence[dict[str, Any]]) -> None:
-    """Say what was not counted, and what is an estimate."""
-    lost = [row for row in rows if row["count"] is None]
+    if index.takes_ids and any(isinstance(token, str) for gram in ngrams[:1] for token in gram):
+        raise ValueError(
+            "`tokenizer` is needed: the tokenizer of the index, which counts token ids"
+        )
+    queries: list[Any] = [
+        tuple(gram) if index.takes_ids else " ".join(map(str, gram)) for gram in ngrams
+    ]
+    found = list(index.count(queries))
+    lost = [query for query, one in zip(queries, found, strict=True) if one.count is None]
     if lost:
-        named = ", ".join(repr(row["surface"]) for row in lost[:_SHOWN])
+        problem = next(one.problem for one in found if one.count is None)
+        shown = ", ".join(map(repr, lost[:_SHOWN]))
+        raise DataError(f"{len(lost)} n-grams have no count, such as {shown}: {problem}")
+    if n := sum(one.is_approximate for one in found):
         warnings.warn(
-            f"{len(lost)} look-ups have no count, such as {named}: {lost[0]['problem']}",
-            SurfaceConsistencyWarning,
-            stacklevel=3,
+            f"{n} counts are estimates of the index", SurfaceConsistencyWarning, stacklevel=2
         )
-    if n := sum(row["is_approximate"] for row in rows):
-        warnings.warn(
-            f"{n} counts are estimates of the index; see is_approximate",
-            SurfaceConsistencyWarning,
-            stacklevel=3,
-        )
+    return np.array([one.count for one in found], dtype=np.int64)

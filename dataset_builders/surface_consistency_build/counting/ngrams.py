@@ -100,6 +100,11 @@ class NgramCounter:
         """
         return [self._counts[grams] for grams in self._of_instance]
 
+    def ngrams(self) -> list[tuple[Hashable, ...]]:
+        """Return the tokens of the distinct n-grams of all instances, in the order of `counts`."""
+        tokens = list(self._ids)
+        return [tuple(tokens[number] for number in gram) for gram in self._grams.tolist()]
+
     @property
     def counts(self) -> Int64s:
         """Counts of the distinct n-grams of all instances."""

@@ -99,8 +99,8 @@ class CountRun(Job):
 
     noun = "count"
     kinds = tuple(_TASKS)
-    own_names = ("inputs",)
-    begun_by = "`surface-consistency count mentions ... --out DIR`"
+    own_names = ("inputs", "dbpedia.sqlite")
+    begun_by = "`surface-consistency count names ... --out DIR`"
 
     @classmethod
     def plan(

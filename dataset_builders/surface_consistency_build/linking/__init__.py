@@ -1,4 +1,4 @@
-"""Which entity a mention means: tables of links, linkers, counts."""
+"""Linked entities: DBpedia Spotlight, DBpedia URIs, rows of linkers, published entity maps."""
 
 import lazy_loader
 

@@ -5,33 +5,50 @@ OpenWebText, Wikipedia) are npz files with an array of document numbers for each
 tell in how many documents an entity was linked, not how often and under which name.
 """
 
+import io
+import math
 import os
+import zipfile
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final, Self
-from urllib.parse import unquote
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from numpy.lib import format as npy
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency_build.linking._npz_archive import ArrayArchive, BrokenArchiveError
+from surface_consistency_build.linking.dbpedia import resource_title
 
 FAILURE_KEYS: Final = ("__SPOTLIGHT_EXCEPTION__", "__CONNECTION_ERROR__", "__HTTP_ERROR__")
 """Keys that stand for no entity but for documents without a reply of the linker. The first holds
 documents in which it found nothing, too: pyspotlight raises for these."""
 
-_RESOURCE: Final = "dbpedia.org/resource/"
 _MOST_HELD: Final = 1 << 28
+_LARGEST: Final = 1 << 30
+_UNSUSPECTED: Final = 1 << 26
+_DENSEST: Final = 50
+"""Rising numbers of documents are packed to a third; a row of zeros to a thousandth."""
+_DAMAGED: Final = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
+"""Errors of `zipfile` and numpy on files that are damaged, encrypted or not arrays."""
 
 
 class EntityMap:
     """An entity map that is read an entity at a time; use it as a context manager.
 
-    Opening it goes through the list of names once, a look-up reads the one array. Of the arrays
-    that were read last 256 MiB are kept; the list takes 16 bytes an entity.
+    Opening it reads the list of names once, a look-up reads one array. The arrays that were read
+    last are kept, up to 256 MiB; the list takes about 1 kB per entity.
 
     Examples:
         >>> import tempfile
@@ -45,15 +62,17 @@ class EntityMap:
         (3, 1, {'__HTTP_ERROR__': 1})
     """
 
-    def __init__(self, archive: ArrayArchive, path: Path) -> None:
-        """Read what failed of an open archive; see `open`."""
+    def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
+        """Index an open archive; see `open`."""
         self._archive, self._path = archive, path
+        self._members: dict[str, list[zipfile.ZipInfo]] = {}
+        for member in archive.infolist():
+            self._members.setdefault(_key(member.filename), []).append(member)
         self._held: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
         self._n_held = 0
-        failures = {key: archive.find(key) for key in FAILURE_KEYS}
-        self._n_failures = sum(bool(places) for places in failures.values())
+        failures = {key: self._members.pop(key, []) for key in FAILURE_KEYS}
         self.failures: Mapping[str, int] = {
-            key: self._read(places).size for key, places in failures.items() if places
+            key: self._read(members).size for key, members in failures.items() if members
         }
         """Documents under each failure key: what the map does not cover."""
 
@@ -75,8 +94,8 @@ class EntityMap:
         if not place.is_file():
             raise SourceNotFoundError(f"there is no entity map {place}")
         try:
-            archive = ArrayArchive(place, _key)
-        except (BrokenArchiveError, OSError) as error:
+            archive = zipfile.ZipFile(place)
+        except _DAMAGED as error:
             raise DataError(
                 f"{place} is no npz file of arrays by entity ({error}); download it again"
             ) from error
@@ -102,11 +121,11 @@ class EntityMap:
 
     def __len__(self) -> int:
         """Count the entities; keys that are spellings of one title are one."""
-        return len(self._archive) - self._n_failures
+        return len(self._members)
 
     def __contains__(self, entity: str) -> bool:
         """Tell whether an entity was linked in any document."""
-        return bool(self._archive.find(resource_title(entity)))
+        return resource_title(entity) in self._members
 
     def documents(self, entity: str) -> npt.NDArray[np.int64]:
         """List the documents that were linked to an entity.
@@ -124,7 +143,7 @@ class EntityMap:
         if title in self._held:
             self._held.move_to_end(title)
             return self._held[title]
-        found = self._read(self._archive.find(title))
+        found = self._read(self._members.get(title, ()))
         self._held[title] = found
         self._n_held += found.nbytes
         while self._n_held > _MOST_HELD and len(self._held) > 1:
@@ -159,43 +178,49 @@ class EntityMap:
         place = np.minimum(np.searchsorted(long, short), long.size - 1)
         return int(np.count_nonzero(long[place] == short))
 
-    def _read(self, places: Iterable[int]) -> npt.NDArray[np.int64]:
-        """Read the arrays of an entity, whose numbers stand in no order."""
+    def _read(self, members: Iterable[zipfile.ZipInfo]) -> npt.NDArray[np.int64]:
+        """Read the arrays of an entity, whose numbers are in no order."""
         parts = [np.empty(0, dtype=np.int64)]
-        for place in places:
+        for member in members:
             try:
-                name, array = self._archive.read(place)
-            except (BrokenArchiveError, OSError) as error:
+                documents = np.unique(_array(self._archive, member))
+            except _DAMAGED as error:
                 raise DataError(
-                    f"{self._path}: an array is damaged ({error}); download the map again"
+                    f"{self._path}: the array {member.filename!r} is damaged ({error}); download "
+                    "the map again"
                 ) from error
-            documents = np.unique(array)
-            if documents.size and documents[0] < 0:
+            if documents.dtype.kind not in "iu" or (documents.size and documents[0] < 0):
                 raise DataError(
-                    f"{self._path}: {name!r} must hold numbers of documents, integers from 0; "
-                    f"{documents[0]} is none"
+                    f"{self._path}: {member.filename!r} must hold numbers of documents, integers "
+                    f"from 0; it holds {documents.dtype} from {documents[:1].tolist()}"
                 )
             parts.append(documents.astype(np.int64))
         return np.unique(np.concatenate(parts))
 
 
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """Read one array; raises one of `_DAMAGED` for what is not a row of numbers."""
+    most = min(_LARGEST, max(_UNSUSPECTED, _DENSEST * member.compress_size))
+    if member.file_size > most:
+        raise ValueError(f"it unpacks to {member.file_size:,} bytes; the maximum is {most:,}")
+    content = io.BytesIO(archive.read(member))
+    version = npy.read_magic(content)
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, kind = read(content)
+    if len(shape) != 1 or kind.hasobject:
+        raise ValueError(f"it must be a row of numbers; it is {kind} of shape {shape}")
+    data = content.read()
+    if len(data) != math.prod(shape) * kind.itemsize:
+        raise ValueError(
+            f"its header announces {shape[0]:,} numbers, and {len(data):,} bytes follow"
+        )
+    return np.frombuffer(data, dtype=kind)
+
+
 def _key(name: str) -> str:
-    """Return what a member of the archive is looked up by: its title, or the failure that it is."""
-    return name if name in FAILURE_KEYS else resource_title(name)
-
-
-def resource_title(key: str) -> str:
-    """Return the title that a DBpedia URI or a title of either spelling stands for.
-
-    Args:
-        key: The URI or title.
-
-    Returns:
-        The title with spaces.
-    """
-    _, is_uri, rest = key.partition(_RESOURCE)
-    # The percent signs of a title are its own.
-    return (unquote(rest) if is_uri else key).replace("_", " ").strip()
+    """Return the key of a member of the archive: its title, or a failure key."""
+    key = name.removesuffix(".npy")
+    return key if key in FAILURE_KEYS else resource_title(key)
 
 
 def map_entity_table(linked: EntityMap, titles: Mapping[str, str]) -> pa.Table:

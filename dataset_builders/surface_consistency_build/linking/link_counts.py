@@ -1,155 +1,76 @@
-"""Counting linked mentions over a corpus, beside names: what `count linked` runs."""
+"""Counts of linked mentions: those of DBpedia Spotlight over a corpus, or rows of any linker."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 from pydantic import Field
 
+from surface_consistency.errors import DataError
 from surface_consistency.runs.files import write_json
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import counted_name
 from surface_consistency_build.counting.counter import Counts
 from surface_consistency_build.counting.engines import EngineName, Hits
+from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tables import MentionCounts
 from surface_consistency_build.counting.tasks import NameCounter, NameTask, ShardCounter, State
-from surface_consistency_build.counting.texts import PackedTexts
-from surface_consistency_build.linking.linkers import CoherenceLinker, Linker, Mention, PriorLinker
-from surface_consistency_build.linking.mentions import MentionTable, expected_mentions, mention_file
-from surface_consistency_build.linking.spotlight import SpotlightClient
+from surface_consistency_build.counting.texts import PackedTexts, comparable
+from surface_consistency_build.linking.dbpedia import resource_title
+from surface_consistency_build.linking.spotlight import Mention, SpotlightClient
 
-LinkerName = Literal["prior", "coherence", "spotlight"]
-"""What links: the commonest entity of a name, the one that goes with the others of the text, or a
-server of DBpedia Spotlight."""
+if TYPE_CHECKING:
+    import duckdb
 
-_ELSEWHERE = {"url", "cache", "concurrency", "mentions"}
-"""Settings that do not change what is counted; the mention table has a digest of its own."""
+_ELSEWHERE = {"url", "cache", "concurrency"}
+"""Settings that do not change the counts."""
 
 
 class LinkSettings(Settings):
-    """How mentions are linked."""
-
-    linker: LinkerName = "prior"
-    """What links: prior (the entity that the name links to most often), coherence (the one that
-    goes with the other names of the text), or spotlight (a server of DBpedia Spotlight)."""
-
-    mentions: Path | None = None
-    """Folder of `build mentions`, for prior and coherence, and for expected mentions."""
-
-    min_link_probability: float = Field(default=0.05, ge=0.0, le=1.0)
-    """Least share of the pages with a name that link it, for prior and coherence."""
+    """How a server of DBpedia Spotlight links mentions."""
 
     url: str | None = None
     """Address of the server, such as http://localhost:2222/rest."""
 
     confidence: float = Field(default=0.4, ge=0.0, le=1.0)
-    """Least confidence of the server."""
+    """Minimum confidence of a mention; 0.4 in Kandpal et al."""
 
     support: int = Field(default=20, ge=0)
-    """Least number of links in Wikipedia to an entity that the server names."""
+    """Minimum number of links in Wikipedia to an entity; 20 in Kandpal et al."""
 
     window: int = Field(default=300, ge=0)
     """Characters on each side of a counted name that are sent to the server."""
 
     whole_documents: bool = False
-    """Whether whole documents are sent, for mentions under names that are not counted."""
+    """Send whole documents, for mentions under names that are not counted."""
 
     cache: Path | None = None
     """File of the server's answers, on a disk of this machine; spotlight.sqlite in --out by
     default."""
 
     concurrency: int = Field(default=4, ge=1)
-    """Requests to the server at once, from each process."""
-
-    def check(self) -> None:
-        """Refuse settings that lack what their linker needs.
-
-        Raises:
-            ValueError: If the linker needs a table or an address; names the field.
-        """
-        if self.linker == "spotlight" and self.url is None:
-            raise ValueError("`linker` spotlight needs `url`: where the server is")
-        if self.linker != "spotlight" and self.mentions is None:
-            raise ValueError(
-                f"`linker` {self.linker} needs `mentions`: a folder of `build mentions`"
-            )
-
-
-def make_linker(
-    settings: LinkSettings,
-    titles: Mapping[str, str],
-    *,
-    mentions: MentionTable | None = None,
-    engine: EngineName = "auto",
-    only: bool = True,
-    **options: Any,  # noqa: ANN401 - those of PriorLinker
-) -> Linker:
-    """Make a linker.
-
-    Args:
-        settings: Which.
-        titles: Title of each entity that is asked for, by its id.
-        mentions: The mention table, its entities known by these ids.
-        engine: Which engine finds names.
-        only: Whether only the entities of `titles` are wanted.
-        options: Options of `PriorLinker`.
-
-    Returns:
-        The linker.
-
-    Raises:
-        ValueError: If the settings lack what their linker needs.
-        SourceNotFoundError: If there is no mention table.
-    """
-    settings.check()
-    if settings.linker == "spotlight":
-        return SpotlightClient(
-            str(settings.url),
-            confidence=settings.confidence,
-            support=settings.support,
-            titles=titles,
-            cache=settings.cache,
-            concurrency=settings.concurrency,
-        )
-    path = mention_file(settings.mentions or Path())
-    table = MentionTable.read(path).named(titles) if mentions is None else mentions
-    given: dict[str, Any] = {
-        "min_link_probability": settings.min_link_probability,
-        "engine": engine,
-        "entities": titles if only else None,
-        **options,
-    }
-    if settings.linker == "coherence":
-        return CoherenceLinker(table, path.parent, **given)
-    return PriorLinker(table, **given)
+    """Maximum number of concurrent requests to the server, per process."""
 
 
 @dataclass(eq=False)
 class LinkTask(NameTask):
-    """Names, and the mentions of their entities that a linker finds."""
+    """Names, and the mentions of their entities that DBpedia Spotlight finds."""
 
     link: LinkSettings = field(default_factory=LinkSettings)
     """How mentions are linked."""
 
-    titles: Mapping[str, str] = field(default_factory=dict)
-    """Title of each entity in the wiki, by its id."""
-
-    _linkers: dict[EngineName, Linker] = field(default_factory=dict, repr=False)
+    entities: Mapping[str, str] = field(default_factory=dict)
+    """Entity id by DBpedia URI or title."""
 
     @property
     def kind(self) -> str:
         """Name of the kind of run."""
         return "links"
-
-    @cached_property
-    def mention_table(self) -> MentionTable | None:
-        """The mention table, if there is one."""
-        path = self.link.mentions
-        return None if path is None else MentionTable.read(path).named(self.titles)
 
     @classmethod
     def load(cls, folder: Path, described: Mapping[str, Any]) -> "LinkTask":
@@ -161,51 +82,36 @@ class LinkTask(NameTask):
             names.settings,
             instances=names.instances,
             link=LinkSettings.model_validate_json(json.dumps(told["link"])),
-            titles=told["titles"],
+            entities=told["entities"],
         )
 
     def describe(self) -> dict[str, Any]:
         """Return settings and digests of what is counted, as JSON."""
-        self.link.check()
+        if self.link.url is None:
+            raise ValueError("`url` is needed: the address of the server of DBpedia Spotlight")
         if self.settings.case != "exact":
             raise ValueError("`case` must be exact: a linker reads texts as they are spelled")
         told = super().describe()
         told["link"] = self.link.model_dump(mode="json", exclude=_ELSEWHERE)
-        told["titles"] = dict(self.titles)
-        told["mentions"] = None if self.mention_table is None else self.mention_table.digest
+        told["entities"] = dict(self.entities)
         return told
 
     def save(self, folder: Path) -> None:
         """Write what is counted into the folder of the run."""
         super().save(folder)
         # A shard may be counted from another folder than the one that the run was planned in.
-        paths = {
-            name: path.resolve()
-            for name in ("mentions", "cache")
-            if (path := getattr(self.link, name)) is not None
-        }
-        link = self.link.model_copy(update=paths).model_dump(mode="json")
-        told = {"link": link, "titles": dict(self.titles)}
+        cache = None if self.link.cache is None else self.link.cache.resolve()
+        link = self.link.model_copy(update={"cache": cache}).model_dump(mode="json")
+        told = {"link": link, "entities": dict(self.entities)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
     def counter(self, engine: EngineName) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
-        if engine not in self._linkers:
-            self._linkers[engine] = make_linker(
-                self.link,
-                self.titles,
-                mentions=self.mention_table,
-                engine=engine,
-                boundary=self.settings.boundary,
-            )
-        return _Links(self, self.name_counter(engine), self._linkers[engine])
+        return _Links(self, self.name_counter(engine))
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts:
-        """Add what was linked, and share names out to the entities that they may mean."""
-        counted = {name: totals[name] for name in _COUNTED}
-        table = self.mention_table
-        expected = None if table is None else expected_mentions(self.table, counts.n_longest, table)
-        return MentionCounts(**counted, expected=expected)
+        """Return the counts of linked mentions."""
+        return MentionCounts(**{name: totals[name] for name in _COUNTED})
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
         """Write the tables of the summed states of all shards, and return what was counted."""
@@ -216,29 +122,40 @@ _COUNTED = ("linked_mentions", "linked_documents", "entity_linked", "entity_link
 _TOTALS = ("n_linked", "n_documents_not_linked", "n_characters_linked")
 
 
+def _rows_of(table: SurfaceTable) -> dict[tuple[str, str], list[int]]:
+    """Find the rows of each (name, entity id)."""
+    keys, entities = list(table.keys), list(table.entities)
+    rows: dict[tuple[str, str], list[int]] = {}
+    pairs = zip(table.rows.key.tolist(), table.rows.entity.tolist(), strict=True)
+    for row, (key, entity) in enumerate(pairs):
+        rows.setdefault((keys[key], entities[entity]), []).append(row)
+    return rows
+
+
+def _no_counts(table: SurfaceTable) -> dict[str, npt.NDArray[np.int64]]:
+    """Make counts at zero."""
+    sizes = {
+        name: table.n_entities if name.startswith("entity") else len(table) for name in _COUNTED
+    }
+    return {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+
+
 class _Links:
     """Counts names and linked mentions of the same documents."""
 
-    def __init__(self, task: LinkTask, names: NameCounter, linker: Linker) -> None:
+    def __init__(self, task: LinkTask, names: NameCounter) -> None:
         self.names = names
-        self._linker = linker
-        table = task.table
-        self._entities = {name: number for number, name in enumerate(table.entities)}
-        self._rows: dict[tuple[str, int], list[int]] = {}
-        keys = list(table.keys)
-        pairs = zip(table.rows.key.tolist(), table.rows.entity.tolist(), strict=True)
-        for row, (key, entity) in enumerate(pairs):
-            self._rows.setdefault((keys[key], entity), []).append(row)
-        self._case = task.settings.case
-        self._counts = {
-            name: np.zeros(
-                table.n_entities if name.startswith("entity") else len(table), dtype=np.int64
-            )
-            for name in _COUNTED
-        }
+        link = task.link
+        self._linker = SpotlightClient(
+            str(link.url),
+            entities=task.entities,
+            **link.model_dump(include={"confidence", "support", "cache", "concurrency"}),
+        )
+        self._entities = {name: number for number, name in enumerate(task.table.entities)}
+        self._rows = _rows_of(task.table)
+        self._counts = _no_counts(task.table)
         self._totals = dict.fromkeys(_TOTALS, 0)
-        in_windows = isinstance(linker, SpotlightClient) and not task.link.whole_documents
-        self._window = task.link.window if in_windows else None
+        self._window = None if link.whole_documents else link.window
 
     def feed(self, texts: PackedTexts) -> None:
         """Count in more documents."""
@@ -271,7 +188,7 @@ class _Links:
             self._counts["entity_linked"][entity] += 1
             entities.add(entity)
             name = counted_name(mention.surface)
-            for row in self._rows.get((name, entity), ()):
+            for row in self._rows.get((name, mention.entity_id), ()):
                 self._counts["linked_mentions"][row] += 1
                 rows.add(row)
         self._counts["entity_linked_documents"][list(entities)] += 1
@@ -323,3 +240,106 @@ def _windows(texts: PackedTexts, hits: Hits, number: int, width: int) -> list[tu
         else:
             spans.append((low, high))
     return spans
+
+
+def count_link_rows(
+    source: str | Path, table: SurfaceTable, entities: Mapping[str, str]
+) -> MentionCounts:
+    """Count the mentions that a linker wrote as rows, one row per mention.
+
+    As in RedirectQA (section 4.1), the frequency of an entity is the number of its mentions under
+    any name, and that of a name the number of mentions of this entity whose span is exactly the
+    name. DuckDB reads the rows, so a file may be larger than memory.
+
+    Args:
+        source: File or pattern of files (.parquet, .jsonl, .csv, .tsv; text files also as .gz) with
+            the columns `uri` (a DBpedia URI or title) or `entity_id`, `surface` (the text of the
+            span) and, if it is known, `document`.
+        table: The names and entities that are counted.
+        entities: Entity id by DBpedia URI or title; not used for a column `entity_id`.
+
+    Returns:
+        The counts; those of documents are None without a column `document`.
+
+    Raises:
+        DataError: If the rows cannot be read, or a column is missing.
+    """
+    import duckdb
+
+    place = str(source)
+    ids = {comparable(resource_title(name)): entity for name, entity in entities.items()}
+    with duckdb.connect() as connection:
+        try:
+            connection.sql(f"CREATE VIEW given AS FROM {_reader(place)}")
+            columns = {row[0] for row in connection.sql("DESCRIBE given").fetchall()}
+            key = "entity_id" if "entity_id" in columns else "uri"
+            if missing := {key, "surface"} - columns:
+                raise DataError(
+                    f"{place} has no column {' or '.join(sorted(missing))}; rows of a linker need "
+                    f"uri or entity_id, and surface. Columns: {', '.join(sorted(columns))}"
+                )
+            documents = "count(DISTINCT document)" if "document" in columns else "NULL"
+            known = set(table.entities)
+            wanted = {
+                name: entity
+                for (name,) in connection.sql(f"SELECT DISTINCT {key} FROM given").fetchall()
+                if name is not None
+                and (
+                    entity := name
+                    if key == "entity_id"
+                    else ids.get(comparable(resource_title(name)))
+                )
+                in known
+            }
+            _register(connection, "wanted", wanted)
+            connection.sql(
+                f"CREATE VIEW ours AS FROM given JOIN wanted ON given.{key} = wanted.given"
+            )
+            surfaces = connection.sql("SELECT DISTINCT surface FROM ours").fetchall()
+            spelled = {text: counted_name(text) for (text,) in surfaces if text is not None}
+            _register(connection, "spelled", spelled)
+            of_entities = connection.sql(
+                f"SELECT meant, count(*), {documents} FROM ours GROUP BY meant"
+            ).fetchall()
+            of_names = connection.sql(
+                f"SELECT spelled.meant, ours.meant, count(*), {documents} FROM ours "
+                "JOIN spelled ON ours.surface = spelled.given GROUP BY ALL"
+            ).fetchall()
+        except duckdb.Error as error:
+            raise DataError(f"{place} cannot be read as rows of a linker: {error}") from error
+    numbers = {name: number for number, name in enumerate(table.entities)}
+    rows, counts = _rows_of(table), _no_counts(table)
+    for entity, n, n_documents in of_entities:
+        counts["entity_linked"][numbers[entity]] = n
+        counts["entity_linked_documents"][numbers[entity]] = n_documents or 0
+    for name, entity, n, n_documents in of_names:
+        found = rows.get((name, entity), [])
+        counts["linked_mentions"][found] = n
+        counts["linked_documents"][found] = n_documents or 0
+    if "document" not in columns:
+        return MentionCounts(**{k: v for k, v in counts.items() if "documents" not in k})
+    return MentionCounts(**counts)
+
+
+def _reader(place: str) -> str:
+    """Write the call of DuckDB that reads a file by its name."""
+    quoted = "'" + place.replace("'", "''") + "'"
+    suffix = Path(place.removesuffix(".gz")).suffix.lower()
+    calls = {
+        ".parquet": f"read_parquet({quoted})",
+        ".csv": f"read_csv({quoted}, all_varchar = true)",
+        ".tsv": f"read_csv({quoted}, all_varchar = true, delim = '\t')",
+        **dict.fromkeys((".jsonl", ".ndjson", ".json"), f"read_json({quoted})"),
+    }
+    if suffix not in calls:
+        raise DataError(
+            f"{place}: rows of a linker are read from {', '.join(calls)}; convert the file"
+        )
+    return calls[suffix]
+
+
+def _register(connection: "duckdb.DuckDBPyConnection", name: str, pairs: Mapping[str, str]) -> None:
+    """Show pairs as a table of the columns given and meant."""
+    columns = {"given": list(pairs), "meant": list(pairs.values())}
+    arrays = {key: pa.array(values, pa.string()) for key, values in columns.items()}
+    connection.register(name, pa.table(arrays))

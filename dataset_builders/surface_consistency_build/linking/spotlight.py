@@ -1,15 +1,33 @@
-"""DBpedia Spotlight as a linker: a client of its web service."""
+"""A client of the web service of DBpedia Spotlight, which links mentions to DBpedia."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from surface_consistency.runs.web import Request, WebClient, in_order
 from surface_consistency_build.counting.texts import PackedTexts, comparable
-from surface_consistency_build.linking.entity_maps import resource_title
-from surface_consistency_build.linking.linkers import Mention
+from surface_consistency_build.linking.dbpedia import resource_title
 
 _ANNOTATE: Final = "annotate"
+
+
+class Mention(NamedTuple):
+    """A span of a text that is linked to an entity."""
+
+    start: int
+    """First character, in the text in NFC."""
+
+    stop: int
+    """Character after the last."""
+
+    surface: str
+    """The text of the span, in NFC."""
+
+    entity_id: str
+    """The entity."""
+
+    score: float
+    """Similarity score of the service, in [0, 1]."""
 
 
 class SpotlightClient:
@@ -24,8 +42,8 @@ class SpotlightClient:
         base_url: Where its methods are, such as "http://localhost:2222/rest".
         confidence: Least confidence, in [0, 1].
         support: Least number of links to an entity in Wikipedia.
-        titles: Title or DBpedia URI of entities, by the ids that they are to have; others are
-            known as "name:TITLE".
+        entities: Entity id by DBpedia URI or title, such as from `dbpedia_uris`; mentions of other
+            entities have the id "name:TITLE".
         cache: File in which answers are kept; None for none.
         options: Options of `WebClient`: concurrency, timeout, max_retries and so on.
 
@@ -39,7 +57,7 @@ class SpotlightClient:
         *,
         confidence: float = 0.4,
         support: int = 20,
-        titles: Mapping[str, str] | None = None,
+        entities: Mapping[str, str] | None = None,
         cache: Path | None = None,
         **options: Any,  # noqa: ANN401 - those of WebClient
     ) -> None:
@@ -62,15 +80,18 @@ class SpotlightClient:
         """What sends the requests."""
         self._asked = {"confidence": f"{confidence:g}", "support": str(support)}
         self._ids = {
-            comparable(resource_title(title)): entity
-            for entity, title in reversed(list((titles or {}).items()))
+            comparable(resource_title(name)): entity for name, entity in (entities or {}).items()
         }
 
     def link(self, texts: Iterable[str | bytes] | PackedTexts) -> Iterator[list[Mention] | None]:
-        """Find the mentions of each text; blank ones are not sent. See `Linker.link`.
+        """Find the mentions of each text; blank ones are not sent.
+
+        Args:
+            texts: The texts, as `SurfaceCounter.feed` takes them.
 
         Yields:
-            None for a text that the server refuses, or whose answer names other words than its own.
+            The mentions of each text, in order; None for a text that the server refuses, or whose
+            answer names other words than its own.
 
         Raises:
             RunnerError: If the server cannot be reached or answers nothing that can be read.

@@ -1,6 +1,5 @@
 from .anchors import (
     linked_text as linked_text,
-    read_linked_pages as read_linked_pages,
 )
 from .pages_xml import (
     read_pages as read_pages,

@@ -1,15 +1,10 @@
-"""The prose of a wiki's pages, and which of its words are links to which page."""
+"""The prose of a wiki page, and its links to other pages."""
 
 import html
-import os
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Final, NamedTuple, Unpack
+from typing import Final, NamedTuple
 
-from surface_consistency_build.wikimedia._export_parser import RawPage, export_pages
-from surface_consistency_build.wikimedia.pages_xml import link_parts, redirect_link
-from surface_consistency_build.wikimedia.streams import ReadOptions, open_ahead
+from surface_consistency_build.wikimedia.pages_xml import link_parts
 from surface_consistency_build.wikimedia.wikitext import SiteInfo, rendered_part
 
 _FILE, _CATEGORY = 6, 14
@@ -42,74 +37,6 @@ class PageLink(NamedTuple):
 
     target: str
     """Title that it leads to, as the wiki spells titles; the page need not exist."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkedPage:
-    """A page as its readers see it."""
-
-    page_id: int
-    """Number of the page."""
-
-    title: str
-    """Its title."""
-
-    redirect: str | None
-    """Title of the page in this wiki that it redirects to; None if it is no such redirect."""
-
-    text: str
-    """Its prose; empty for redirects."""
-
-    links: tuple[PageLink, ...]
-    """Links to pages of the main namespace, in order."""
-
-
-def read_linked_pages(
-    path: str | os.PathLike[str],
-    *,
-    namespaces: Collection[int] | None = (0,),
-    **options: Unpack[ReadOptions],
-) -> Iterator[LinkedPage]:
-    """Read the pages of a MediaWiki export with their links.
-
-    Args:
-        path: The export, packed or not.
-        namespaces: Namespaces to keep; all when None.
-        options: Whether a damaged file is read as far as it goes, who hears of progress, and how
-            many threads unpack: `ReadOptions`.
-
-    Yields:
-        The pages in order. Redirects to other wikis and namespaces are left out.
-
-    Raises:
-        SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export.
-
-    Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
-    """
-    with open_ahead(path, **options) as (stream, chunks):
-        for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=False):
-            made = _linked_page(page)
-            if made is not None:
-                yield made
-
-
-def _linked_page(page: RawPage) -> LinkedPage | None:
-    """Read one page; None for a redirect that leads out of the articles."""
-    link = redirect_link(page.text, is_known=page.redirect is not None)
-    redirect: str | None = None
-    text, links = "", tuple[PageLink, ...]()
-    if page.redirect or link is not None:
-        target = page.redirect or ("" if link is None else page.site.title(link_parts(link[1])[0]))
-        if not target or page.site.is_interwiki(target) or page.site.namespace_of(target):
-            return None
-        redirect = target
-    else:
-        text, links = linked_text(page.text, page.site)
-    return LinkedPage(
-        page_id=page.page_id or 0, title=page.title, redirect=redirect, text=text, links=links
-    )
 
 
 def linked_text(wikitext: str, site: SiteInfo | None = None) -> tuple[str, tuple[PageLink, ...]]:

@@ -76,7 +76,7 @@ class PopularitySettings(Settings):
     """Which counts popularity is computed from."""
 
     counts: Items[Path] = Field(min_length=1)
-    """Folder of `count ngrams` or `count index`, or its ngrams.parquet: counts of the n-grams of
+    """Folder of `count ngrams`, or its ngrams.parquet: counts of the n-grams of
     the run's texts.jsonl. With several runs one for all, or one a run, in their order."""
 
     bins: int = Field(default=10, ge=2)

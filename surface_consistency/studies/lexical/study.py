@@ -240,7 +240,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
 
         Args:
             scored: The run. The texts are those for `count ngrams`, each option in its place; the
-                words those that were replaced and their synonyms, for `count mentions --names`.
+                words those that were replaced and their synonyms, for `count names --names`.
         """
         lines = [
             json.dumps({"id": text_id(target, number), "text": text}, ensure_ascii=False)

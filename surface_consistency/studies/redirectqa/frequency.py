@@ -14,15 +14,8 @@ from pydantic import Field
 
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
-from surface_consistency.errors import (
-    DataError,
-    SurfaceConsistencyWarning,
-)
-from surface_consistency.metrics import (
-    frequency_analysis,
-    frequency_curves,
-    surface_accuracy,
-)
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
+from surface_consistency.metrics import frequency_analysis, frequency_curves, surface_accuracy
 from surface_consistency.report.page import Block, Check, Lines, Point, Prose, Series
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
@@ -86,7 +79,7 @@ class FrequencySettings(Settings):
     """Which counts are held against the answers."""
 
     frequencies: Path
-    """Folder of `count mentions` or `count pairs`, or a Parquet file with the columns of its
+    """Folder of `count names` or `count pairs`, or a Parquet file with the columns of its
     instances.parquet."""
 
     measure: str = "longest"
@@ -216,7 +209,7 @@ def _joined(run: Run, counts: pd.DataFrame, cluster: str) -> pd.DataFrame:
         raise DataError(
             f"the counts hold none of the {names['surface_id'].nunique()} names of {run.label}, "
             f"such as {names['surface_id'].iloc[0]!r}; count the names of the same questions "
-            "(`count mentions --data`)"
+            "(`count names --data`)"
         )
     _check_version(run, names, counts)
     shared_columns = [column for column in shared if column != "template"]

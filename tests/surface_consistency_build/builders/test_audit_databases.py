@@ -3,10 +3,7 @@ from collections import Counter
 
 import datasets
 import pytest
-from surface_consistency_build.builders.audit_databases import (
-    audit_databases_builder,
-    write_differences,
-)
+from surface_consistency_build.builders.audit_databases import audit_databases_builder
 from surface_consistency_build.builders.audit_databases.audit_databases_builder import (
     AuditPromptRow,
     build,
@@ -15,15 +12,12 @@ from surface_consistency_build.builders.audit_databases.databases import build_a
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
 from surface_consistency_build.builders.audit_databases.styles import style_writers
 from surface_consistency_build.builders.audit_databases.topologies import TOPOLOGIES, build_topology
-from surface_consistency_build.builders.audit_databases.write_differences import (
-    differences_page,
-    main,
-)
 
+from scripts.audit_differences.write_differences import PAGE, differences_page, main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
 
-FOLDER = write_differences.FOLDER
+FOLDER = PAGE.parent
 
 
 @pytest.fixture

@@ -5,17 +5,17 @@ from collections import Counter, defaultdict
 
 import datasets
 import pytest
-from surface_consistency_build.samples.redirectqa_sample.build_sample import (
+
+from scripts.redirectqa_sample.build_sample import (
     SAMPLE_FOLDER,
     TABLES_FOLDER,
     main,
 )
-from surface_consistency_build.samples.redirectqa_sample.tables import (
+from scripts.redirectqa_sample.tables import (
     check_tables,
     find_faults,
     read_tables,
 )
-
 from surface_consistency.matching import RULES, match
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TYPES, parse_category, parse_type

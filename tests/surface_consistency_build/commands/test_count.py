@@ -34,7 +34,7 @@ def count(what, corpus, out, *more):
 
 
 def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
-    assert count("mentions", corpus, tmp_path / "out", "--data", "sample", "--json") == 0
+    assert count("names", corpus, tmp_path / "out", "--data", "sample", "--json") == 0
 
     told = json.loads(capsys.readouterr().out)
     n = len(load_sample().questions)
@@ -43,7 +43,7 @@ def test_names_of_the_questions_are_counted(tmp_path, corpus, capsys):
     assert set(rows["measure"]) == {"longest", "bounded"}
     assert rows["pair_documents"].isna().all()
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["command"].startswith("surface-consistency count mentions --corpus")
+    assert manifest["command"].startswith("surface-consistency count names --corpus")
 
 
 def test_pairs_of_the_facts_are_counted(tmp_path, corpus, capsys):
@@ -57,13 +57,13 @@ def test_pairs_of_the_facts_are_counted(tmp_path, corpus, capsys):
 
 def test_shards_apart_then_merged(tmp_path, corpus, names, capsys):
     more = ("--names", names, "--shards", 2)
-    assert count("mentions", corpus, tmp_path / "out", *more, "--shard", 0) == 0
+    assert count("names", corpus, tmp_path / "out", *more, "--shard", 0) == 0
     assert "shard 0 counted; 1 of 2 are left" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out")]) == 2
     assert "1 of 2 shards are not done yet (1)" in capsys.readouterr().err
-    assert count("mentions", corpus, tmp_path / "out", *more, "--shard", 1) == 0
+    assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
     assert "all are done: surface-consistency count merge" in capsys.readouterr().out
-    assert count("mentions", corpus, tmp_path / "out", *more, "--shard", 1) == 0
+    assert count("names", corpus, tmp_path / "out", *more, "--shard", 1) == 0
     assert "shard 1 was counted before" in capsys.readouterr().out
     assert main(["count", "merge", str(tmp_path / "out"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n_names"] == 2
@@ -85,7 +85,7 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"text": "Wonder"}\n{"text": null}\n{"text": \n')
 
-    assert count("mentions", corpus, tmp_path / "out", "--names", names) == 0
+    assert count("names", corpus, tmp_path / "out", "--names", names) == 0
 
     said = capsys.readouterr().err
     assert "warning: 1 documents: null text (left out), first at" in said
@@ -95,22 +95,22 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
 @pytest.mark.parametrize(
     ("what", "more", "message"),
     [
-        ("mentions", (), "give either --data or --names"),
-        ("mentions", ("--names", "none.csv"), "no file none.csv"),
+        ("names", (), "give either --data or --names"),
+        ("names", ("--names", "none.csv"), "no file none.csv"),
         ("pairs", ("--names", "{names}"), "--names needs --pairs"),
         (
-            "mentions",
+            "names",
             ("--names", "{names}", "--shards", 1, "--shard", 4),
             "--shard must be one of 0",
         ),
         (
-            "mentions",
+            "names",
             ("--names", "{names}", "--sample", 2),
             "--sample must be 1.0 or less, got 2.0",
         ),
-        ("mentions", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
+        ("names", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
         (
-            "mentions",
+            "names",
             ("--names", "{names}", "--text-field", "body"),
             "with the field 'body'; the first has text. Name the field of the text (--text-field)",
         ),
@@ -131,10 +131,10 @@ def test_what_cannot_be_counted_is_said_with_the_flag(
 def test_a_plan_of_which_nothing_is_counted_can_be_deleted(tmp_path, corpus, names, capsys):
     """As after a mistyped option: the corrected command names the way out."""
     more = ("--names", names, "--shards", 2)
-    assert count("mentions", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
+    assert count("names", corpus, tmp_path / "out", *more, "--text-field", "body") == 2
     capsys.readouterr()
 
-    assert count("mentions", corpus, tmp_path / "out", *more) == 2
+    assert count("names", corpus, tmp_path / "out", *more) == 2
     assert "or delete the folder: no shard is done in it yet" in capsys.readouterr().err
 
 
@@ -144,7 +144,7 @@ def test_names_and_pairs_from_files_that_are_wrong(tmp_path, corpus, names, caps
     pairs.write_text("subject_id,object\nQ1,Q2\n")
     alike.write_text("subject_id,object_id\nQ714,Q714\n")
 
-    assert count("mentions", corpus, tmp_path / "a", "--names", empty) == 2
+    assert count("names", corpus, tmp_path / "a", "--names", empty) == 2
     assert f"{empty}: row 1: the surface of Q1 is empty" in capsys.readouterr().err
     assert count("pairs", corpus, tmp_path / "b", "--names", names, "--pairs", pairs) == 2
     assert (
@@ -172,7 +172,7 @@ def test_importing_the_room_loads_no_library_that_is_slow():
         ("pairs", [{"subject_id": "a", "object_id": "\ud800"}], "--pairs"),
         ("ngrams", [{"id": "\ud800", "text": "Ada"}], "--data"),
         ("ngrams", [{"id": "1", "text": "Ada \udc00"}], "--data"),
-        ("entity-map", [{"entity_id": "a", "title": "\ud800"}], "--titles"),
+        ("linked", [{"entity_id": "a", "title": "\ud800"}], "--titles"),
     ],
 )
 def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command, rows, flag):
@@ -182,7 +182,7 @@ def test_half_a_character_is_refused_by_file_and_line(tmp_path, capsys, command,
     given = {flag: "rows.jsonl", "--out": "out"}
     if command != "ngrams":
         given["--names"] = "names.csv"
-    given["--entity-map" if command == "entity-map" else "--corpus"] = "corpus.jsonl"
+    given["--corpus"] = "corpus.jsonl"
     words = [word for name, file in given.items() for word in (name, str(tmp_path / file))]
 
     assert main(["count", command, *words]) == 2

@@ -8,13 +8,12 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 import pytest
-from surface_consistency_build.commands import count
 from surface_consistency_build.counting import (
     InfiniGramAPI,
     InfiniGramMiniAPI,
     LocalIndex,
-    SurfaceTable,
-    lookup_table,
+    NgramCounter,
+    lookup_counts,
     open_index,
 )
 
@@ -25,7 +24,6 @@ from surface_consistency.errors import (
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.studies.redirectqa import load_sample
 
 RNG = np.random.default_rng(5)
 DOCUMENTS = [RNG.integers(0, 12, size=size).tolist() for size in (0, 1, 40, 300, 7)]
@@ -127,75 +125,44 @@ def test_queries_that_no_index_holds(tmp_path):
     write_index(tmp_path, DOCUMENTS)
     index = LocalIndex(tmp_path)
 
-    assert [told.count for told in index.count([(), (65535,), (-1,)])] == [None] * 3
-    with pytest.raises(TypeError, match="counts token ids"):
-        next(index.count(["Paris"]))
+    assert [told.count for told in index.count([(), (65535,), (-1,), "Paris"])] == [None] * 4
 
 
-NAMES = SurfaceTable.from_records([("Q90", "Paris"), ("Q1", "War AND Peace"), ("Q1", "Tolstoi")])
+GRAMS = [(3, 1), (300, 5), (9, 9)]
 
 
 @pytest.mark.enable_socket
-def test_the_service_is_asked_for_both_variants_and_operators_are_refused(replay):
-    counts = {"Paris": 50, " Paris": 700, "Tolstoi": 3, " Tolstoi": 4}
-    ids = {"Paris": [7], " Paris": [8], "Tolstoi": [1, 2], " Tolstoi": [0, 1, 2]}
+def test_the_service_is_asked_for_token_ids(replay):
+    counts = {(3, 1): 50, (300, 5): 700, (9, 9): 0}
 
     def answer(path, told):
-        query = told["query"]
-        approx = query == " Paris"
-        return 200, {"count": counts[query], "approx": approx, "token_ids": ids[query]}
+        ids = tuple(told["query_ids"])
+        return 200, {"count": counts[ids], "approx": ids == (300, 5), "token_ids": list(ids)}
 
     server = replay(answer)
-    with pytest.warns(
-        SurfaceConsistencyWarning, match="look-ups have no count|counts are estimates"
-    ) as told:
-        rows = lookup_table(NAMES, InfiniGramAPI("v4_x", url=server.url)).to_pandas()
+    with pytest.warns(SurfaceConsistencyWarning, match="1 counts are estimates"):
+        found = lookup_counts(GRAMS, InfiniGramAPI("v4_x", url=server.url))
 
-    said = [str(one.message) for one in told]
-    assert (
-        "2 look-ups have no count, such as 'War AND Peace', 'War AND Peace': AND or OR" in said[0]
-    )
-    assert "1 counts are estimates" in said[1]
-    assert rows["count"].fillna(-1).tolist() == [50, 700, -1, -1, 3, 4]
-    # The tokens of " Tolstoi" hold those of "Tolstoi", so that its occurrences are counted there.
-    assert rows["is_summed"].tolist() == [True, True, False, False, True, False]
+    assert found.tolist() == [50, 700, 0]
     asked = [body for _, body in server.requests]
-    assert {"index": "v4_x", "query_type": "count", "query": "Paris"} in asked
-    assert not any("War" in body["query"] for _, body in server.requests)
+    assert {"index": "v4_x", "query_type": "count", "query_ids": [3, 1]} in asked
 
 
 @pytest.mark.enable_socket
-def test_a_tokenizer_sends_ids_whatever_the_name(replay):
-    server = replay(lambda path, told: (200, {"count": 2, "token_ids": told["query_ids"]}))
-
-    def tokenize(text):
-        return [len(word) for word in text.split(" ")]
-
-    index = InfiniGramAPI("v4_x", url=server.url)
-    rows = lookup_table(NAMES, index, tokenize=tokenize).to_pandas()
-
-    assert rows["count"].notna().all()
-    assert {"index": "v4_x", "query_type": "count", "query_ids": [3, 3, 5]} in [
-        body for _, body in server.requests
-    ]
-
-
-@pytest.mark.enable_socket
-def test_substrings_are_asked_for_once(replay):
+def test_an_index_of_substrings_is_asked_for_words(replay):
     server = replay(lambda path, told: (200, {"count": 9, "latency": 1.5}))
 
-    rows = lookup_table(NAMES, InfiniGramMiniAPI("v2_x", url=server.url)).to_pandas()
+    found = lookup_counts([("a", "b"), ("c", "d")], InfiniGramMiniAPI("v2_x", url=server.url))
 
-    assert rows["variant"].tolist() == ["plain"] * 3
-    assert rows["count"].tolist() == [9, 9, 9]
+    assert found.tolist() == [9, 9]
+    assert sorted(body["query"] for _, body in server.requests) == ["a b", "c d"]
 
 
 @pytest.mark.enable_socket
 def test_errors_of_the_service_are_told(replay):
     server = replay(lambda path, told: (200, {"error": "no such index"}))
-    with pytest.warns(SurfaceConsistencyWarning, match="the index says: no such index"):
-        rows = lookup_table(NAMES, InfiniGramMiniAPI("v2_x", url=server.url))
-    assert rows["count"].null_count == 3
+    with pytest.raises(DataError, match=r"1 n-grams have no count, such as 'a b': .*no such index"):
+        lookup_counts([("a", "b")], InfiniGramMiniAPI("v2_x", url=server.url))
 
     for damaged in ({"count": "5"}, {"count": -1}, {"latency": 1}, [], b"<html>"):
         broken = replay(lambda path, told, damaged=damaged: (200, damaged))
@@ -212,25 +179,43 @@ def test_names_of_indexes_that_are_none(name):
         open_index(name)
 
 
-@pytest.mark.enable_socket
-def test_the_command_writes_lookups_and_instances(tmp_path, replay, capsys, monkeypatch):
-    server = replay(lambda path, told: (200, {"count": 3, "token_ids": [len(told["query"])]}))
-    few = [question for question in load_sample().questions if question.template == "original"]
-    monkeypatch.setattr(count.NameSource, "questions", few[:6])
-    words = ["count", "index", "--index", "infini-gram:v4_x", "--url", server.url]
-
-    assert main([*words, "--data", "sample", "--out", str(tmp_path / "out"), "--json"]) == 0
-
-    told = json.loads(capsys.readouterr().out)
-    assert told["n_lookups"] == 2 * told["n_names"]
-    rows = pd.read_parquet(tmp_path / "out" / "instances.parquet")
-    assert set(rows["measure"]) == {"lookup"}
-    assert (rows["surface_frequency"] == 6).all()
-    assert (rows["entity_frequency"] >= rows["surface_frequency"]).all()
-    n_asked = len(server.requests)
-    assert main([*words, "--data", "sample", "--out", str(tmp_path / "out")]) == 0
-    assert len(server.requests) == n_asked
+def test_the_ngrams_of_instances_are_those_of_the_index(tmp_path):
+    """Token ids of a local index, against the plain counter of its documents."""
     write_index(tmp_path, DOCUMENTS)
-    local = ["count", "index", "--index", f"local:{tmp_path}", "--data", "sample"]
-    assert main([*local, "--out", str(tmp_path / "local")]) == 2
-    assert "give --tokenizer" in capsys.readouterr().err
+    texts = [" ".join(map(str, tokens)) for tokens in (DOCUMENTS[2], DOCUMENTS[4], [11, 11, 11])]
+    counter = NgramCounter(texts, n=2, tokenize=lambda text: list(map(int, text.split())))
+    counts = ngrams_of(DOCUMENTS)
+
+    counter.add(lookup_counts(counter.ngrams(), LocalIndex(tmp_path)))
+
+    for text, found in zip(texts, counter.result(), strict=True):
+        tokens = tuple(map(int, text.split()))
+        grams = dict.fromkeys(tokens[k : k + 2] for k in range(len(tokens) - 1))
+        assert found.tolist() == [counts[gram] for gram in grams]
+
+
+@pytest.mark.enable_socket
+def test_the_command_looks_ngrams_up(tmp_path, replay, capsys):
+    server = replay(lambda path, told: (200, {"count": len(told["query"])}))
+    data = tmp_path / "texts.jsonl"
+    data.write_text('{"id": "a", "text": "x y zz y zz"}\n{"id": "b", "text": "x"}\n')
+    words = ["count", "ngrams", "--data", str(data), "--n", "2", "--out", str(tmp_path / "out")]
+    service = ["--from", "infini-gram-mini:v2_x", "--url", server.url]
+
+    for _ in range(2):
+        assert main([*words, *service, "--json"]) == 0
+
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["n_instances"], told["n_ngrams"], told["n_ngrams_seen"]) == (2, 3, 3)
+    frame = pd.read_parquet(tmp_path / "out" / "ngrams.parquet")
+    assert [list(counts) for counts in frame["counts"]] == [[3, 4, 4], []]
+    # The second time from the cache.
+    assert len(server.requests) == 3
+    write_index(tmp_path, DOCUMENTS)
+    for more, message in (
+        (["--from", f"local:{tmp_path}"], "--tokenizer is needed"),
+        ([], "give either --corpus or --from"),
+        ([*service, "--corpus", str(data)], "not both"),
+    ):
+        assert main([*words, *more]) == 2
+        assert message in capsys.readouterr().err

@@ -2,7 +2,6 @@ import json
 from typing import NamedTuple
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from surface_consistency_build.counting import (
     CorpusSettings,
@@ -13,10 +12,8 @@ from surface_consistency_build.counting import (
     SurfaceTable,
 )
 from surface_consistency_build.counting.runs import CountStep, MergeStep
-from surface_consistency_build.linking import LinkSettings, LinkTask
 
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.runs.files import write_parquet
 
 executors = pytest.importorskip("datatrove.executor")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -138,19 +135,14 @@ def cluster():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["surfaces", "pairs", "ngrams", "links"])
+@pytest.mark.parametrize("kind", ["surfaces", "pairs", "ngrams"])
 def test_ray_counts_what_the_run_counts(planned, tmp_path, kind, cluster):
     readers = pytest.importorskip("datatrove.pipeline.readers")
     names, corpus = planned.task.table, str(tmp_path / "corpus")
-    link = {"surface": "York", "entity_id": "York", "title": "York", "n_links": 8}
-    link |= {"is_title": True, "is_redirect": False, "n_link_documents": 9}
-    mentions = pa.Table.from_pylist([link | {"n_surface_documents": 10}])
-    write_parquet(tmp_path / "mentions.parquet", mentions)
     task = {
         "surfaces": NameTask(names),
         "pairs": NameTask(names, pairs=(("Q60", "Q42462"),)),
         "ngrams": NgramTask({"a": "New York 7 York"}, NgramSettings(n=3)),
-        "links": LinkTask(names, link=LinkSettings(mentions=tmp_path), titles={"Q42462": "York"}),
     }[kind]
     settings = CorpusSettings(corpus=(corpus,), shards=N_SHARDS)
     direct = CountRun.plan(tmp_path / "direct", task, settings)

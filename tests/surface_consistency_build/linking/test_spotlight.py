@@ -30,7 +30,7 @@ def client(server, **options):
 def test_mentions_carry_ids_and_settings_are_sent(replay):
     server = replay(lambda path, told: (200, {"@text": "x", "Resources": [resource("Berlin", 3)]}))
 
-    found = list(client(server, titles={"Q64": "Berlin"}).link(["In Berlin.", " "]))
+    found = list(client(server, entities={"Berlin": "Q64"}).link(["In Berlin.", " "]))
 
     assert found == [[(3, 9, "Berlin", "Q64", 0.875)], []]
     assert server.requests == [

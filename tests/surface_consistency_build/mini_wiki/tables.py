@@ -13,7 +13,7 @@ values separates them with " | ". The last column says which oddity a line is th
 from dataclasses import dataclass
 from pathlib import Path
 
-from surface_consistency_build.samples.tsv import read_lines, split_values
+from scripts.redirectqa_sample.tsv import read_lines, split_values
 
 __all__ = ["Claim", "Entity", "Page", "Redirect", "Tables", "read_tables"]
 

@@ -1,7 +1,7 @@
 """Plain text of pages and their links."""
 
 import pytest
-from surface_consistency_build.wikimedia.anchors import linked_text, read_linked_pages
+from surface_consistency_build.wikimedia.anchors import linked_text
 from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
 GERMAN = SiteInfo(namespaces={6: "Datei", 14: "Kategorie"})
@@ -46,24 +46,3 @@ def test_wikitext_becomes_text_and_links(wikitext, text, links):
 def test_names_of_namespaces_are_those_of_the_wiki():
     assert read("[[Datei:A.jpg|mini]][[Kategorie:B]]c", GERMAN) == ("c", [])
     assert read("[[Datei:A.jpg|mini]]c")[0] == "minic"
-
-
-def test_pages_redirects_and_those_that_lead_elsewhere(tmp_path):
-    pages = [
-        ("Paris", "", "[[Seine]]"),
-        ("Lutetia", '<redirect title="Paris" />', "#REDIRECT [[Paris#Past]]"),
-        ("Old", "", "#REDIRECT [[Paris]]"),
-        ("Gone", '<redirect title="fr:Paris" />', "#REDIRECT [[fr:Paris]]"),
-    ]
-    body = "".join(
-        f"<page><title>{title}</title><ns>0</ns><id>{n}</id>{element}<revision><id>9</id>"
-        f"<text>{text}</text></revision></page>"
-        for n, (title, element, text) in enumerate(pages, start=1)
-    )
-    path = tmp_path / "pages.xml"
-    path.write_text(f'<mediawiki version="0.11"><siteinfo></siteinfo>{body}</mediawiki>\n')
-
-    found = [(p.page_id, p.title, p.redirect, len(p.links)) for p in read_linked_pages(path)]
-
-    assert found[:2] == [(1, "Paris", None, 1), (2, "Lutetia", "Paris", 0)]
-    assert [row[1] for row in found] == ["Paris", "Lutetia", "Old"][: len(found)]

@@ -41,9 +41,9 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     """Read counts of words.
 
     Args:
-        path: Folder of `count mentions` (its bounded occurrences are taken), of `count ngrams
-            --n 1` or of `count index`, whose instances are words; or a table of words: CSV or
-            Parquet with the columns word and count.
+        path: Folder of `count names` (its bounded occurrences are taken), or of `count ngrams
+            --n 1`, whose instances are words; or a table of words: CSV or Parquet with the columns
+            word and count.
 
     Returns:
         Counts by word, in lower case; counts of words that differ in case alone are added.
@@ -59,7 +59,7 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
     place = next((given / name for name in names if (given / name).is_file()), given)
     if not place.is_file():
         raise SourceNotFoundError(
-            f"{given} holds no counts of words: give a folder of `count mentions` or `count "
+            f"{given} holds no counts of words: give a folder of `count names` or `count "
             "ngrams --n 1`, or a CSV or Parquet file with the columns word and count"
         )
     try:

@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from surface_consistency_build.counting import frequency_demo
-from surface_consistency_build.counting.frequency_demo import (
+
+from surface_consistency.errors import DataError
+from tests.surface_consistency_build.counting.planted_worlds import (
     WORLDS,
     count_plan,
     linked_instances,
@@ -14,10 +15,6 @@ from surface_consistency_build.counting.frequency_demo import (
     planted_instances,
     world_table,
 )
-
-from surface_consistency import FakeRunner
-from surface_consistency.cli.main import main
-from surface_consistency.errors import DataError
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +73,7 @@ def answers_of(plan, world, seed=0):
     return rows[["surface_id"]].assign(accuracy=(rng.random(len(rows)) < chance).astype(float))
 
 
-def test_the_analysis_distinguishes_the_worlds(tmp_path):
+def test_the_analysis_separates_the_worlds_and_a_linker_biases_it(tmp_path):
     plan = plan_frequencies(900, seed=1)
     counts, _ = count_plan(plan, "surface", tmp_path)
     tables = {
@@ -115,43 +112,3 @@ def test_a_text_that_is_not_that_of_the_plan_is_refused(tmp_path):
         count_plan(plan, "surface", tmp_path)
     with pytest.raises(ValueError, match="n_entities must be 8 or more"):
         plan_frequencies(7)
-
-
-def test_the_demo_reports_what_its_toy_models_know(tmp_path, monkeypatch, capsys):
-    """Toy models are replaced by their texts: facts are known by chance of how often they stand."""
-    plan = plan_frequencies(160, seed=0)
-    answers = {q.question: q.triple.answers[0] for q in plan.data.questions}
-    rng = np.random.default_rng(0)
-    taught = []
-
-    def train(sentences, folder, *, names, steps, seed, sentences_a_text):
-        told = pd.Series(sentences).value_counts()
-        told = told[told.index.str.startswith("Q: ")]
-        known = {
-            text.removeprefix("Q: ").partition(" A: ")[0]
-            for text, n in told.items()
-            if rng.random() < n / (n + 6)
-        }
-        taught.append((known, steps))
-
-    def answer(prompt):
-        question = prompt.text.rpartition("Q: ")[2].partition(" A:")[0]
-        return answers[question] if question in taught[-1][0] else "nothing"
-
-    monkeypatch.setattr(frequency_demo, "train_toy_model", train)
-    monkeypatch.setattr(
-        frequency_demo, "TransformersRunner", lambda *_, **__: FakeRunner(answer, name="toy_model")
-    )
-    monkeypatch.setattr(frequency_demo, "plan_frequencies", lambda n, seed: plan)
-
-    assert main(["demo", "--frequency", "--steps", "7", "--out", str(tmp_path / "out")]) == 0
-
-    said = capsys.readouterr().out
-    assert said.count("every count is that of the plan") == 2
-    assert [steps for _, steps in taught] == [7, 7]
-    table = pd.read_csv(tmp_path / "out" / "highlights" / "planted_worlds.csv")
-    rows = table.set_index(["world", "frequencies"])
-    assert rows.loc[("surface", "planted"), "surface_given_entity_low"] > 0
-    assert rows.loc[("surface", "planted"), "entity_given_surface_low"] < 0.05
-    assert rows.loc[("entity", "planted"), "entity_given_surface_low"] > 0
-    assert (tmp_path / "out" / "tables" / "frequency_partial.csv").is_file()

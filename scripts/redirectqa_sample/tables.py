@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from surface_consistency_build.samples.tsv import read_lines, split_values
+from scripts.redirectqa_sample.tsv import read_lines, split_values
 
 _QID = re.compile(r"Q[1-9][0-9]*")
 _SOURCES = ("release", "paper", "dump", "hand")

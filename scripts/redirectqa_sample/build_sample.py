@@ -2,7 +2,7 @@
 
 Run from the root of the repository, after any change of a table:
 
-    python -m surface_consistency_build.samples.redirectqa_sample.build_sample
+    python -m scripts.redirectqa_sample.build_sample
 
 With `--check` nothing is written, and the exit status says whether the sample is up to date.
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from surface_consistency_build.samples.redirectqa_sample.tables import (
+from scripts.redirectqa_sample.tables import (
     Fact,
     Redirect,
     Tables,
@@ -27,7 +27,7 @@ from surface_consistency_build.samples.redirectqa_sample.tables import (
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[3] / "surface_consistency/studies/redirectqa/sample"
+SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[1] / "surface_consistency/studies/redirectqa/sample"
 """Where the sample belongs."""
 
 
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         elif not path.is_file() or path.read_bytes() != content.encode():
             raise SystemExit(
                 f"{path} is not what the tables give; "
-                "run python -m surface_consistency_build.samples.redirectqa_sample.build_sample"
+                "run python -m scripts.redirectqa_sample.build_sample"
             )
 
 

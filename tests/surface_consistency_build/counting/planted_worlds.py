@@ -1,14 +1,14 @@
-"""Planted frequencies: two worlds that a corpus cannot tell apart, and toy models trained in them.
+"""Planted frequencies: two worlds that a corpus cannot distinguish.
 
 Both worlds have the same mentions of the same names. In the world "surface" a fact is told under
-a name in a share of the mentions of that name; in the world "entity" under each name in a share of
-the mentions of the entity, whatever those of the name. So accuracy follows the frequency of the
-surface in the one, of the entity in the other, and the analysis has to find out which.
+a name in a proportion of the mentions of that name; in the world "entity" under each name in a
+proportion of the mentions of the entity. So accuracy follows the frequency of the surface in the
+one, of the entity in the other, and the analysis has to find out which.
 """
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -16,25 +16,16 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
-
-from surface_consistency.engine.report import Reported, report_runs
-from surface_consistency.engine.run import run_study
-from surface_consistency.engine.score import score_run
-from surface_consistency.errors import DataError
-from surface_consistency.metrics import frequency_analysis
-from surface_consistency.models.transformers_runner import TransformersRunner
-from surface_consistency.runs.files import write_csv, write_parquet, write_text
-from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.redirectqa.data import RedirectQA
-from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
-from surface_consistency.studies.redirectqa.instances import instance_rows
-from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy
-from surface_consistency.studies.redirectqa.toy_model import train_toy_model
 from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameTask
+
+from surface_consistency.errors import DataError
+from surface_consistency.metrics import frequency_analysis
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.studies.redirectqa.data import RedirectQA
+from surface_consistency.studies.redirectqa.instances import instance_rows
 
 World = Literal["surface", "entity"]
 """What the number of times that a fact is told under a name follows."""
@@ -48,7 +39,6 @@ _LEAST_SHARE = 0.12
 _RECALL: Final = (1.8, 2.2)
 _CONFUSED: Final = 0.5
 _SENTENCES_A_DOCUMENT: Final = 5
-_SHOTS: Final = 2
 _CATEGORY: Final = "Redirects_from_alternative_names"
 _ASKED: Final = {
     "genre": "What genre is {}?",
@@ -362,80 +352,3 @@ def _partials(frequencies: str, table: pd.DataFrame) -> dict[str, object]:
         made[f"{statistic}_low"] = row["estimate_low"]
         made[f"{statistic}_high"] = row["estimate_high"]
     return made
-
-
-def run_frequency_demo(
-    out: str | os.PathLike[str],
-    *,
-    steps: int = 300,
-    n_entities: int = 120,
-    seed: int = 0,
-    say: Callable[[str], None] | None = None,
-) -> tuple[Reported, pd.DataFrame]:
-    """Train a toy model in each world, ask it, and see whether the analysis tells them apart.
-
-    Args:
-        out: Folder; each world has a subfolder with its corpus, counts, model and run.
-        steps: Training steps.
-        n_entities: Entities.
-        seed: Seed of everything.
-        say: Called with a line of progress at each stage; None for silence.
-
-    Returns:
-        The report of both runs with the analysis of linked frequencies, and the table that
-        `highlights/planted_worlds.csv` holds: one row a world and frequency, as of `world_table`.
-
-    Raises:
-        DataError: If a count is not that of the plan.
-        MissingDependencyError: If torch or transformers is not installed.
-    """
-    tell = say or (lambda line: None)
-    home = Path(out)
-    plan = plan_frequencies(n_entities, seed=seed)
-    folders, tables = [], []
-    for world in WORLDS:
-        place = home / f"{world}-world"
-        counts, _ = count_plan(plan, world, place)
-        sentences = plan.sentences(world)
-        tell(f"{world} world: {len(sentences):,} mentions, every count is that of the plan")
-        model = place / "toy_model"
-        asked = [question.question for question in plan.data.questions]
-        train_toy_model(sentences, model, names=asked, steps=steps, seed=seed, sentences_a_text=6)
-        runner = TransformersRunner(str(model), device="cpu", dtype="float32")
-        run = place / "run"
-        run_study(
-            RedirectQAStudy(),
-            plan.data,
-            runner,
-            run,
-            model=f"{world}-world",
-            settings=RedirectQASettings(shots=_SHOTS, seed=seed),
-            source=RedirectQASource(source="planted"),
-        )
-        outcomes = score_run(RunFolder.open(run))
-        table = world_table(plan, _answers(outcomes), counts)
-        tables.append(table.assign(world=world))
-        folders.append(run)
-    linked = home / "linked.parquet"
-    write_parquet(linked, linked_instances(plan, seed=seed + 101))
-    chosen = FrequencySettings(frequencies=linked, measure="linked")
-    reported = report_runs(folders, home, analyses={FrequencyAnalysis(): chosen})
-    made = pd.concat(tables, ignore_index=True)
-    made = made[["world", *(column for column in made if column != "world")]]
-    (home / "highlights").mkdir(exist_ok=True)
-    write_csv(home / "highlights" / "planted_worlds.csv", made)
-    return reported, made
-
-
-def _answers(outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Take the verdict on each surface instance."""
-    sides = [
-        pd.DataFrame(
-            {
-                "surface_id": outcomes["fact_id"] + "|" + outcomes[f"{side}_surface"],
-                "accuracy": outcomes[f"{side}_correct"].astype(float),
-            }
-        )
-        for side in ("first", "second")
-    ]
-    return pd.concat(sides).drop_duplicates("surface_id")

@@ -1,6 +1,6 @@
 """Writes `DIFFERENCES.md`: how the databases of this package differ from the published ones.
 
-Run as `python -m surface_consistency_build.builders.audit_databases.write_differences PUBLISHED`,
+Run as `python -m scripts.audit_differences.write_differences PUBLISHED`,
 with the folder of the published databases (`data/custom_databases` of raeesiarya/LMLMAudit).
 """
 
@@ -10,20 +10,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from surface_consistency.runs.files import write_text
-from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.files import prompt_file_name, read_audit_prompts
-from surface_consistency_build.builders.audit_databases.differences import (
-    Difference,
-    compare_databases,
-)
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
 from surface_consistency_build.builders.audit_databases.topologies import (
     PUBLISHED_TOPOLOGIES,
     build_topology,
 )
 
+from scripts.audit_differences.differences import Difference, compare_databases
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.files import prompt_file_name, read_audit_prompts
+
 FOLDER: Final = Path(__file__).parent
+PAGE: Final = (
+    FOLDER.parents[1]
+    / "dataset_builders/surface_consistency_build/builders/audit_databases/DIFFERENCES.md"
+)
 _STYLE: Final = "direct_questions"
 _HEAD: Final = """# How these databases differ from the published ones
 
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("published", type=Path, help="folder of the published databases")
-    parser.add_argument("--out", type=Path, default=FOLDER / "DIFFERENCES.md")
+    parser.add_argument("--out", type=Path, default=PAGE)
     options = parser.parse_args(arguments)
     write_text(options.out, differences_page(options.published))
 

@@ -1,0 +1,1 @@
+"""Comparison of the audit databases with the published ones."""
