@@ -81,17 +81,16 @@ WRITER = ("--runner", "tests.faults.plugins:Writer", "--label", "writer")
 SHORT = ("--min-words", "10", "--min-characters", "10")
 ARTICLES = ("build", "articles", "--pages", "wiki.xml", "--categories", "Planets", *SHORT)
 TOPICS = ("build", "slaq", "--articles", "articles.jsonl", *SHORT, *WRITER)
-PARAPHRASED = ("--source", "sample")
-PARAPHRASES = ("build", "paraphrases", *PARAPHRASED, "--limit", "2", *WRITER)
-REVIEWED = ("--sheet", "written/review.csv", "--out", "built")
+PARAPHRASES = ("build", "paraphrases", "--source", "sample", "--limit", "2", *WRITER)
+REVIEWED = ("--review", "written/review.csv", "--out", "built")
 
 
 def fill_in(home):
-    """Review as a person does: the first paraphrase stays."""
+    """Review as a person does: all paraphrases stay."""
     sheet = home / "written" / "review.csv"
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
-    rows[0]["keep"] = "yes"
+    rows = [row | {"keep": "" if row["dropped"] else "yes"} for row in rows]
     with sheet.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -239,14 +238,14 @@ COMMANDS = {
     ),
     "build articles": Command((*ARTICLES, "--out", "built/articles.jsonl"), run=None),
     "build slaq": Command((*TOPICS, "--out", "built"), run=None),
-    "build slaq-reviewed": Command(
-        ("build", "slaq-reviewed", *REVIEWED, "--articles", "articles.jsonl"),
+    "build slaq --review": Command(
+        (*TOPICS, *REVIEWED),
         before=((*TOPICS, "--out", "written"),),
         run=None,
     ),
     "build paraphrases": Command((*PARAPHRASES, "--out", "built"), run=None),
-    "build paraphrases-reviewed": Command(
-        ("build", "paraphrases-reviewed", *REVIEWED, *PARAPHRASED, "--unreviewed", "keep"),
+    "build paraphrases --review": Command(
+        (*PARAPHRASES, *REVIEWED),
         before=((*PARAPHRASES, "--out", "written"), fill_in),
         run=None,
     ),

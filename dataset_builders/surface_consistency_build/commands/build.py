@@ -34,23 +34,26 @@ from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
-from surface_consistency_build.writers.paraphrases import (
-    ParaphraseReviewSettings,
-    ParaphraseSettings,
-    ParaphraseSummary,
-    apply_paraphrase_review,
-    write_paraphrases,
-)
-from surface_consistency_build.writers.slaq import WriterSettings, apply_review, write_topics
+from surface_consistency_build.writers.paraphrases import ParaphraseSettings, ParaphraseWriting
 from surface_consistency_build.writers.slaq_article_selection import (
     ArticleSettings,
     select_articles,
 )
 from surface_consistency_build.writers.slaq_articles import read_articles
+from surface_consistency_build.writers.slaq_topics import TopicSettings, TopicWriting
+from surface_consistency_build.writers.writer import Writing
 
 _SECONDS_ON_TERMINAL: Final = 1.0
 _SECONDS_IN_LOG: Final = 60.0
 _Dumps = Annotated[Path, Parameter(help="Folder of dump files.")]
+_Review = Annotated[
+    Path | None,
+    Parameter(help="Review sheet to apply, filled in; no model is queried."),
+]
+_Written = Annotated[
+    Path | None,
+    Parameter(help="Folder that the sheet was written into; that of the sheet by default."),
+]
 _Plan = Annotated[
     bool,
     Parameter(help="List the files needed, found and missing, and stop.", negative=()),
@@ -111,19 +114,12 @@ def add(build: App) -> None:
     build.command(record_command(_popqa, build=DumpSettings, target=WriteSettings), name="popqa")
     build.command(record_command(_audit, settings=AuditSettings), name="audit")
     build.command(record_command(_articles, settings=ArticleSettings), name="articles")
-    build.command(record_command(_slaq, settings=WriterSettings, model=ModelSettings), name="slaq")
-    build.command(record_command(_slaq_reviewed), name="slaq-reviewed")
+    build.command(record_command(_slaq, settings=TopicSettings, model=ModelSettings), name="slaq")
     build.command(
         record_command(
             _paraphrases, source=RedirectQASource, settings=ParaphraseSettings, model=ModelSettings
         ),
         name="paraphrases",
-    )
-    build.command(
-        record_command(
-            _paraphrases_reviewed, source=RedirectQASource, settings=ParaphraseReviewSettings
-        ),
-        name="paraphrases-reviewed",
     )
 
 
@@ -235,97 +231,65 @@ def _slaq(
         str | None, Parameter(help="Category of articles for which the source names none.")
     ] = None,
     out: Out,
-    settings: WriterSettings,
+    review: _Review = None,
+    written: _Written = None,
+    settings: TopicSettings,
     model: ModelSettings,
 ) -> None:
-    """Let a model write topics of SLAQ from articles, check them, and lay out a review sheet.
+    """Let a model write topics of SLAQ from articles, check them, and write a review sheet.
 
-    Written are test.csv (topics that break no rule), doubtful.csv, review.csv and review.html.
-    Started again with the same options it asks only what was not answered.
+    Writes test.csv (topics that break no rule), doubtful.csv and review.csv. A second start with
+    the same options sends only requests without an answer. With --review, writes test.csv of what
+    a reviewer accepted or corrected.
     """
-    read = list(read_articles(articles, category=category))
-    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
-    done = write_topics(
-        read,
-        runner,
-        out,
-        model=model.name(runner),
-        settings=settings,
-        progress=sys.stderr.isatty(),
-    )
-    print(f"{len(done.topics)} topics break no rule: {out / 'test.csv'}")
-    print(f"{len(done.doubtful)} are complete and break one: {out / 'doubtful.csv'}")
-    for title in done.unwritten:
-        print(f"not written: {title}")
-    if done.too_short:
-        print(f"{len(done.too_short)} articles are too short and were not asked about")
-    print(f"to review: {out / 'review.csv'}, then build slaq-reviewed")
-
-
-def _slaq_reviewed(
-    *,
-    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
-    articles: Annotated[Path, Parameter(help="The articles that it was written from.")],
-    category: Annotated[
-        str | None, Parameter(help="Category of articles for which the source names none.")
-    ] = None,
-    out: Annotated[Path, Parameter(help="Folder for test.csv.")],
-) -> None:
-    """Make a data set in the layout of SLAQ of what a reviewer left."""
-    done = apply_review(sheet, read_articles(articles, category=category), out)
-    print(f"{len(done.topics)} topics, {done.n_corrected} rows corrected: {out / 'test.csv'}")
-    for title, reason in done.refused.items():
-        print(f"left out: {title}: {reason}")
+    writing = TopicWriting(read_articles(articles, category=category), settings)
+    _write(writing, out, model, review, written)
 
 
 def _paraphrases(
-    *, out: Out, source: RedirectQASource, settings: ParaphraseSettings, model: ModelSettings
-) -> None:
-    """Let a model ask the questions of RedirectQA in other words, and lay out a review sheet.
-
-    Written are test.jsonl, the questions and their paraphrases for run redirectqa --template, and
-    review.csv. Started again with the same options it asks only what was not answered.
-    """
-    data = RedirectQAStudy().load(source)
-    runner = load_runner(model.runner or "transformers", model=model.model, options=model.options)
-    done = write_paraphrases(
-        data,
-        runner,
-        out,
-        model=model.name(runner),
-        settings=settings,
-        progress=sys.stderr.isatty(),
-    )
-    _show_paraphrases(done, out)
-    print(f"to review: {out / 'review.csv'}, then build paraphrases-reviewed")
-
-
-def _paraphrases_reviewed(
     *,
-    sheet: Annotated[Path, Parameter(help="The review sheet, filled in.")],
-    out: Annotated[Path, Parameter(help="Folder for test.jsonl.")],
+    out: Out,
     source: RedirectQASource,
-    settings: ParaphraseReviewSettings,
+    review: _Review = None,
+    written: _Written = None,
+    settings: ParaphraseSettings,
+    model: ModelSettings,
 ) -> None:
-    """Make a data set of the paraphrases that a reviewer left."""
-    data = RedirectQAStudy().load(source)
-    done = apply_paraphrase_review(sheet, data, out, settings=settings)
-    _show_paraphrases(done, out)
-    print(f"{done.n_corrected} of them in the reviewer's words")
+    """Let a model paraphrase the questions of RedirectQA, check them, and write a review sheet.
+
+    Writes test.jsonl (the questions and their paraphrases, for run redirectqa --template) and
+    review.csv. A second start with the same options sends only requests without an answer. With
+    --review, writes test.jsonl of what a reviewer accepted or corrected.
+    """
+    writing = ParaphraseWriting(RedirectQAStudy().load(source), settings)
+    _write(writing, out, model, review, written)
 
 
-def _show_paraphrases(done: ParaphraseSummary, out: Path) -> None:
-    """Say what was written and what was not."""
-    print(
-        f"{done.n_taken} paraphrases of {done.n_wordings} wordings, {done.n_rows:,} rows: "
-        f"{out / 'test.jsonl'}"
-    )
+def _write(
+    writing: Writing[Any, Any],
+    out: Path,
+    model: ModelSettings,
+    review: Path | None,
+    written: Path | None,
+) -> None:
+    """Query a model or apply a review, and print what was written."""
+    if review is None:
+        runner = load_runner(
+            model.runner or "transformers", model=model.model, options=model.options
+        )
+        progress = sys.stderr.isatty()
+        done = writing.write(runner, out, model=model.name(runner), progress=progress)
+        print(f"to review: {out / 'review.csv'}; then repeat the command with --review")
+    else:
+        done = writing.apply(review, out, written=written)
+    for name, n in done.counts.items():
+        print(f"{name}: {n:,}")
     for reason, n in done.dropped.items():
-        print(f"dropped: {n}, since {reason}")
-    for reason, n in Counter(done.left_out.values()).items():
-        print(f"in the original words alone: {n} facts, since {reason}")
-    for wording in done.short:
-        print(f"fewer than asked for: {wording}")
+        print(f"dropped: {n:,}, since {reason}")
+    for reason in dict.fromkeys(done.left_out.values()):
+        names = [name for name, why in done.left_out.items() if why == reason]
+        print(f"left out: {len(names):,}, since {reason}: {', '.join(names[:3])}")
+    print(f"data: {out}")
 
 
 def _check(target: WriteSettings) -> None:

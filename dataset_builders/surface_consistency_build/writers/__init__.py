@@ -1,4 +1,4 @@
-"""Questions and paraphrases written by models and reviewed by people."""
+"""Topics and paraphrases written by a model and reviewed by a person."""
 
 import lazy_loader
 

@@ -1,424 +1,413 @@
-"""Questions in other words: any runner paraphrases, a program checks, a person reviews.
+"""Paraphrases of the questions of RedirectQA (arXiv 2604.21882, section 2.3 and appendix B.2).
 
-RedirectQA asks every question in two wordings, its template and a paraphrase by GPT-4o (arXiv
-2604.21882, section 2.3 and appendix B.2). Neither the request nor the paraphrases are printed.
+The paper poses every question in two wordings: its template, and a paraphrase by GPT-4o. It prints
+neither the request nor the paraphrases. A paraphrase is a wording with a gap for the name, so that
+the members of a pair still differ only in the name.
 """
 
-import os
+import hashlib
+import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from itertools import compress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from pydantic import Field
 
-from surface_consistency.engine.judging.judges import generate_cached, logged_answers
-from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.models.runner import Runner
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
-from surface_consistency.runs.log import read_manifest
-from surface_consistency.schemas import Generation, GenerationParams, Prompt
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.runs.files import write_text
+from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.studies.redirectqa.data import RedirectQA
-from surface_consistency.taxonomy import TEMPLATES
-from surface_consistency_build.writers.paraphrase_prompts import paraphrase_prompt
-from surface_consistency_build.writers.paraphrase_rows import (
-    DROP_REASONS,
-    ParaphraseCandidate,
-    ParaphraseUnit,
-    ParaphraseUnits,
-    check_paraphrase,
-    find_units,
-    parse_paraphrases,
-    select_candidates,
-    write_paraphrase_rows,
-)
-from surface_consistency_build.writers.review_sheet import ReviewSheet, mark_of
-
-_STUDY: Final = "paraphrases"
-_LOG: Final = "writer.jsonl"
-_SHEET: Final = ReviewSheet(
-    shown=("id", "relation", "n_facts", "question", "paraphrase", "dropped"),
-    filled=("keep", "corrected", "note"),
-    marks=("keep",),
-    unread=("note",),
+from surface_consistency.studies.redirectqa.release import question_cells
+from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
+from surface_consistency.text import padded_words
+from surface_consistency_build.writers.writer import (
+    Cells,
+    Draft,
+    ReviewSheet,
+    WriterSettings,
+    Writing,
+    WritingSummary,
+    mark_of,
 )
 
+DROP_REASONS: Final[Mapping[str, str]] = {
+    "name": "the name does not stand in it exactly once",
+    "no question": "it does not end as a question does",
+    "original": "it is the original",
+    "repeated": "it repeats another",
+    "answer": "an accepted answer stands in it",
+    "surplus": "there are enough without it",
+    "refused": "the reviewer refused it",
+}
+"""Why a paraphrase is not used, by name."""
 
-class ParaphraseSettings(Settings):
+_REQUEST: Final = Path(__file__).with_name("paraphrase_request.json")
+_GAP: Final = "{}"
+_NUMBER: Final = re.compile(r"^\s*(?:\d{1,2}\s*[.):]|[-*•])\s*")
+_QUOTED: Final = re.compile(r"^([\"'“‘«`*_]+)(.*?)([\"'”’»`*_]+)$")
+_MARKS: Final = ("?", "？", "؟")
+
+
+class ParaphraseSettings(WriterSettings):
     """How questions are paraphrased."""
 
     paraphrases: int = Field(default=1, ge=1)
-    """Paraphrases of each question; the paper has one."""
-
-    sharing: Literal["wording", "fact"] = "wording"
-    """Whether all facts that are asked in one wording share its paraphrases, as in the paper, or
-    each fact has its own."""
-
-    attempts: int = Field(default=2, ge=1)
-    """Requests a wording at most, where one leaves too few."""
-
-    completion: bool = False
-    """Whether requests are plain text, for models without a chat template."""
+    """Number of paraphrases per question; the paper has one."""
 
     max_new_tokens: int = Field(default=256, ge=1)
-    """Longest answer of the writer, in tokens."""
+    """Maximum number of new tokens per answer."""
 
     limit: int | None = Field(default=None, ge=1)
-    """Take only so many facts, spread over the relations."""
-
-    @property
-    def params(self) -> GenerationParams:
-        """Greedy decoding; plain text ends at a blank line, behind which it would go on asking."""
-        stop = ("\n\n",) if self.completion else ()
-        return GenerationParams(max_new_tokens=self.max_new_tokens, stop=stop)
-
-
-class ParaphraseReviewSettings(Settings):
-    """What the review is held against."""
-
-    written: Path | None = None
-    """Folder that build paraphrases wrote; that of the sheet by default."""
-
-    unreviewed: Literal["refuse", "keep", "drop"] = "refuse"
-    """What becomes of paraphrases of which the reviewer said nothing."""
+    """Maximum number of facts, spread over the relations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ParaphraseSummary:
-    """What came of the questions."""
+class Paraphrase:
+    """One paraphrase that was written."""
 
-    n_wordings: int
-    """Wordings that were paraphrased."""
+    text: str
+    """The question about the name that the writer was shown."""
 
-    n_taken: int
-    """Paraphrases of them that are in the data set."""
+    reason: str | None = None
+    """Why it is not used, a name of `DROP_REASONS`; None if it is used."""
 
-    n_rows: int
-    """Rows of the data set, the original questions among them."""
-
-    dropped: Mapping[str, int]
-    """Paraphrases that are not taken, by reason."""
-
-    left_out: Mapping[str, str]
-    """Facts that stand in their original wording alone, and why."""
-
-    short: tuple[str, ...]
-    """Wordings with fewer paraphrases than asked for."""
-
-    n_corrected: int = 0
-    """Paraphrases in the reviewer's words."""
+    refused_facts: frozenset[str] = frozenset()
+    """Facts whose answer it gives away; it is not posed for these."""
 
 
-@dataclass(slots=True)
-class _Draft:
-    """Where one wording stands."""
+@dataclass(slots=True, kw_only=True)
+class WordingDraft(Draft):
+    """A wording that is paraphrased once, for all facts that are asked in it."""
 
-    unit: ParaphraseUnit
-    texts: list[str] = field(default_factory=list)
-    candidates: list[ParaphraseCandidate] = field(default_factory=list)
+    id: str
+    """Relation and a digest of the wording."""
+
+    relation: str
+    """The relation."""
+
+    wording: str
+    """The question with "{}" for the name."""
+
+    name: str
+    """The canonical name that the writer is shown."""
+
+    facts: Mapping[str, Sequence[QuestionRealization]]
+    """The original questions of each fact, under all of its names."""
+
+    number: int = 1
+    """Number of paraphrases that are needed."""
+
+    candidates: list[Paraphrase] = field(default_factory=list)
+    """All that were written, in order."""
 
     @property
-    def taken(self) -> list[ParaphraseCandidate]:
-        """The paraphrases that hold."""
+    def question(self) -> str:
+        """The question that the writer is shown."""
+        return self.wording.replace(_GAP, self.name)
+
+    @property
+    def taken(self) -> list[Paraphrase]:
+        """The paraphrases that are used."""
         return [one for one in self.candidates if one.reason is None]
 
-
-def write_paraphrases(
-    data: RedirectQA,
-    runner: Runner,
-    out: str | os.PathLike[str],
-    *,
-    model: str,
-    settings: ParaphraseSettings | None = None,
-    progress: bool = False,
-) -> ParaphraseSummary:
-    """Let a runner paraphrase the questions of a data set, check them, and write the files.
-
-    Started again with the same arguments it asks only what is not in the log.
-
-    Args:
-        data: The questions; those of other templates than the original are left out.
-        runner: Who writes.
-        out: Folder for `test.jsonl`, `review.csv` and `writer.jsonl`.
-        model: Label of the writer.
-        settings: How; None for the defaults.
-        progress: Whether to show a progress bar on a terminal.
-
-    Returns:
-        What was written.
-
-    Raises:
-        DataError: If no question can be paraphrased, no paraphrase holds, or a reviewer has written
-            into the `review.csv` of an earlier start.
-        RunMismatchError: If the folder holds a run with other settings or questions.
-    """
-    settings = settings or ParaphraseSettings()
-    data, units = _units(data, settings)
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    log = folder / _LOG
-
-    def ask(prompts: Sequence[Prompt]) -> Mapping[str, Generation]:
-        return generate_cached(
-            runner,
-            prompts,
-            settings.params,
-            log,
-            manifest_path=log.with_suffix(".manifest.json"),
-            model=model,
-            data=data.source,
-            study=_STUDY,
-            settings=settings.model_dump(mode="json"),
-            progress=progress,
+    def request(self, attempt: int) -> Prompt | None:
+        """Request the paraphrases that are missing; see `Draft.request`."""
+        missing = self.number - len(self.taken)
+        if not missing:
+            return None
+        return paraphrase_prompt(
+            self.question,
+            self.name,
+            number=missing,
+            prompt_id=f"{self.id}/write/{attempt}",
+            taken=tuple(dict.fromkeys(one.text for one in self.candidates)),
         )
 
-    drafts = _drafts(units, settings, ask)
-    if not any(draft.taken for draft in drafts):
-        reasons = ", ".join(f"{n} {reason}" for reason, n in _dropped(drafts).items())
-        raise DataError(
-            f"no paraphrase of {len(drafts)} wordings holds ({reasons or 'nothing was written'}); "
-            f"take a model that follows instructions; its answers are in {log}"
-        )
-    _SHEET.write(folder / "review.csv", (row for draft in drafts for row in _rows(draft)))
-    return _finish(data, units, drafts, settings, folder)
+    def take(self, text: str) -> None:
+        """Use the first paraphrases of an answer that pass the checks; see `Draft.take`."""
+        for one in parse_paraphrases(text):
+            taken = [known.text for known in self.taken]
+            reason, refused = check_paraphrase(one, self, taken=taken)
+            if reason is None and len(taken) == self.number:
+                reason = "surplus"
+            self.candidates.append(Paraphrase(text=one, reason=reason, refused_facts=refused))
 
-
-def apply_paraphrase_review(
-    sheet: str | os.PathLike[str],
-    data: RedirectQA,
-    out: str | os.PathLike[str],
-    *,
-    settings: ParaphraseReviewSettings | None = None,
-) -> ParaphraseSummary:
-    """Make the data set of what a reviewer left.
-
-    A paraphrase stays with yes under `keep`, goes with no, and gives way to a text under
-    `corrected`, which is checked as a writer's is. What was dropped comes back by a correction.
-
-    Args:
-        sheet: The review sheet, filled in.
-        data: The questions that it was written from.
-        out: Folder for `test.jsonl`.
-        settings: How; None for the defaults.
-
-    Returns:
-        What was written.
-
-    Raises:
-        SourceNotFoundError: If there is no sheet, or no log of what was written.
-        ColumnNotFoundError: If a column of the sheet is gone.
-        RecordError: If a row is none of those that were written, stands twice, or was changed
-            outside the columns that are to be filled in; if a correction breaks a rule, or what was
-            dropped is kept without one. Names file and line.
-        RunLogError: If the log or its manifest is damaged.
-        DataError: If the questions or the log are others, rows are gone, nothing was reviewed, or
-            no paraphrase is left.
-    """
-    settings = settings or ParaphraseReviewSettings()
-    path = Path(sheet)
-    folder = settings.written or path.parent
-    written_with, drafts, data, units = _written(folder, data)
-    given = _read_sheet(path, drafts)
-    if not any(cells["keep"] or cells["corrected"] for _, cells in given.values()):
-        raise DataError(
-            f"{path}: nobody has filled it in; write yes or no under `keep`, or a better question "
-            "under `corrected`"
-        )
-    n_corrected = 0
-    for draft in drafts:
-        passed: list[ParaphraseCandidate] = []
-        for one in draft.candidates:
-            place, cells = given[one.id]
-            reviewed = _reviewed(one, place, cells, draft.unit, passed, settings.unreviewed)
-            n_corrected += bool(cells["corrected"])
-            if reviewed is not None:
-                passed.append(reviewed)
-        taken = {one.id for one in passed}
-        others = (one for one in draft.candidates if one.id not in taken)
-        refused = (replace(one, reason=one.reason or "refused") for one in others)
-        draft.candidates = [*passed, *refused]
-    if not any(draft.taken for draft in drafts):
-        raise DataError(f"{path}: no paraphrase is left; every row is refused")
-    place_out = Path(out)
-    place_out.mkdir(parents=True, exist_ok=True)
-    done = _finish(data, units, drafts, written_with, place_out)
-    return replace(done, n_corrected=n_corrected)
-
-
-def _units(data: RedirectQA, settings: ParaphraseSettings) -> tuple[RedirectQA, ParaphraseUnits]:
-    """Choose the questions, and find what is paraphrased."""
-    data = data.select(templates=TEMPLATES[0], limit=settings.limit)
-    units = find_units(data.questions, sharing=settings.sharing)
-    if not units.units:
-        reason = next(iter(units.left_out.values()), "there are no questions")
-        raise DataError(f"no question of {data.source.id} can be paraphrased: {reason}")
-    return data, units
-
-
-def _drafts(
-    units: ParaphraseUnits,
-    settings: ParaphraseSettings,
-    ask: Callable[[Sequence[Prompt]], Mapping[str, Generation]],
-) -> list[_Draft]:
-    """Ask until there are enough paraphrases, or the attempts are used up."""
-    drafts = [_Draft(unit) for unit in units.units]
-    for attempt in range(1, settings.attempts + 1):
-        pending = [draft for draft in drafts if len(draft.taken) < settings.paraphrases]
-        prompts = [_prompt(draft, settings, attempt) for draft in pending]
-        answers = ask(prompts) if prompts else {}
-        for draft, prompt in zip(pending, prompts, strict=True):
-            answer = answers.get(prompt.key)
-            text = (answer.text if answer is not None else None) or ""
-            draft.texts += parse_paraphrases(f"1. {text}" if settings.completion else text)
-            draft.candidates = select_candidates(
-                draft.texts, draft.unit, number=settings.paraphrases
+    def rows(self) -> list[tuple[str, ...]]:
+        """List the paraphrases; see `Draft.rows`."""
+        return [
+            (
+                f"{self.id}/{place}",
+                self.relation,
+                str(len(self.facts) - len(one.refused_facts)),
+                self.question,
+                one.text,
+                "" if one.reason is None else DROP_REASONS[one.reason],
             )
-    return drafts
+            for place, one in enumerate(self.candidates, start=1)
+        ]
 
+    def review(self, rows: Sequence[tuple[Place, Cells]]) -> None:
+        """Keep, drop or replace paraphrases; see `Draft.review`.
 
-def _prompt(draft: _Draft, settings: ParaphraseSettings, attempt: int) -> Prompt:
-    """Ask for a wording's paraphrases, or for those that are still missing."""
-    return paraphrase_prompt(
-        draft.unit.question,
-        draft.unit.name,
-        number=settings.paraphrases - len(draft.taken),
-        prompt_id=f"{draft.unit.id}/write/{attempt}",
-        taken=tuple(dict.fromkeys(draft.texts)),
-        prompt_format="completion" if settings.completion else "chat",
-    )
-
-
-def _rows(draft: _Draft) -> list[tuple[str, ...]]:
-    """Lay the paraphrases of a wording out for the sheet."""
-    unit = draft.unit
-    rows: list[tuple[str, ...]] = []
-    for one in draft.candidates:
-        dropped = "" if one.reason is None else DROP_REASONS[one.reason]
-        n_facts = str(len(unit.facts) - len(one.refused_facts))
-        rows.append((one.id, unit.relation, n_facts, unit.question, one.text, dropped))
-    return rows
-
-
-def _written(
-    folder: Path, data: RedirectQA
-) -> tuple[ParaphraseSettings, list[_Draft], RedirectQA, ParaphraseUnits]:
-    """Read again what was written, from the log and its manifest."""
-    log = folder / _LOG
-    described = log.with_suffix(".manifest.json")
-    if not (log.is_file() and described.is_file()):
-        raise SourceNotFoundError(
-            f"{folder} holds no {_LOG} with its manifest; name the folder that `build paraphrases` "
-            "wrote by `written`"
-        )
-    manifest = read_manifest(described)
-    if manifest.study != _STUDY:
-        raise DataError(
-            f"{log} is of {manifest.study}, not of {_STUDY}; name the folder that `build "
-            "paraphrases` wrote by `written`"
-        )
-    settings = ParaphraseSettings.model_validate(manifest.settings)
-    data, units = _units(data, settings)
-    if data.source.digest != manifest.data.digest:
-        raise DataError(
-            f"the questions are not those that {folder} was written from "
-            f"({manifest.data.id}); give the same `source`"
-        )
-    if not log.stat().st_size:
-        raise DataError(
-            f"{log} holds no answers: the build was stopped before its first; give the command of "
-            "`build paraphrases` again, it goes on"
-        )
-    drafts = _drafts(units, settings, partial(logged_answers, log))
-    if not any(draft.candidates for draft in drafts):
-        raise DataError(
-            f"{log} answers none of the requests of this version of the package; it was written "
-            f"by {manifest.package_version}; take that version, or write the paraphrases again"
-        )
-    return settings, drafts, data, units
-
-
-def _read_sheet(path: Path, drafts: Sequence[_Draft]) -> dict[str, tuple[Place, Mapping[str, str]]]:
-    """Read the sheet, and hold what the reviewer was shown against what was written."""
-    shown = {row[0]: row for draft in drafts for row in _rows(draft)}
-    given: dict[str, tuple[Place, Mapping[str, str]]] = {}
-    for place, cells in _SHEET.read(path):
-        name = cells["id"]
-        if name not in shown:
-            raise RecordError(
-                f"{place}: there is no paraphrase {name!r}; leave the column `id` as it was written"
-            )
-        if name in given:
-            raise RecordError(f"{place}: paraphrase {name!r} stands twice; keep one row")
-        for column, text in zip(_SHEET.shown, shown[name], strict=True):
-            if cells[column].removesuffix(".0") != text.strip().removesuffix(".0"):
-                raise RecordError(
-                    f"{place}: column {column!r} of {name!r} was changed from {text!r} to "
-                    f"{cells[column]!r}; undo that, and write a better question under `corrected`"
+        A replacement is checked as a writer's text is, and also restores a dropped paraphrase.
+        """
+        passed: list[str] = []
+        for index, (place, cells) in enumerate(rows):
+            one, mark = self.candidates[index], mark_of(cells["keep"])
+            text = " ".join(cells["corrected"].split()) or (one.text if mark else "")
+            if not text and mark is None and one.reason is None:
+                raise DataError(
+                    f"{place}: the reviewer did not mark this row; write yes or no under `keep`, "
+                    "or a better question under `corrected`"
                 )
-        given[name] = (place, cells)
-    if lost := [name for name in shown if name not in given]:
-        raise DataError(
-            f"{path}: {len(lost)} rows are gone, such as {lost[0]!r}; a paraphrase is left out by "
-            "a no under `keep`, not by deleting its row"
-        )
-    return given
+            if not text:
+                self.candidates[index] = replace(one, reason=one.reason or "refused")
+                continue
+            reason, refused = check_paraphrase(text, self, taken=passed)
+            if reason is not None:
+                raise RecordError(
+                    f"{place}: {text!r} cannot be taken, since {DROP_REASONS[reason]}; write "
+                    f"another question about {self.name!r} under `corrected`, or leave both "
+                    "columns empty"
+                )
+            passed.append(text)
+            self.candidates[index] = Paraphrase(text=text, refused_facts=refused)
 
 
-def _reviewed(
-    one: ParaphraseCandidate,
-    place: Place,
-    cells: Mapping[str, str],
-    unit: ParaphraseUnit,
-    passed: Sequence[ParaphraseCandidate],
-    unreviewed: str,
-) -> ParaphraseCandidate | None:
-    """Decide on one paraphrase; None when it goes."""
-    mark, text = mark_of(cells["keep"]), " ".join(cells["corrected"].split())
-    if not text and mark is None and one.reason is None:
-        if unreviewed == "refuse":
-            raise DataError(
-                f"{place}: nobody has said anything of {one.id!r}; write yes or no under `keep`, "
-                "or say what becomes of such rows by `unreviewed`: keep or drop"
-            )
-        mark = unreviewed == "keep"
-    if not (text or mark):
-        return None
-    text = text or one.text
-    reason, refused = check_paraphrase(text, unit, taken=[other.text for other in passed])
-    if reason is not None:
-        raise RecordError(
-            f"{place}: {text!r} cannot be taken, since {DROP_REASONS[reason]}; write another "
-            f"question about {unit.name!r} under `corrected`, or leave both columns empty"
-        )
-    return replace(one, text=text, reason=None, refused_facts=refused)
+class ParaphraseWriting(Writing[WordingDraft, ParaphraseSettings]):
+    """The writing of paraphrases.
 
+    `write` and `apply` write `test.jsonl`: the original questions, each followed by its
+    paraphrases, in the columns of `load_redirectqa`. The first paraphrase is the template
+    "paraphrase", the others are "paraphrase_2" and so on.
 
-def _dropped(drafts: Sequence[_Draft]) -> Counter[str]:
-    """Count what is not taken by reason."""
-    reasons = (one.reason for draft in drafts for one in draft.candidates)
-    return Counter(DROP_REASONS[reason] for reason in reasons if reason is not None)
+    Args:
+        data: The questions; those of other templates than the original are ignored.
+        settings: The settings; None for the defaults.
 
+    Raises:
+        DataError: If no question can be paraphrased.
+    """
 
-def _finish(
-    data: RedirectQA,
-    units: ParaphraseUnits,
-    drafts: Sequence[_Draft],
-    settings: ParaphraseSettings,
-    folder: Path,
-) -> ParaphraseSummary:
-    """Write the rows, and sum up."""
-    taken = {draft.unit.id: draft.taken for draft in drafts}
-    n_rows = write_paraphrase_rows(folder / "test.jsonl", units, taken, data.questions)
-    return ParaphraseSummary(
-        n_wordings=len(drafts),
-        n_taken=sum(map(len, taken.values())),
-        n_rows=n_rows,
-        dropped=_dropped(drafts),
-        left_out=dict(units.left_out),
-        short=tuple(
-            draft.unit.wording for draft in drafts if len(draft.taken) < settings.paraphrases
-        ),
+    study = "paraphrases"
+    sheet = ReviewSheet(
+        shown=("id", "relation", "n_facts", "question", "paraphrase", "dropped"),
+        filled=("keep", "corrected", "note"),
+        key=("id",),
+        marks=("keep",),
+        unread=("note",),
     )
+
+    def __init__(self, data: RedirectQA, settings: ParaphraseSettings | None = None) -> None:
+        self.settings = settings or ParaphraseSettings()
+        data = data.select(templates=TEMPLATES[0], limit=self.settings.limit)
+        self.questions, self.source = data.questions, data.source
+        self.drafts, self.left_out = find_wordings(self.questions, number=self.settings.paraphrases)
+        if not self.drafts:
+            reason = next(iter(self.left_out.values()), "there are no questions")
+            raise DataError(f"no question of {data.source.id} can be paraphrased: {reason}")
+
+    def finish(self, folder: Path, *, is_reviewed: bool) -> WritingSummary:
+        """Write the questions and their paraphrases; see `Writing.finish`."""
+        reasons = [one.reason for draft in self.drafts for one in draft.candidates if one.reason]
+        dropped = Counter(DROP_REASONS[reason] for reason in reasons)
+        n_taken = sum(len(draft.taken) for draft in self.drafts)
+        if not n_taken:
+            counts = ", ".join(f"{n} {reason}" for reason, n in dropped.items())
+            raise DataError(
+                f"no paraphrase of {len(self.drafts)} wordings is left ({counts or 'none written'}"
+                "); write better ones under `corrected` in the review sheet, or query a model that "
+                "follows instructions"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        draft_of = {fact: draft for draft in self.drafts for fact in draft.facts}
+        rows = []
+        for question in self.questions:
+            triple = question.triple
+            cells = question_cells(question) | {
+                "object_aliases": triple.object.aliases,
+                "possible_answers": triple.answers,
+            }
+            rows.append(cells)
+            draft = draft_of.get(triple.id)
+            for number, one in enumerate(draft.taken if draft else (), start=1):
+                if draft is not None and triple.id not in one.refused_facts:
+                    text = one.text.replace(draft.name, question.surface.text)
+                    rows.append(cells | {"template": paraphrase_name(number), "question": text})
+        lines = (f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
+        write_text(folder / "test.jsonl", "".join(lines))
+        few = [draft.wording for draft in self.drafts if len(draft.taken) < draft.number]
+        return WritingSummary(
+            counts={"wordings": len(self.drafts), "paraphrases": n_taken, "rows": len(rows)},
+            dropped=dropped,
+            left_out={**self.left_out, **dict.fromkeys(few, "it has too few paraphrases")},
+        )
+
+
+def paraphrase_prompt(
+    question: str, name: str, *, number: int, prompt_id: str, taken: Sequence[str] = ()
+) -> Prompt:
+    """Request paraphrases of a question, in this package's words: RedirectQA prints none.
+
+    Solved examples precede the request, because small models follow these better than rules. None
+    is of a relation of RedirectQA, so that they suggest no wording of the data.
+
+    Args:
+        question: The question.
+        name: The name of its subject, which must stay.
+        number: Number of paraphrases, from 1.
+        prompt_id: Identifier of the prompt.
+        taken: Questions that must not be written again.
+
+    Returns:
+        The conversation.
+    """
+    known = json.loads(_REQUEST.read_text(encoding="utf-8"))
+    wanted = "Write 1 wording." if number == 1 else f"Write {number} wordings."
+    turns, task = [], f"{known['task']}\n\n"
+    for one in known["examples"]:
+        content = f"{task}Question: {one['question']}\nName: {one['name']}\n{wanted}"
+        lines = [f"{place}. {text}" for place, text in enumerate(one["wordings"][:number], start=1)]
+        turns.append(Message(role="user", content=content))
+        turns.append(Message(role="assistant", content="\n".join(lines)))
+        task = ""
+    request = f"Question: {question}\nName: {name}\n{wanted}"
+    if taken:
+        request = f"Taken already: {' | '.join(taken)}\n{request}"
+    return Prompt(id=prompt_id, messages=(*turns, Message(role="user", content=request)))
+
+
+def find_wordings(
+    questions: Iterable[QuestionRealization], *, number: int = 1
+) -> tuple[list[WordingDraft], dict[str, str]]:
+    """Find the wordings to paraphrase.
+
+    Args:
+        questions: Questions of a data set; those in the original template are used.
+        number: Number of paraphrases per wording.
+
+    Returns:
+        One draft per relation and wording, in the order of their first question; and the facts
+        without one, each with the reason: it has no canonical question, its name does not stand in
+        its question exactly once, or a redirect question differs in more than the name.
+    """
+    facts: dict[str, list[QuestionRealization]] = {}
+    for question in questions:
+        if question.template == TEMPLATES[0]:
+            facts.setdefault(question.triple.id, []).append(question)
+    left_out: dict[str, str] = {}
+    members: dict[tuple[str, str], dict[str, list[QuestionRealization]]] = {}
+    for fact, asked in facts.items():
+        canonical = next((one for one in asked if one.surface.is_canonical), None)
+        wording = None if canonical is None else _wording(canonical)
+        if canonical is None:
+            left_out[fact] = "it has no canonical question"
+        elif wording is None:
+            left_out[fact] = "its name does not stand in its question exactly once"
+        elif any(one.question != wording.replace(_GAP, one.surface.text) for one in asked):
+            left_out[fact] = "its questions differ in more than the name"
+        else:
+            members.setdefault((canonical.triple.relation, wording), {})[fact] = asked
+    drafts = []
+    for (relation, wording), of_wording in members.items():
+        digest = hashlib.sha256(f"{relation}\0{wording}".encode()).hexdigest()[:16]
+        all_asked = [one for asked in of_wording.values() for one in asked]
+        names = [one.surface.text for one in all_asked if one.surface.is_canonical]
+        # The first name that is not a word of the wording.
+        fit = (name for name in names if _stands_once(name, wording.replace(_GAP, name)))
+        drafts.append(
+            WordingDraft(
+                id=f"{relation}/{digest}",
+                relation=relation,
+                wording=wording,
+                name=next(fit, names[0]),
+                facts=of_wording,
+                number=number,
+            )
+        )
+    return drafts, left_out
+
+
+def parse_paraphrases(text: str) -> list[str]:
+    r"""Read a writer's answer: one question per line.
+
+    Args:
+        text: The answer. Numbers, bullets and quotation marks around a line are removed; if any
+            line is numbered, lines without a number are remarks.
+
+    Returns:
+        The lines, in order.
+
+    Examples:
+        >>> parse_paraphrases("Here they are:\n1. Who wrote X?\n2) “Whose work is X?”")
+        ['Who wrote X?', 'Whose work is X?']
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    numbered = [bool(_NUMBER.match(line)) for line in lines]
+    paraphrases = []
+    for line in compress(lines, numbered) if any(numbered) else lines:
+        plain = _NUMBER.sub("", line).strip()
+        quoted = _QUOTED.match(plain)
+        paraphrases.append(" ".join((quoted[2] if quoted else plain).split()))
+    return [text for text in paraphrases if text]
+
+
+def check_paraphrase(
+    text: str, draft: WordingDraft, *, taken: Collection[str] = ()
+) -> tuple[str | None, frozenset[str]]:
+    """Check one paraphrase.
+
+    Args:
+        text: The paraphrase, about the name of the draft.
+        draft: The wording that it paraphrases.
+        taken: Other paraphrases of the wording.
+
+    Returns:
+        Why it cannot be used, a name of `DROP_REASONS`, or None; and the facts whose answer occurs
+        in it and not in the original wording. Words are compared without case and punctuation, but
+        the name must occur exactly as it is written.
+    """
+    words, original = padded_words([text, draft.question])
+    if not _stands_once(draft.name, text) or _GAP in text:
+        return "name", frozenset()
+    if words == original:
+        return "original", frozenset()
+    if words in padded_words(list(taken)):
+        return "repeated", frozenset()
+    if draft.question.endswith(_MARKS) and not text.endswith(_MARKS):
+        return "no question", frozenset()
+    parts = padded_words(text.split(draft.name))
+    known = padded_words(draft.wording.split(_GAP))
+    refused = frozenset(
+        fact
+        for fact, asked in draft.facts.items()
+        if any(
+            answer.strip()
+            and any(answer in part for part in parts)
+            and not any(answer in part for part in known)
+            for answer in padded_words(asked[0].triple.answers)
+        )
+    )
+    return ("answer" if len(refused) == len(draft.facts) else None), refused
+
+
+def _stands_once(name: str, text: str) -> bool:
+    """Check whether a name occurs in a text exactly once, as written, and not within a word."""
+    words, apart = padded_words([text, text.replace(name, f" {name} ")])
+    return text.count(name) == 1 and words.split() == apart.split()
+
+
+def _wording(question: QuestionRealization) -> str | None:
+    """Put a gap for the name of a canonical question; None if its place is not certain."""
+    name, text = question.surface.text, question.question
+    relation = RELATIONS.get(question.triple.relation)
+    if relation is not None and relation.question(name) == text:
+        return relation.original
+    if text.count(name) != 1 or _GAP in text:
+        return None
+    return text.replace(name, _GAP)

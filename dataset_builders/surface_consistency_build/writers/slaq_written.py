@@ -1,9 +1,9 @@
-"""What a question writer wrote, out of whatever layout it chose."""
+"""The answer of a question writer, whatever its layout."""
 
 import ast
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,48 +33,53 @@ _QUOTES: Final = {'"': '"', "'": "'", "“": "”", "`": "`"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFact:
-    """One short question with its answer, as far as there are any."""
+    """One short question with its answer."""
 
-    question: str | None
-    """The question; None when missing."""
+    question: str | None = None
+    """The question; None if it is missing."""
 
-    answer: str | None
-    """The answer; None when missing."""
+    answer: str | None = None
+    """The answer; None if it is missing."""
 
     is_entity: bool | None = None
-    """Entity flag; None when missing."""
+    """Entity flag; None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTopic:
-    """What a writer wrote on one article; nothing is checked yet."""
+    """The texts that a writer wrote on one article; nothing is checked yet."""
 
-    facts: tuple[WrittenFact, ...]
-    """By number; fewer or more than five where the writer erred."""
+    facts: tuple[WrittenFact, ...] = ()
+    """By number; fewer or more than five if the writer erred."""
 
-    long_question: str | None
-    """The long question; None when missing."""
+    long_question: str | None = None
+    """The long question; None if it is missing."""
 
-    long_answer: str | None
-    """The long answer; None when missing."""
+    long_answer: str | None = None
+    """The long answer; None if it is missing."""
+
+    @property
+    def five(self) -> tuple[WrittenFact, ...]:
+        """The first five facts, with empty ones in place of those that are missing."""
+        return (*self.facts, *[WrittenFact()] * 5)[:5]
 
 
 def parse_written(text: str) -> WrittenTopic:
     """Read a writer's answer.
 
-    Read are: the paper's one line `ShortQ1 : ..., ShortA1 : ..., ...` with commas, colons and
+    The layouts are the paper's one line `ShortQ1 : ..., ShortA1 : ..., ...` with commas, colons and
     quotes inside the values; a line for each key; JSON or a Python dictionary with these keys, or
     with a list of questions and answers; all of these within Markdown, after a chain of thought,
-    or between remarks. Where a key stands twice, the last counts.
+    or between remarks. If a key occurs twice, the last counts.
 
     Args:
         text: The writer's answer.
 
     Returns:
-        What was found; what is missing is None, for `check_topic` to name.
+        The texts; a missing text is None, which `check_topic` reports.
 
     Raises:
-        RecordError: If there is no question and no answer in it at all.
+        RecordError: If it contains neither a question nor an answer.
 
     Examples:
         >>> parse_written("ShortQ1 : Who, in 1801, saw Ceres?, ShortA1 : Piazzi").facts[0].question
@@ -82,14 +87,23 @@ def parse_written(text: str) -> WrittenTopic:
     """
     plain = _THOUGHT.sub("", text)
     values: dict[str, str] = {}
-    for candidate in (plain, *_FENCE.findall(plain)):
-        parsed = _from_object(candidate)
-        if parsed:
-            values = parsed
-    if not values:
-        values = _from_keys(plain)
-    topic = _topic(values)
-    if topic.long_question is None and topic.long_answer is None and not topic.facts:
+    for part in (plain, *_FENCE.findall(plain)):
+        values = _from_object(part) or values
+    values = values or _from_keys(plain)
+    last = max((int(key[1:]) for key in values if key[1:].isdigit()), default=0)
+    topic = WrittenTopic(
+        facts=tuple(
+            WrittenFact(
+                question=values.get(f"q{number}"),
+                answer=values.get(f"a{number}"),
+                is_entity=_flag(values.get(f"e{number}")),
+            )
+            for number in range(1, last + 1)
+        ),
+        long_question=values.get("q"),
+        long_answer=values.get("a"),
+    )
+    if topic == WrittenTopic():
         shown = " ".join(text.split())[:80]
         raise RecordError(
             f"the writer's answer holds no ShortQ1, ShortA1, ... LongA: {shown!r}; ask again, or "
@@ -99,68 +113,54 @@ def parse_written(text: str) -> WrittenTopic:
 
 
 def topic_from_written(written: WrittenTopic, article: SlaqArticle) -> SlaqTopic:
-    """Join what was written with the article that it is about.
+    """Join the texts with the article that they are about.
 
     Args:
-        written: Questions and answers, free of violations.
+        written: Questions and answers, without violations.
         article: The article.
 
     Returns:
         The topic, without popularity half.
 
     Raises:
-        RecordError: If there are not exactly five facts, or anything is missing.
+        RecordError: If there are not exactly five facts, or a text is missing.
     """
-    identifier = article.topic_id
-    questions = []
-    for index, fact in enumerate(written.facts, start=1):
-        if fact.question is None or fact.answer is None:
-            raise RecordError(f"topic {article.title!r}: question or answer {index} is missing")
-        questions.append(
-            SlaqQuestion(
-                id=f"{identifier}/{index}",
-                index=index,
-                question=fact.question,
-                answer=fact.answer,
-                is_entity=fact.is_entity,
-            )
-            if index <= 5
-            else None
+    long_question, long_answer = written.long_question, written.long_answer
+    questions = [
+        SlaqQuestion(
+            id=f"{article.topic_id}/{index}",
+            index=index,
+            question=fact.question,
+            answer=fact.answer,
+            is_entity=fact.is_entity,
         )
-    if len(questions) != 5 or written.long_question is None or written.long_answer is None:
+        for index, fact in enumerate(written.five, start=1)
+        if fact.question is not None and fact.answer is not None
+    ]
+    n = max(len(written.facts), 5)
+    if n > 5 or len(questions) < 5 or long_question is None or long_answer is None:
         raise RecordError(
-            f"topic {article.title!r} needs five facts, a long question and a long answer; got "
-            f"{len(questions)} facts; see check_topic"
+            f"topic {article.title!r} needs five facts, each with question and answer, a long "
+            f"question and a long answer; got {len(questions)} of {n} facts; see check_topic"
         )
     return SlaqTopic(
-        id=identifier,
+        id=article.topic_id,
         category=article.category,
         topic=article.title,
         url=article.url,
-        questions=tuple(question for question in questions if question is not None),
-        long_question=written.long_question,
-        long_answer=written.long_answer,
+        questions=tuple(questions),
+        long_question=long_question,
+        long_answer=long_answer,
         pageviews=article.pageviews,
     )
 
 
-def _topic(values: Mapping[str, str]) -> WrittenTopic:
-    """Lay values by key out as facts."""
-    numbers = [int(key[1:]) for key in values if key[1:].isdigit() and key[1:] != "0"]
-    facts = []
-    for number in range(1, max(numbers, default=0) + 1):
-        try:
-            flag = flag_of(values.get(f"e{number}"))
-        except ValueError:
-            flag = None
-        facts.append(
-            WrittenFact(
-                question=values.get(f"q{number}"), answer=values.get(f"a{number}"), is_entity=flag
-            )
-        )
-    return WrittenTopic(
-        facts=tuple(facts), long_question=values.get("q"), long_answer=values.get("a")
-    )
+def _flag(cell: str | None) -> bool | None:
+    """Read an entity flag; None if it is none."""
+    try:
+        return flag_of(cell)
+    except ValueError:
+        return None
 
 
 def _short_key(name: str) -> str | None:

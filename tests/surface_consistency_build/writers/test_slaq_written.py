@@ -162,5 +162,5 @@ def test_topic_rejects_a_sixth_fact(written, article):
         long_answer="y",
     )
 
-    with pytest.raises(RecordError, match="got 6 facts"):
+    with pytest.raises(RecordError, match="got 5 of 6 facts"):
         topic_from_written(more, article)

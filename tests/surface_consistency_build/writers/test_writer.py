@@ -1,0 +1,810 @@
+"""Both tasks of the writer, from requests over the review sheet to data that the studies read."""
+
+import csv
+import json
+
+import pytest
+from surface_consistency_build.builders.slaq.slaq_builder import build
+from surface_consistency_build.writers.paraphrases import (
+    ParaphraseSettings,
+    ParaphraseWriting,
+    check_paraphrase,
+    find_wordings,
+    paraphrase_prompt,
+    parse_paraphrases,
+)
+from surface_consistency_build.writers.slaq_topics import TopicSettings, TopicWriting, topic_prompt
+from surface_consistency_build.writers.writer import ReviewSheet
+
+from surface_consistency.cli.main import main
+from surface_consistency.engine.judging.paper_prompts import pin_prompts
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    RunLogError,
+    RunMismatchError,
+    SourceNotFoundError,
+)
+from surface_consistency.models import FakeRunner
+from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
+from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample
+from surface_consistency.studies.slaq.records import SlaqArticle
+from surface_consistency.taxonomy import RELATIONS
+
+SAMPLE = load_sample()
+TOPICS = load_slaq_sample().topics[:6]
+LOOSE = TopicSettings(min_words=10, min_characters=10)
+GOOD = "1. In which city was {name} built?\n2. Which is the place where {name} was built?"
+
+
+def fact(number, name, redirect, *, question="Where was {} built?", answers=("Rome",)):
+    """One fact under two names, in the original template."""
+    triple = FactualTriple(
+        id=f"f{number}",
+        subject=Entity(id=f"Q{number}", name=name, aliases=("Other",), pageviews=3),
+        relation="built",
+        object=Entity(id=None, name="Rome"),
+        answers=answers,
+    )
+    surfaces = (
+        SurfaceForm(text=name, is_canonical=True),
+        SurfaceForm(
+            text=redirect,
+            is_canonical=False,
+            categories=("Redirects_from_misspellings",),
+            types=("typical_errors",),
+            redirect_title=redirect,
+        ),
+    )
+    return [
+        QuestionRealization(
+            id=f"f{number}:original:{surface.text}",
+            triple=triple,
+            surface=surface,
+            template="original",
+            question=question.format(surface.text),
+        )
+        for surface in surfaces
+    ]
+
+
+SMALL = [
+    *fact(1, "Ark of {Oz}", "Ark of Os"),
+    *fact(2, "Zug", "Zugg", answers=("the place", "Milan")),
+]
+DATA = RedirectQA.from_questions(SMALL, source="small")
+DRAFT = find_wordings(SMALL)[0][0]
+
+
+def article_of(topic, n_more=0):
+    text = " ".join([topic.long_answer, *(question.answer for question in topic.questions)])
+    return SlaqArticle(
+        title=topic.topic,
+        category=topic.category,
+        text=text + " more" * n_more,
+        url=topic.url,
+        pageviews=topic.pageviews,
+    )
+
+
+def articles(topics=TOPICS):
+    return [article_of(topic) for topic in topics]
+
+
+def texts_of(topic, **changes):
+    """The texts that a good writer returns, by key."""
+    pairs = {
+        f"Short{kind}{question.index}": text
+        for question in topic.questions
+        for kind, text in (("Q", question.question), ("A", question.answer))
+    }
+    return pairs | {"LongQ": topic.long_question, "LongA": topic.long_answer} | changes
+
+
+def output_of(topic, **changes):
+    """The answer of a good writer."""
+    flags = {
+        f"ShortQ{question.index}_Entity": int(question.is_entity) for question in topic.questions
+    }
+    return json.dumps(texts_of(topic, **changes) | flags)
+
+
+def paraphraser(*answers, asked=None):
+    """A runner that returns one answer per attempt, with the name in it."""
+
+    def handle(prompt):
+        if asked is not None:
+            asked.append(prompt)
+        return answers[min(int(prompt.id[-1]), len(answers)) - 1].replace("{name}", "Ark of {Oz}")
+
+    return FakeRunner(handle, name="writer")
+
+
+def topic_writer(answers):
+    """A runner that returns the answers to a topic by attempt."""
+
+    def handle(prompt):
+        topic_id, _, attempt = prompt.id.split("/")
+        listed = answers[topic_id]
+        return listed[min(int(attempt), len(listed)) - 1]
+
+    return FakeRunner(handle, name="writer")
+
+
+def paraphrases(**settings):
+    return ParaphraseWriting(DATA, ParaphraseSettings(**{"paraphrases": 2} | settings))
+
+
+def topics(chosen=TOPICS, settings=LOOSE):
+    return TopicWriting(articles(chosen), settings)
+
+
+class Paraphrasing:
+    """The task of paraphrases, for the tests of both."""
+
+    make = staticmethod(paraphrases)
+    runner = staticmethod(lambda: paraphraser(f"{GOOD}\n3. Where was it built?"))
+    other = staticmethod(
+        lambda: ParaphraseWriting(RedirectQA.from_questions(SMALL[:2], source="o"))
+    )
+    other_settings = staticmethod(lambda: paraphrases(paraphrases=3))
+    data = "test.jsonl"
+    text, mark, correction = "paraphrase", "keep", "corrected"
+    accepted = ({"keep": "yes"}, {"keep": "no"}, {})
+    all_refused = ({"keep": "no"}, {"keep": "no"}, {})
+
+
+class TopicTask:
+    """The task of topics, for the tests of both."""
+
+    make = staticmethod(lambda: topics(TOPICS[:2]))
+    runner = staticmethod(
+        lambda: topic_writer({topic.id: [output_of(topic)] for topic in TOPICS[:2]})
+    )
+    other = staticmethod(lambda: topics(TOPICS[:3]))
+    other_settings = staticmethod(
+        lambda: topics(TOPICS[:2], LOOSE.model_copy(update={"attempts": 3}))
+    )
+    data = "test.csv"
+    text, mark, correction = "answer", "is_grounded", "corrected_answer"
+    accepted = ({},) * 12
+    all_refused = ({"is_grounded": "no"},) * 12
+
+
+@pytest.fixture(params=[Paraphrasing, TopicTask])
+def task(request):
+    return request.param
+
+
+@pytest.fixture
+def written(task, tmp_path):
+    """The folder that the task wrote."""
+    task.make().write(task.runner(), tmp_path / "written", model="fake")
+    return tmp_path / "written"
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(sheet, *cells):
+    """Write into the rows of a sheet as a reviewer does."""
+    rows = rows_of(sheet)
+    for row, changed in zip(rows, cells, strict=False):
+        row.update(changed)
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(row for row in rows if "gone" not in row.values())
+
+
+# Both tasks ---------------------------------------------------------------------------------------
+
+
+def test_a_second_start_sends_no_request_twice(task, tmp_path):
+    """Requests in the log are not sent again, and a kill costs those that it lacks."""
+    runner = task.runner()
+    done = task.make().write(runner, tmp_path, model="fake")
+    log = (tmp_path / "writer.jsonl").read_text("utf-8")
+    data = (tmp_path / task.data).read_text("utf-8")
+    second, after = task.runner(), task.runner()
+
+    again = task.make().write(second, tmp_path, model="fake")
+    (tmp_path / "writer.jsonl").write_text(log[: len(log.splitlines(True)[0]) // 2], "utf-8")
+    task.make().write(after, tmp_path, model="fake")
+
+    assert second.asked == []
+    assert again == done
+    assert after.asked == runner.asked
+    assert (tmp_path / task.data).read_text("utf-8") == data
+
+
+def test_a_folder_of_other_data_or_settings_is_refused(task, written):
+    with pytest.raises(RunMismatchError, match="digest"):
+        task.other().write(task.runner(), written, model="fake")
+    with pytest.raises(RunMismatchError, match="settings"):
+        task.other_settings().write(task.runner(), written, model="fake")
+
+
+def test_a_sheet_with_notes_is_not_written_over(task, written):
+    """Nor is one that a spreadsheet saved with semicolons, in which no column is found."""
+    sheet = written / "review.csv"
+    fill(sheet, {"note": "not in the article"})
+    filled = sheet.read_text("utf-8")
+    with pytest.raises(DataError, match="holds the notes of a reviewer; move it"):
+        task.make().write(task.runner(), written, model="fake")
+    assert sheet.read_text("utf-8") == filled
+
+    rows = rows_of(sheet)
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, delimiter=";")
+        table.writerows([list(rows[0]), *(row.values() for row in rows)])
+    saved = sheet.read_text("utf-8")
+    with pytest.raises(DataError, match="holds the notes of a reviewer"):
+        task.make().write(task.runner(), written, model="fake")
+    assert sheet.read_text("utf-8") == saved
+
+
+def test_the_folder_of_the_writing_can_be_named(task, written, tmp_path):
+    fill(written / "review.csv", *task.accepted)
+    (written / "review.csv").rename(tmp_path / "mine.csv")
+
+    done = task.make().apply(tmp_path / "mine.csv", tmp_path / "done", written=written)
+
+    assert done.counts["corrected"] == 0
+    assert (tmp_path / "done" / task.data).is_file()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"{mark}": "perhaps"}, RecordError, r"csv:2: column '{mark}' is yes, no or empty"),
+        ({"{key}": "other"}, RecordError, r"csv:2: there is no row 'other.*; leave .*{key}.* as"),
+        ({"{key}": "gone"}, DataError, r"1 rows are missing, such as '.*1'; reject a row by a no"),
+        ({"{text}": "Where?"}, RecordError, r"column '{text}' of .* was changed from .* 'Where\?'"),
+    ],
+)
+def test_damaged_sheets_are_refused(task, written, tmp_path, change, error, says):
+    names = {"mark": task.mark, "text": task.text, "key": task.make().sheet.key[0]}
+    first, *others = task.accepted
+    changed = {name.format(**names): cell for name, cell in change.items()}
+    fill(written / "review.csv", first | changed, *others)
+
+    with pytest.raises(error, match=says.format(**names)):
+        task.make().apply(written / "review.csv", tmp_path / "done")
+    assert not (tmp_path / "done").exists()
+
+
+def test_sheets_that_do_not_belong_to_the_writing_are_refused(task, written, tmp_path):
+    fill(written / "review.csv", *task.accepted)
+    sheet, text = written / "review.csv", (written / "review.csv").read_text("utf-8")
+    manifest, log = written / "writer.manifest.json", written / "writer.jsonl"
+    described = manifest.read_text("utf-8")
+
+    def refused(error, says, writing=task.make, **options):
+        with pytest.raises(error, match=says):
+            writing().apply(sheet, tmp_path / "done", **options)
+
+    refused(DataError, "was written with other data", task.other)
+    refused(DataError, "was written with other settings", task.other_settings)
+    refused(SourceNotFoundError, r"contains no writer\.jsonl", written=tmp_path)
+    sheet.write_text(text + text.splitlines(keepends=True)[1], "utf-8")
+    refused(RecordError, "occurs twice; keep one")
+    sheet.write_text(text.replace(task.correction, "mine", 1), "utf-8")
+    refused(ColumnNotFoundError, f"lacks {task.correction}")
+    sheet.write_text(text, "utf-8")
+    study = task.make().study
+    for changed, error, says in (
+        (described.replace(f'"{study}"', '"judge"', 1), DataError, r"written with other task \(ju"),
+        ("{}", RunLogError, "not the settings of a run"),
+    ):
+        manifest.write_text(changed, "utf-8")
+        refused(error, says)
+    manifest.write_text(described, "utf-8")
+    log.write_text("", "utf-8")
+    refused(DataError, "answers none of the requests of this version")
+
+
+def test_a_review_that_leaves_nothing_is_refused(task, written, tmp_path):
+    fill(written / "review.csv", *task.all_refused)
+
+    with pytest.raises(DataError, match="is left"):
+        task.make().apply(written / "review.csv", tmp_path / "done")
+    assert not (tmp_path / "done").exists()
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_sheets_contain_no_formulas(tmp_path, start):
+    sheet = ReviewSheet(shown=("id", "text"), filled=("keep",), key=("id",), marks=("keep",))
+
+    sheet.write(tmp_path / "review.csv", [("1", f'{start}HYPERLINK("http://x")')])
+
+    assert rows_of(tmp_path / "review.csv")[0]["text"].startswith(f"'{start}")
+    [(_, cells)] = sheet.read(tmp_path / "review.csv")
+    assert cells["text"].startswith(start.strip())
+
+
+@pytest.mark.parametrize("settings", [ParaphraseSettings, TopicSettings])
+def test_no_attempt_is_refused(settings):
+    with pytest.raises(ValueError, match=r"attempts\n.*greater than or equal to 1"):
+        settings(attempts=0)
+
+
+# Paraphrases --------------------------------------------------------------------------------------
+
+
+def questions_of(folder):
+    """Read the questions by template and name."""
+    rows = [json.loads(line) for line in (folder / "test.jsonl").read_text("utf-8").splitlines()]
+    return {(row["template"], row["subject_surface"]): row["question"] for row in rows}
+
+
+def test_paraphrases_become_a_data_set_that_redirectqa_reads(tmp_path):
+    """Facts, names and answers stay; each pair differs in the name alone, in every wording."""
+    requests = []
+    # The sample's own paraphrases, as a writer would send them back.
+    known = {
+        one.triple.id: one.question
+        for one in SAMPLE.questions
+        if one.surface.is_canonical and one.template == "paraphrase"
+    }
+    questions = {
+        one.question: known[one.triple.id]
+        for one in SAMPLE.questions
+        if one.surface.is_canonical and one.template == "original"
+    }
+
+    def handle(prompt):
+        requests.append(prompt)
+        asked = prompt.messages[-1].content.rpartition("Question: ")[2].partition("\n")[0]
+        return f"Here it is:\n1. {questions[asked]}"
+
+    done = ParaphraseWriting(SAMPLE).write(FakeRunner(handle), tmp_path / "out", model="fake")
+    read = load_redirectqa(tmp_path / "out")
+
+    assert done.counts["wordings"] == len(requests) == done.counts["paraphrases"] == 16
+    assert (done.dropped, done.left_out) == ({}, {})
+    assert {(q.id, q.question, q.triple.answers) for q in read.questions} == {
+        (q.id, q.question, q.triple.answers) for q in SAMPLE.questions
+    }
+    assert len(read.pairs) == len(SAMPLE.pairs)
+
+
+def test_further_paraphrases_are_templates_of_their_own(tmp_path):
+    done = paraphrases().write(paraphraser(GOOD), tmp_path, model="fake")
+    rows = questions_of(tmp_path)
+
+    assert (done.counts["paraphrases"], done.counts["rows"]) == (2, 10)
+    assert rows["original", "Ark of Os"] == "Where was Ark of Os built?"
+    assert rows["paraphrase", "Ark of {Oz}"] == "In which city was Ark of {Oz} built?"
+    assert rows["paraphrase_2", "Ark of Os"] == "Which is the place where Ark of Os was built?"
+    # "the place" is an answer of the second fact, so its second paraphrase is not posed.
+    assert ("paraphrase", "Zugg") in rows
+    assert ("paraphrase_2", "Zugg") not in rows
+    read = load_redirectqa(tmp_path)
+    by_name = {q.triple.id: q.triple for q in read.questions}
+    assert by_name["f2"].answers == ("the place", "Milan")
+    for template, n_pairs in {"original": 2, "paraphrase": 3, "both": 5}.items():
+        plan = RedirectQAStudy().plan(read, RedirectQASettings(template=template, shots=0))
+        asked = RedirectQAStudy().plan(
+            read, RedirectQASettings(template=template, shots=0), runner=FakeRunner(str)
+        )
+        assert (len(plan.pairs), len(asked.pairs)) == (n_pairs, n_pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("In which city was Ark of {Oz} built?", None),
+        ("In which city was Ark of Oz built?", "name"),
+        ("In which city was ark of {oz} built?", "name"),
+        ("Was Ark of {Oz} built where Ark of {Oz} is?", "name"),
+        ("where was Ark of {Oz} built ?", "original"),
+        ("In what city was Ark of {Oz} built?", None),
+        ("In which CITY was Ark of {Oz} built??", "repeated"),
+        ("It was built in a city, Ark of {Oz}.", "no question"),
+        ("Was Ark of {Oz} built in Rome or in the place?", "answer"),
+        ("Was Ark of {Oz} built in Romeo's town?", None),
+    ],
+)
+def test_paraphrases_are_checked(text, reason):
+    taken = ["In which city was Ark of {Oz} built?"] if reason == "repeated" else []
+
+    assert check_paraphrase(text, DRAFT, taken=taken)[0] == reason
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("Zug", "In which city was Zugspitze built?", "name"),
+        ("Zug", "In which city was Zug's tower built?", None),
+        # "It" stands in the text as it is within "Italian", and as a word in another case.
+        ("It", "In which Italian city was it built?", "name"),
+        ("It", "In which city was It built?", None),
+        ("C++", "Which city built C++?", None),
+        ("!!!", "Which city built !!!?", None),
+        ("タワー", "東京タワーズはどの都市にありますか?", "name"),
+        ("タワー", "東京タワーはどの都市にありますか?", None),
+    ],
+)
+def test_names_within_words_of_few_letters_marks_and_other_scripts_are_found(name, text, reason):
+    ((draft,), _) = find_wordings(fact(1, name, "Other"))
+
+    assert check_paraphrase(text, draft)[0] == reason
+
+
+def test_questions_that_cannot_be_paraphrased_are_counted():
+    odd = [
+        *fact(3, "Here", "There", question="Here, was {} built?"),
+        *fact(4, "Lone", "Loan")[1:],
+        fact(5, "A1", "B1")[0],
+        fact(5, "A1", "B1", question="Who built {}?")[1],
+    ]
+
+    drafts, left_out = find_wordings([*SMALL, *odd])
+
+    assert left_out == {
+        "f3": "its name does not stand in its question exactly once",
+        "f4": "it has no canonical question",
+        "f5": "its questions differ in more than the name",
+    }
+    assert [list(draft.facts) for draft in drafts] == [["f1", "f2"]]
+    with pytest.raises(DataError, match="no question of odd can be paraphrased: its name does"):
+        ParaphraseWriting(RedirectQA.from_questions(odd[:2], source="odd"))
+
+
+def test_too_few_paraphrases_are_requested_again(tmp_path):
+    asked = []
+    first = "In which city was {name} built?\nWhere was {name} built?"
+    second = "1) Which is the place where {name} was built?\n2) And what of {name}?"
+
+    done = paraphrases().write(paraphraser(first, second, asked=asked), tmp_path, model="fake")
+
+    assert len(asked) == 2
+    again = asked[1].messages[-1].content
+    assert again.startswith("Taken already: In which city was Ark of {Oz} built? | Where")
+    assert again.endswith("Name: Ark of {Oz}\nWrite 1 wording.")
+    assert done.dropped == {"it is the original": 1, "there are enough without it": 1}
+    few = paraphrases(attempts=1).write(paraphraser(first), tmp_path / "few", model="fake")
+    assert few.left_out == {"Where was {} built?": "it has too few paraphrases"}
+
+
+def test_answers_are_read_line_by_line():
+    assert parse_paraphrases("1. Who wrote X?\n2. Whose is X?\nNote: X") == [
+        "Who wrote X?",
+        "Whose is X?",
+    ]
+    assert parse_paraphrases("Who wrote X?\n\n“Whose is X?”") == ["Who wrote X?", "Whose is X?"]
+
+
+def test_a_writer_of_nothing_is_reported(tmp_path):
+    words = r"no paraphrase of 1 wordings is left \(2 the name does not .*follows instructions"
+    with pytest.raises(DataError, match=words):
+        paraphrases().write(paraphraser("I cannot.", "No."), tmp_path, model="fake")
+
+
+@pytest.fixture
+def paraphrased(tmp_path):
+    """Two paraphrases that are used, and one that is dropped."""
+    paraphrases().write(Paraphrasing.runner(), tmp_path / "written", model="fake")
+    return tmp_path / "written" / "review.csv"
+
+
+def test_the_sheet_shows_paraphrases_and_why_they_were_dropped(paraphrased):
+    rows = rows_of(paraphrased)
+
+    assert [row["n_facts"] for row in rows] == ["2", "1", "2"]
+    assert rows[2]["dropped"] == "the name does not stand in it exactly once"
+    assert rows[0]["question"] == "Where was Ark of {Oz} built?"
+    assert {row["keep"] + row["corrected"] + row["note"] for row in rows} == {""}
+
+
+def test_a_reviewers_paraphrases_replace_the_writers(paraphrased, tmp_path):
+    fill(
+        paraphrased,
+        {"keep": "no"},
+        {"corrected": "Tell me, where was Ark of {Oz} built?", "note": "shorter"},
+        {"keep": "no", "corrected": "Which town built Ark of {Oz}?"},
+    )
+
+    done = paraphrases().apply(paraphrased, tmp_path / "done")
+    rows = questions_of(tmp_path / "done")
+
+    assert done.counts == {"wordings": 1, "paraphrases": 2, "rows": 12, "corrected": 2}
+    assert done.dropped == {"the reviewer refused it": 1}
+    assert rows["paraphrase", "Zugg"] == "Tell me, where was Zugg built?"
+    assert rows["paraphrase_2", "Ark of Os"] == "Which town built Ark of Os?"
+
+
+@pytest.mark.parametrize(
+    ("cells", "error", "says"),
+    [
+        (({}, {}, {}), DataError, r"csv:2: the reviewer did not mark this row; write yes or no"),
+        (({"keep": "yes"}, {}, {}), DataError, r"csv:3: the reviewer did not mark this row"),
+        (({"keep": "yes"}, {"n_facts": "3"}), RecordError, "'n_facts' of .* from '1' to '3'"),
+        (({}, {}, {"dropped": ""}), RecordError, "column 'dropped' of .* was changed"),
+        (
+            ({"keep": "yes"}, {"keep": "no"}, {"keep": "yes"}),
+            RecordError,
+            "cannot be taken, since the name does not stand",
+        ),
+        (
+            ({"corrected": "In Rome?"}, {"keep": "no"}),
+            RecordError,
+            "another question about 'Ark of {Oz}'",
+        ),
+    ],
+)
+def test_reviews_that_break_a_rule_are_refused(paraphrased, tmp_path, cells, error, says):
+    fill(paraphrased, *cells)
+
+    with pytest.raises(error, match=says):
+        paraphrases().apply(paraphrased, tmp_path / "done")
+    assert not (tmp_path / "done").exists()
+
+
+def test_solved_examples_precede_the_request_for_paraphrases():
+    """As many wordings as are requested, and none of a relation of RedirectQA."""
+    chat = paraphrase_prompt("Who wrote {x}?", "{x}", number=2, prompt_id="p").messages
+
+    assert [turn.role for turn in chat] == ["user", "assistant"] * 3 + ["user"]
+    assert chat[0].content.startswith("Ask each question in other words.")
+    assert chat[1].content.splitlines()[1].startswith("2. What is the year")
+    assert chat[-1].content == "Question: Who wrote {x}?\nName: {x}\nWrite 2 wordings."
+    text = "\n".join(turn.content for turn in chat)
+    for relation in RELATIONS.values():
+        for template in (relation.original, relation.paraphrase):
+            assert template.replace("{}", "Ikea") not in text
+
+
+def test_the_command_line_writes_paraphrases_and_applies_a_review(tmp_path, monkeypatch, capsys):
+    (tmp_path / "cli_writers.py").write_text(
+        "from surface_consistency.models import FakeRunner\n"
+        "def make(model=None):\n"
+        "    def handle(prompt):\n"
+        "        asked = prompt.messages[-1].content.rpartition('Question: ')[2]\n"
+        "        return ' Please tell me: ' + asked.partition('\\n')[0]\n"
+        "    return FakeRunner(handle)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out, done = tmp_path / "out", str(tmp_path / "done")
+    words = ["build", "paraphrases", "--source", "sample", "--limit", "4"]
+
+    assert main([*words, "--runner", "cli_writers:make", "--out", str(out)]) == 0
+    reviewed = [*words, "--review", str(out / "review.csv"), "--out", done]
+    assert main(reviewed) == 2
+    fill(out / "review.csv", *[{"keep": "yes"}] * 4)
+    assert main(reviewed) == 0
+
+    printed = capsys.readouterr()
+    assert "paraphrases: 4" in printed.out
+    assert "to review: " in printed.out
+    assert "the reviewer did not mark this row" in printed.err
+    assert len(load_redirectqa(tmp_path / "done").pairs) >= 8
+
+
+# Topics -------------------------------------------------------------------------------------------
+
+
+def test_articles_become_a_data_set_that_slaq_reads(tmp_path):
+    runner = topic_writer({one.id: [f"Here:\n```json\n{output_of(one)}\n```"] for one in TOPICS})
+
+    done = topics().write(runner, tmp_path / "out", model="fake")
+
+    assert (done.counts, done.left_out) == ({"topics": 6, "doubtful topics": 0}, {})
+    assert len(build(tmp_path / "out" / "test.csv", tmp_path / "cache")) == 6
+    assert load_slaq(tmp_path / "out").topics == TOPICS
+    assert len(runner.asked) == 6
+
+
+def test_faults_are_sent_back_once(tmp_path):
+    """A second request corrects a broken rule; good topics are not requested again."""
+    first, second = TOPICS[:2]
+    long = output_of(first, ShortA1="Christiaan Huygens " * 6)
+    runner = topic_writer({first.id: [long, output_of(first)], second.id: [output_of(second)]})
+
+    topics((first, second)).write(runner, tmp_path, model="fake")
+
+    assert [topic.id for topic in load_slaq(tmp_path).topics] == [first.id, second.id]
+    assert runner.asked == [f"{first.id}/write/1", f"{second.id}/write/1", f"{first.id}/write/2"]
+
+
+def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
+    """Its one line is read, no flag is requested, and a start in other words is refused."""
+    settings = LOOSE.model_copy(update={"prompts": pin_prompts("paper", "writer")})
+    requests = []
+
+    def handle(prompt):
+        requests.append(prompt.messages)
+        (topic,) = (one for one in TOPICS if prompt.id.startswith(f"{one.id}/"))
+        answer = ", ".join(f"{key} : {text}" for key, text in texts_of(topic).items())
+        return answer if topic.id != TOPICS[0].id else "I cannot."
+
+    runner = FakeRunner(handle, name="writer")
+    done = topics(settings=settings).write(runner, tmp_path, model="fake")
+
+    read = load_slaq(tmp_path).topics
+    assert [one.long_answer for one in read] == [one.long_answer for one in TOPICS[1:]]
+    assert {question.is_entity for one in read for question in one.questions} == {None}
+    assert list(done.left_out) == [TOPICS[0].topic]
+    assert [len(messages) for messages in requests] == [1] * len(TOPICS)
+    assert requests[0][0].content.startswith("Given a *reference article*")
+    manifest = json.loads((tmp_path / "writer.manifest.json").read_text())
+    assert manifest["settings"]["prompts"] == pin_prompts("paper", "writer")
+    with pytest.raises(RunMismatchError, match="prompts"):
+        topics().write(runner, tmp_path, model="fake")
+    with pytest.raises(ValueError, match="prompts must be own or paper"):
+        TopicSettings(prompts="mine")
+
+
+def test_topics_that_stay_broken_go_to_the_reviewer(tmp_path):
+    """Prose, gaps and broken rules never reach the data set, and all are on the sheet."""
+    good, refused, gap, long = TOPICS[:4]
+    runner = topic_writer(
+        {
+            good.id: [output_of(good)],
+            refused.id: ["I cannot do that."],
+            gap.id: [output_of(gap, ShortA2="")],
+            long.id: [output_of(long, ShortQ1="When did the war end?")],
+        }
+    )
+
+    done = topics(TOPICS[:4]).write(runner, tmp_path, model="fake")
+    rows = {(row["topic_id"], row["fact"]): row for row in rows_of(tmp_path / "review.csv")}
+
+    assert [topic.id for topic in load_slaq(tmp_path / "test.csv").topics] == [good.id]
+    assert [topic.id for topic in load_slaq(tmp_path / "doubtful.csv").topics] == [long.id]
+    assert list(done.left_out) == [refused.topic, gap.topic]
+    assert "; got 4 of 5 facts; see check_topic" in done.left_out[gap.topic]
+    assert len(rows) == 4 * 6
+    assert {row["violations"] for (name, _), row in rows.items() if name == good.id} == {""}
+    assert "ShortA2 is missing" in rows[gap.id, "2"]["violations"]
+    assert "names no subject" in rows[long.id, "1"]["violations"]
+    assert "ShortA4 is missing" in rows[refused.id, "4"]["violations"]
+    assert "LongQ is missing" in rows[refused.id, "long"]["violations"]
+
+
+def test_a_worse_second_answer_is_ignored(tmp_path):
+    topic = TOPICS[0]
+    once = output_of(topic, ShortQ1="When did the war end?")
+    worse = output_of(topic, ShortQ1="When did the war end?", ShortQ2="Name one moon.", LongQ="x")
+
+    for place, second in enumerate((worse, "no")):
+        out = tmp_path / str(place)
+        topics((topic,)).write(topic_writer({topic.id: [once, second]}), out, model="f")
+        kept = load_slaq(out / "doubtful.csv").topics[0]
+        assert kept.questions[1].question == topic.questions[1].question
+
+
+def test_short_articles_are_not_requested(tmp_path):
+    """The limit of the paper holds unless it is lowered."""
+    long = article_of(TOPICS[0], n_more=1000)
+    runner = topic_writer({TOPICS[0].id: [output_of(TOPICS[0])]})
+
+    done = TopicWriting([long, *articles(TOPICS[1:3])]).write(runner, tmp_path, model="fake")
+
+    assert done.left_out == dict.fromkeys(
+        (TOPICS[1].topic, TOPICS[2].topic), "the article is too short"
+    )
+    with pytest.raises(DataError, match=r"more than 1000 words .*2 are shorter"):
+        TopicWriting(articles(TOPICS[1:3]))
+    with pytest.raises(DataError, match="two articles are called 'Saturn'"):
+        topics((TOPICS[0], TOPICS[0]))
+
+
+@pytest.fixture
+def sheet(tmp_path):
+    """The review sheet of two good topics."""
+    TopicTask.make().write(TopicTask.runner(), tmp_path / "written", model="fake")
+    return tmp_path / "written" / "review.csv"
+
+
+def mark(sheet, place, fact, **cells):
+    """Write into the row of a fact of one of two topics."""
+    index = 6 * place + (5 if fact == "long" else int(fact) - 1)
+    fill(sheet, *[{}] * index, cells)
+
+
+def test_a_sheet_without_marks_returns_the_topics(sheet, tmp_path):
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+
+    assert (done.counts, done.left_out) == ({"topics": 2, "corrected": 0}, {})
+    assert load_slaq(tmp_path / "done").topics == load_slaq(sheet.parent).topics
+
+
+def test_corrections_replace_the_texts_of_the_writer(sheet, tmp_path):
+    answer = "Ptolemy of Alexandria"
+    mark(sheet, 0, "1", is_grounded="no", corrected_answer=answer)
+    mark(sheet, 0, "long", corrected_answer=f"{TOPICS[0].long_answer} {answer}")
+
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+
+    # The article lacks the words of the new answer, and the reviewer did not confirm it.
+    assert list(done.left_out) == [TOPICS[0].topic]
+    mark(sheet, 0, "1", is_grounded="yes", is_open_domain="Yes", is_entity="0")
+    again = TopicTask.make().apply(sheet, tmp_path / "done")
+    question = load_slaq(tmp_path / "done").topics[0].questions[0]
+    assert (question.answer, question.is_entity) == (answer, False)
+    assert again.counts["corrected"] == 2
+
+
+@pytest.mark.parametrize("said", [{"is_grounded": "yes"}, {"is_open_domain": "yes"}, {}])
+def test_a_broken_rule_refuses_the_topic_unless_both_marks_confirm_the_row(sheet, tmp_path, said):
+    answer = "Ptolemy of Alexandria"
+    mark(sheet, 0, "long", corrected_answer=f"{TOPICS[0].long_answer} {answer}")
+    mark(sheet, 0, "1", corrected_answer=answer, **said)
+
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+
+    assert list(done.left_out) == [TOPICS[0].topic]
+    assert "the reviewer refused" not in done.left_out[TOPICS[0].topic]
+
+
+@pytest.mark.parametrize("kind", ["question", "answer"])
+def test_a_correction_of_one_text_overrides_a_no(sheet, tmp_path, kind):
+    one = TOPICS[0].questions[0]
+    mark(sheet, 0, "1", is_open_domain="no", **{f"corrected_{kind}": f"{getattr(one, kind)} "})
+
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+
+    assert (done.left_out, done.counts["corrected"]) == ({}, 1)
+
+
+def test_a_no_without_a_correction_leaves_the_topic_out(sheet, tmp_path):
+    mark(sheet, 1, "3", is_open_domain="no")
+
+    done = TopicTask.make().apply(sheet, tmp_path / "done")
+
+    assert [topic.id for topic in load_slaq(tmp_path / "done").topics] == [TOPICS[0].id]
+    assert done.left_out == {TOPICS[1].topic: "the reviewer refused row 3"}
+
+
+TEXT = "First paragraph here.\n\nSecond paragraph. It goes on and on and on."
+ARTICLE = SlaqArticle(title="Null Island", category="Geography", text=TEXT)
+
+
+def test_the_request_for_a_topic_contains_rules_keys_and_article():
+    prompt = topic_prompt(ARTICLE)
+    content = prompt.messages[0].content
+
+    assert prompt.id.endswith("/write/1")
+    assert TEXT in content
+    assert "fewer than ten words" in content
+    for key in ("ShortQ1", "ShortA5", "LongQ", "LongA", "ShortQ5_Entity"):
+        assert f'"{key}": "..."' in content
+
+
+@pytest.mark.parametrize(
+    ("limit", "kept"),
+    [
+        (len(TEXT), TEXT),
+        (30, "First paragraph here."),
+        (50, "First paragraph here.\n\nSecond paragraph."),
+        (20, "First paragraph"),
+        (3, "Fir"),
+    ],
+)
+def test_long_articles_are_cut_at_the_end_of_a_paragraph_sentence_or_word(limit, kept):
+    content = topic_prompt(ARTICLE, max_characters=limit).messages[0].content
+
+    assert content.partition("Article:\n")[2].partition("\n\n(The article")[0] == kept
+
+
+def test_faults_follow_the_answer_that_has_them():
+    prompt = topic_prompt(ARTICLE, previous="old", faults=("ShortA1 has 12 words",), attempt=2)
+
+    assert [turn.role for turn in prompt.messages] == ["user", "assistant", "user"]
+    assert "ShortA1 has 12 words" in prompt.messages[2].content
+    assert prompt.messages[1].content == "old"
+
+
+def test_the_request_in_the_words_of_the_paper_has_its_hole_filled():
+    article = ARTICLE.model_copy(update={"text": "A {text} of sea. More."})
+    (turn,) = topic_prompt(article, prompts="paper", max_characters=17).messages
+
+    assert turn.content.endswith("Reference Article:\nA {text} of sea.\n\n-\n\nGenerate Now:")
+    assert "Null Island" not in turn.content
