@@ -28,12 +28,12 @@ from surface_consistency.errors import (
     TruncatedPromptWarning,
 )
 from surface_consistency.matching.verdict_records import AnswerSpan
-from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
+from surface_consistency.results.predictions import PredictionSettings
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
