@@ -15,7 +15,7 @@ from surface_consistency.results import tools
 from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
-from surface_consistency.runs.readers import Place, Row
+from surface_consistency.rows.readers import Place, Row
 
 
 class Layout(NamedTuple):
