@@ -73,7 +73,8 @@ class Plugins:
     """What packages register in one entry point group.
 
     Args:
-        group: Name of the group, such as "surface_consistency.studies".
+        group: Name of the group, such as "surface_consistency.studies"; "" if packages cannot
+            register any.
         what: What stands in it, for messages, such as "study".
         built_in: Those of this package that no entry point registers, as "module:attribute".
         error: What to raise when one cannot be found or loaded.

@@ -16,8 +16,8 @@ from surface_consistency.engine.settings import (
     study_records,
 )
 from surface_consistency.errors import PluginError
-from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.plugins import STUDIES
+from surface_consistency.results.predictions import PredictionSettings
 from surface_consistency.schemas.settings import Settings
 
 _DEFAULT = "redirectqa"

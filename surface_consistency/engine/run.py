@@ -420,6 +420,6 @@ def _take_over(source: Path, prompts: Sequence[Prompt], log: RunLog) -> None:
 def _warn_uncovered(runner: Runner, prompts: Sequence[Prompt]) -> None:
     """Say which prompts stored predictions lack, and which predictions are of other questions."""
     if isinstance(runner, StoredRunner):
-        gaps = runner.coverage(prompts).describe()
+        gaps = runner.gaps(prompts)
         if gaps is not None:
             warnings.warn(gaps, UnscoredWarning, stacklevel=3)

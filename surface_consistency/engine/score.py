@@ -39,14 +39,14 @@ from surface_consistency.errors import (
 )
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
-from surface_consistency.models.prediction_rows import PredictionSettings
-from surface_consistency.models.predictions import (
+from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.results.predictions import (
     Predictions,
+    PredictionSettings,
     QuestionIndex,
     answers_only,
     read_predictions,
 )
-from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.results.samples import refuse_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
@@ -162,7 +162,7 @@ def score_files(
     Args:
         study: The study.
         data: What its `load` returned.
-        predictions: The files; see `models.read_predictions`.
+        predictions: The files; see `results.read_predictions`.
         out: Folder of the run, or with several files of the runs' folders, named after the files.
         label: Label of the model; None for the file's name.
         reading: How the files are read; None for the defaults.

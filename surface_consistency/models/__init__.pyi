@@ -31,9 +31,6 @@ from .options import (
     option_log_odds as option_log_odds,
     option_scores as option_scores,
 )
-from .predictions import (
-    read_predictions as read_predictions,
-)
 from .reasoning import (
     REASONING_TAGS as REASONING_TAGS,
     SplitReply as SplitReply,

@@ -4,60 +4,22 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
-from surface_consistency.models.prediction_rows import PredictionSettings, question_of
-from surface_consistency.models.predictions import read_predictions
+from surface_consistency.results.predictions import (
+    PredictionSettings,
+    question_of,
+    read_predictions,
+)
+from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
 _SHOWN = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
-    """How stored predictions and the prompts of a study meet."""
-
-    n_prompts: int
-    """Prompts looked up."""
-
-    n_found: int
-    """Prompts with a stored prediction."""
-
-    missing: tuple[str, ...]
-    """Ids of the prompts without one, in the prompts' order."""
-
-    foreign: tuple[str, ...]
-    """Identifiers of predictions that belong to no prompt, in the file's order."""
-
-    def describe(self) -> str | None:
-        """Say what does not meet.
-
-        Returns:
-            One sentence with counts and the first examples; None when every prompt has its
-            prediction and every prediction its prompt.
-
-        Examples:
-            >>> Coverage(n_prompts=2, n_found=1, missing=("q2",), foreign=()).describe()
-            "1 of 2 prompts have no stored prediction (such as 'q2')"
-        """
-        parts = []
-        if self.missing:
-            parts.append(
-                f"{len(self.missing):,} of {self.n_prompts:,} prompts have no stored prediction "
-                f"{_such_as(self.missing)}"
-            )
-        if self.foreign:
-            parts.append(
-                f"{len(self.foreign):,} stored predictions belong to no prompt "
-                f"{_such_as(self.foreign)}"
-            )
-        return "; ".join(parts) or None
 
 
 class StoredRunner:
@@ -68,12 +30,12 @@ class StoredRunner:
 
     Args:
         predictions: A file that `read_predictions` reads, or a mapping from identifier to text.
-        id_column: Column of the identifier; None to look for the usual names.
-        text_column: Column of the text; None to look for the usual names.
+        item: Columns that together hold the identifier, or one of them; () for the usual names.
+        prediction: Column of the text; None for the usual names.
         strip_prompt: Whether the prompt is cut off a text that begins with it; else such a text is
             refused.
         blank: Whether a blank text is a "missing" prediction or a "wrong" answer.
-        harness_filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
+        filter: Filter of samples of lm-evaluation-harness; None for the unfiltered text.
 
     Raises:
         DataError: If the file cannot be read; see `read_predictions`.
@@ -83,8 +45,8 @@ class StoredRunner:
         >>> prompts = [Prompt(id="q1", text="Q: Capital of England? A:")]
         >>> [answer.text for answer in runner.generate(prompts)]
         ['London']
-        >>> runner.coverage(prompts).foreign
-        ('q9',)
+        >>> runner.gaps(prompts)
+        "1 stored predictions belong to no prompt (such as 'q9')"
     """
 
     name: str = "stored"
@@ -94,26 +56,25 @@ class StoredRunner:
         self,
         predictions: str | os.PathLike[str] | Mapping[str, str],
         *,
-        id_column: str | None = None,
-        text_column: str | None = None,
+        item: str | Items[str] = (),
+        prediction: str | None = None,
         strip_prompt: bool = False,
         blank: Literal["missing", "wrong"] = "missing",
-        harness_filter: str | None = None,
+        filter: str | None = None,
     ) -> None:
         settings = PredictionSettings(
-            id_column=id_column,
-            text_column=text_column,
+            item=(item,) if isinstance(item, str) else item,
+            prediction=prediction,
             strip_prompt=strip_prompt,
             blank=blank,
-            harness_filter=harness_filter,
+            filter=filter,
         )
-        self._conflicts: dict[str, str] = {}
+        self._texts: dict[str, str | None]
         if isinstance(predictions, Mapping):
             self._texts = dict(predictions)
             self._source = "mapping"
         else:
-            read = read_predictions(Path(predictions), settings)
-            self._texts, self._conflicts = read.by_name()
+            self._texts = read_predictions(Path(predictions), settings).by_name()
             self._source = Path(predictions).name
         self._settings = settings
 
@@ -129,28 +90,35 @@ class StoredRunner:
             "n_predictions": len(self._texts),
         }
 
-    def coverage(self, prompts: Sequence[Prompt]) -> Coverage:
-        """Compare the stored predictions with the prompts of a study.
+    def gaps(self, prompts: Sequence[Prompt]) -> str | None:
+        """Describe which prompts have no stored prediction, and the other way round.
 
         Args:
             prompts: All prompts of the study.
 
         Returns:
-            What is missing and what is foreign.
+            One sentence with counts and the first examples; None if every prompt has a prediction
+            and every prediction a prompt.
+
+        Examples:
+            >>> StoredRunner({"q1": "x"}).gaps([Prompt(id="q1", text=""), Prompt(id="q2", text="")])
+            "1 of 2 prompts have no stored prediction (such as 'q2')"
         """
         names = {prompt.id: _names(prompt) for prompt in prompts}
         used = {name for of_prompt in names.values() for name in of_prompt}
-        missing = tuple(
-            prompt
-            for prompt, of_prompt in names.items()
-            if self._texts.keys().isdisjoint(of_prompt)
-        )
-        return Coverage(
-            n_prompts=len(names),
-            n_found=len(names) - len(missing),
-            missing=missing,
-            foreign=tuple(name for name in self._texts if name not in used),
-        )
+        missing = [p for p, of_prompt in names.items() if self._texts.keys().isdisjoint(of_prompt)]
+        foreign = [name for name in self._texts if name not in used]
+        parts = []
+        if missing:
+            parts.append(
+                f"{len(missing):,} of {len(names):,} prompts have no stored prediction "
+                f"{_such_as(missing)}"
+            )
+        if foreign:
+            parts.append(
+                f"{len(foreign):,} stored predictions belong to no prompt {_such_as(foreign)}"
+            )
+        return "; ".join(parts) or None
 
     def generate(
         self, prompts: Sequence[Prompt], params: GenerationParams | None = None
@@ -176,11 +144,11 @@ class StoredRunner:
     def _find(self, prompt: Prompt) -> tuple[str | None, str | None]:
         """Find the text of a prompt, or say why there is none."""
         for name in _names(prompt):
-            if name in self._conflicts:
-                return None, self._conflicts[name]
             if name not in self._texts:
                 continue
             text = self._texts[name]
+            if text is None:
+                return None, f"the stored predictions under {name!r} differ; keep one of them"
             if prompt.text and text.startswith(prompt.text):
                 if not self._settings.strip_prompt:
                     raise DataError(

@@ -73,12 +73,22 @@ USUAL: Final[Mapping[str, tuple[str, ...]]] = {
         *("score", "correct", "is_correct", "verdict", "resolved", "hit", "exact_match", "em"),
         *("f1", "acc", "accuracy", "success", "passed", "reward"),
     ),
-    "prediction": ("prediction", "pred", "response", "output", "completion"),
+    "prediction": (
+        *("prediction", "pred", "response", "output", "completion", "generation"),
+        *("generated_text", "model_output", "text", "answer"),
+    ),
     "references": ("references", "reference", "possible_answers", "answers", "target", "gold"),
     "question": ("question", "query", "input", "prompt"),
     "error": ("error",),
 }
 """Names that columns usually have, the likeliest first."""
+
+UNSURE: Final = ("text", "answer")
+"""Names of `USUAL["prediction"]` that hold the reference in other files: a column of such a name is
+the prediction only where answers are judged."""
+
+FACTS: Final = ("fact", "fact_id", "triplet_id")
+"""Names of `USUAL["item"]` that name a fact, about which there may be several questions."""
 
 
 class TableColumns(NamedTuple):
@@ -91,13 +101,17 @@ class TableColumns(NamedTuple):
     """Columns that together name an item."""
 
 
-def table_columns(names: Collection[str], given: ResultColumns, source: str) -> TableColumns:
-    """Tell which columns of a plain table are what.
+def table_columns(
+    names: Collection[str], given: ResultColumns, source: str, *, for_judging: bool = False
+) -> TableColumns:
+    """Determine which columns of a plain table are what.
 
     Args:
         names: The columns that are there.
         given: Those that the user names.
         source: The file, for messages.
+        for_judging: Whether the answers are to be judged: then a column of `UNSURE` may hold them,
+            and no column need name the items.
 
     Returns:
         The columns.
@@ -111,7 +125,7 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
         if named is not None:
             roles[role] = need_column(named, names, role, source)
             continue
-        there = [find_column(name, names) for name in usual]
+        there = [find_column(name, names) for name in usual if for_judging or name not in UNSURE]
         free = [one for one in there if one and (role == "question" or one not in roles.values())]
         if free:
             roles[role] = free[0]
@@ -126,6 +140,8 @@ def table_columns(names: Collection[str], given: ResultColumns, source: str) -> 
         remedy = "name it by `item`"
         if mark is not None:
             remedy = f"cells are parted by {mark!r}: write them with commas (.csv) or tabs (.tsv)"
+        elif for_judging:
+            return TableColumns(roles, ())
         raise ColumnNotFoundError(
             f"{source}: no column names the items; looked for "
             f"{', '.join(map(repr, USUAL['item']))}; saw {first_names(names)}; {remedy}"

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import laid, layout_of, whole_layout
 from surface_consistency.results.logs import samples_part
-from surface_consistency.results.rows import Flat
+from surface_consistency.results.rows import Flat, frame_of
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import Part, hashes, read_table, table_part, wanted_scores
 from surface_consistency.rows.readers import Row
@@ -127,6 +128,31 @@ def read_results(
     return Results(frame, *held[1:], reading.tool, notes)
 
 
+def read_answers(path: Path, columns: ResultColumns, notes: list[str]) -> Part:
+    """Read the answers of one file, one row a sample, as they stand.
+
+    Nothing is held against what other rows or files say, no score is read, and rows need not name
+    an item: who judges the answers knows the questions.
+
+    Args:
+        path: The file, or what `datasets.Dataset.save_to_disk` wrote.
+        columns: Names of columns where a file does not say what they are; and the filter of
+            lm-evaluation-harness whose text is the answer, else the answer before any filter.
+        notes: Takes sentences on samples whose answer is uncertain.
+
+    Returns:
+        The samples: item ("" where none is named), and as far as they are there, prediction,
+        question, prompt, references, task and further columns.
+
+    Raises:
+        ColumnNotFoundError: If a named column is not there.
+        RecordError: If a row is broken; names file and line.
+        DataError: If the file holds no rows, or none of the filter.
+    """
+    one = Input(path, str(path), None, "", is_optional=False)
+    return _part(one, columns, notes, for_judging=True)[1]
+
+
 class _NoMetric(DataError):
     """A file has none of the metrics that are asked for, which another file may have."""
 
@@ -164,25 +190,31 @@ class _Reading:
         return frame
 
 
-def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
+def _part(
+    one: Input, given: ResultColumns, notes: list[str], *, for_judging: bool = False
+) -> tuple[str, Part]:
     """Read the samples of one input, and tell who wrote it."""
+    table_of = partial(_table, given=given, source=one.name, notes=notes, for_judging=for_judging)
+    rows_of = partial(_part_of_rows, one=one, given=given, notes=notes, for_judging=for_judging)
     content = one.content
     if isinstance(content, pd.DataFrame):
         if layout_of(map(str, content.columns)) is None:
-            return _TABLE, _table(content, given, one.name, notes)
+            return _TABLE, table_of(content)
         names, cells = list(content.columns), content.itertuples(index=False, name=None)
         content = (dict(zip(names, row, strict=True)) for row in cells)
     if not isinstance(content, Path):
-        return _part_of_rows(memory_rows(content, one.name), one, given, notes)
+        return rows_of(memory_rows(content, one.name))
     if is_run(content):
         return "surface-consistency", run_part(content)
     table = None if content.is_dir() or is_archive(content) else read_table(content)
     if table is not None and layout_of(map(str, table.columns)) is None:
-        return _TABLE, _table(table, given, one.name, notes)
-    return _part_of_rows(packed_rows(content), one, given, notes)
+        return _TABLE, table_of(table)
+    return rows_of(packed_rows(content))
 
 
-def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
+def _table(
+    table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str], *, for_judging: bool
+) -> Part:
     """Read a plain table."""
     if not len(table):
         raise DataError(f"{source} holds no rows, so no results; check how it was written")
@@ -190,11 +222,11 @@ def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[s
         raise DataError(
             f"{source} is a plain table; `filter` is for samples of lm-evaluation-harness"
         )
-    return table_part(table, given, source, notes)
+    return table_part(table, given, source, notes, for_judging=for_judging)
 
 
 def _part_of_rows(
-    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str]
+    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str], *, for_judging: bool
 ) -> tuple[str, Part]:
     """Read the samples of rows, of a tool or a plain table."""
     first = next(rows, None)
@@ -202,14 +234,15 @@ def _part_of_rows(
         raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
     layout, rows = whole_layout(*first), chain([first], rows)
     if layout is None:
-        table = pd.DataFrame([dict(row) for _, row in rows])
-        return _TABLE, _table(table, given, one.name, notes)
+        table = frame_of([dict(row) for _, row in rows])
+        return _TABLE, _table(table, given, one.name, notes, for_judging=for_judging)
     flats: Iterable[Flat] = laid(rows)
     file = Path(one.name)
     if layout.whole is not None:
         flats = layout.whole(flats, file, notes)
     named = {} if layout.named is None else layout.named(file)
-    return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
+    part = samples_part(flats, layout, named, given, one.name, notes, for_judging=for_judging)
+    return layout.tool, part
 
 
 def _asked_by(part: Part, frame: pd.DataFrame) -> str:

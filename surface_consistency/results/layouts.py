@@ -1,34 +1,21 @@
 """The layouts of result files, told by what is in a file: a table, one entry a layout.
 
 `LAYOUTS` is the one place that says how a tool's file is read, for judging its answers and for
-comparing its scores alike. Packages add entries under the entry point group
-`surface_consistency.result_layouts`.
+comparing its scores alike.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from surface_consistency.errors import (
-    DataError,
-    PluginError,
-    RecordError,
-    SurfaceConsistencyWarning,
-)
-from surface_consistency.plugins import Plugins
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results import tools
 from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
-
-GROUP: Final = "surface_consistency.result_layouts"
-"""Entry point group under which packages register a `Layout`."""
-
-_ADDED: Final = Plugins(GROUP, "layout of result files")
 
 
 class Layout(NamedTuple):
@@ -138,6 +125,7 @@ LAYOUTS: Final = (
         "doc resps",
         rows=harness_sample,
         named=tools.named_samples,
+        item="doc_id",
         versions="0.4.0 to 0.4.13",
     ),
     Layout(
@@ -145,6 +133,7 @@ LAYOUTS: Final = (
         "doc filtered_resps",
         rows=harness_sample,
         named=tools.named_samples,
+        item="doc_id",
         versions="0.4.0 to 0.4.13",
     ),
     Layout(
@@ -299,31 +288,6 @@ LAYOUTS: Final = (
 """The layouts, the first that fits a row being taken."""
 
 
-@cache
-def layouts() -> tuple[tuple[Layout, frozenset[str]], ...]:
-    """List all layouts with the columns that tell them, those of other packages first.
-
-    Returns:
-        Each layout and its columns, in the order in which they are tried.
-
-    Warns:
-        SurfaceConsistencyWarning: If what a package registers cannot be loaded or is no `Layout`;
-            it is left out.
-    """
-    added = filter(None, map(_added, _ADDED.names()))
-    return tuple((one, frozenset(one.columns.split())) for one in (*added, *LAYOUTS))
-
-
-def _added(name: str) -> Layout | None:
-    """Load a layout of another package."""
-    try:
-        layout: Layout = _ADDED.check(name, _ADDED.load(name), Layout._fields)
-    except PluginError as error:
-        warnings.warn(f"{error}; it is left out", SurfaceConsistencyWarning, stacklevel=4)
-        return None
-    return layout
-
-
 def layout_of(columns: Iterable[str]) -> Layout | None:
     """Tell a layout by the columns of a row.
 
@@ -339,7 +303,7 @@ def layout_of(columns: Iterable[str]) -> Layout | None:
 @lru_cache(maxsize=1024)
 def _layout_of(columns: frozenset[str]) -> Layout | None:
     """Tell a layout by the columns of a row, once for rows that have the same."""
-    return next((layout for layout, told_by in layouts() if told_by <= columns), None)
+    return next((one for one in LAYOUTS if columns.issuperset(one.columns.split())), None)
 
 
 def flat_rows(row: Cells, place: Place) -> list[Cells]:

@@ -10,7 +10,7 @@ import pandas as pd
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.layouts import Layout
-from surface_consistency.results.rows import Failure, Flat, shown
+from surface_consistency.results.rows import Failure, Flat, frame_of, shown
 from surface_consistency.results.tables import (
     JOINED,
     Part,
@@ -33,6 +33,8 @@ def samples_part(
     given: ResultColumns,
     source: str,
     notes: list[str],
+    *,
+    for_judging: bool = False,
 ) -> Part:
     """Gather the samples of a file of a tool.
 
@@ -43,6 +45,8 @@ def samples_part(
         given: Names of columns in place of the layout's.
         source: The file, for messages.
         notes: Takes sentences on what is left out.
+        for_judging: Whether the answers are to be judged: as they were before any filter, unless
+            one is named, with the prompts and without scores; samples may name no item.
 
     Returns:
         Samples and scores; what is no score is left out and noted.
@@ -56,6 +60,8 @@ def samples_part(
     raw: dict[str, dict[int, Any]] = {}
     filters: Counter[str] = Counter()
     filtered: list[str | None] = []
+    doubts: Counter[str] = Counter()
+    is_raw = for_judging and given.filter is None and given.prediction is None
     for number, flat in enumerate(flats, start=1):
         own = flat.parts.get("filter")
         if own is not None:
@@ -63,21 +69,32 @@ def samples_part(
         if given.filter is not None and own != given.filter:
             continue
         filtered.append(own)
+        if doubt := flat.parts.get("doubt"):
+            doubts[doubt] += 1
         for metric, value in flat.scores.items():
             raw.setdefault(metric, {})[len(rows)] = value
-        rows.append(_sample(flat, layout, named, given, f"{source}:{number}"))
+        row = _sample(flat, layout, named, given, f"{source}:{number}", needs_item=not for_judging)
+        if for_judging:
+            row["prompt"] = _text(flat.parts.get("prompt"))
+        if is_raw and flat.parts.get("response") is not None:
+            row["prediction"] = flat.parts["response"]
+        rows.append(row)
     if not rows:
         raise DataError(_nothing_left(source, given, filters))
+    notes += [f"{source}: {n:,} of {len(rows):,} samples {doubt}" for doubt, n in doubts.items()]
+    if for_judging:
+        return Part(_typed(frame_of(rows)), {}, item=layout.item)
     if len(filters) > 1 and given.filter is None:
         raw = _by_filter(raw, filtered)
-    samples = _typed(pd.DataFrame(rows))
+    samples = _typed(frame_of(rows))
     scores = _scores(raw, samples, given, source, notes)
     has_hashes = any(row["content"] is not None for row in rows)
     failures = {
         name: {row: str(value) for row, value in raw[name].items() if isinstance(value, Failure)}
         for name in scores
     }
-    return Part(samples, scores, has_hashes, {name: own for name, own in failures.items() if own})
+    failures = {name: own for name, own in failures.items() if own}
+    return Part(samples, scores, has_hashes, failures, item=layout.item)
 
 
 def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
@@ -89,13 +106,19 @@ def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> s
 
 
 def _sample(
-    flat: Flat, layout: Layout, named: Mapping[str, str], given: ResultColumns, place: str
+    flat: Flat,
+    layout: Layout,
+    named: Mapping[str, str],
+    given: ResultColumns,
+    place: str,
+    *,
+    needs_item: bool,
 ) -> dict[str, Any]:
     """Lay out what is not scores of one sample."""
     parts = {**named, **{name: cell for name, cell in flat.parts.items() if cell is not None}}
     parts = _named_by_user(parts, flat, given, place)
     item = parts.get("item", parts.get(layout.item))
-    if item is None or item == "":
+    if needs_item and item in (None, ""):
         raise RecordError(f"{place}: the sample of {layout.tool} has no {layout.item}")
     if "part" in named:
         item = f"{named['part']}:{item}"
@@ -106,7 +129,7 @@ def _sample(
     }
     question = parts.get("question", parts.get("prompt"))
     own = {
-        "item": str(item),
+        "item": "" if item is None else str(item),
         "task": str(parts.get("task", "")),
         "model": None if parts.get("model") in (None, "") else str(parts["model"]),
         "form": str(parts.get("form", "")),
@@ -155,7 +178,7 @@ def _named_by_user(
 
 def _text(value: object) -> str | None:
     """Read an answer as text; the first of several."""
-    if isinstance(value, list):
+    while isinstance(value, list):
         value = value[0] if value else None
     return None if value is None else str(value)
 

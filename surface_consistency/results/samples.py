@@ -29,6 +29,8 @@ _ASKED: Final = re.compile(
     re.DOTALL,
 )
 _NO_SCORE: Final = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth")
+_SEVERAL: Final = "hold several responses (repeats), of which the first is the answer"
+_TIE: Final = "give several options the greatest log-probability (a tie), so none is the answer"
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
 
 
@@ -102,9 +104,10 @@ def harness_sample(row: Cells, place: Place) -> Flats:
         place: Where it stands.
 
     Returns:
-        `doc_id` as its id, its document or the hash of that as its content, its first response, or
-        the most probable of its options, as the prediction; the document's own fields beside them.
-        As a row it keeps all of its fields, and those of its document (`sample_row`).
+        `doc_id`; its document or the hash of that as its content; its first filtered response, or
+        the most probable of its options, as the prediction; the first response before any filter
+        (`response`); and the document's own fields beside them. As a row it keeps all of its
+        fields, and those of its document (`sample_row`).
 
     Raises:
         RecordError: If its document is no object.
@@ -113,14 +116,18 @@ def harness_sample(row: Cells, place: Place) -> Flats:
     doc = row["doc"]
     listed = row.get("metrics")
     names = listed if isinstance(listed, list) else [n for n in row if n not in SAMPLE_FIELDS]
+    question, response = at(doc, "question|query|problem|input"), at(row, "resps.0.0")
+    responses = {text for text in at(row, "resps.0") or () if isinstance(text, str)}
     parts = {
-        "id": row.get("doc_id"),
-        "question": at(doc, "question|query|problem|input"),
+        "doc_id": row.get("doc_id"),
+        "question": question if isinstance(question, str) else None,
         "prompt": at(row, "arguments.gen_args_0.arg_0|arguments.0.0"),
         "prediction": at(row, "filtered_resps.0|resps.0.0"),
-        "target": row.get("target"),
+        "response": response if isinstance(response, str) else None,
+        "target": row.get("target") or at(doc, "possible_answers|answers"),
         "filter": row.get("filter"),
         "content": row.get("doc_hash") or _document_hash(doc),
+        "doubt": _SEVERAL if len(responses) > 1 else None,
     }
     if not isinstance(parts["prediction"], str | None):
         parts |= _best_option(row, place)
@@ -134,14 +141,20 @@ def _document_hash(doc: Cells) -> str:
 
 
 def _best_option(row: Cells, place: Place) -> dict[str, str | None]:
-    """Tell the chosen and the right option of a sample that compares log-probabilities."""
+    """Tell the chosen and the right option of a sample that compares log-probabilities.
+
+    One text alone, or the same text twice, is no choice.
+    """
     options = sample_options(row, place) or []
-    best = best_option([option.log_probability for option in options]) if options else None
+    is_choice = 1 < len(options) == len({option.text for option in options})
+    best = best_option([option.log_probability for option in options]) if is_choice else None
     target = str(row.get("target"))
     is_number = target.isdigit() and int(target) < len(options)
     return {
         "prediction": None if best is None else options[best].text.strip(),
+        "response": None if best is None else options[best].text,
         "target": options[int(target)].text.strip() if is_number else target,
+        "doubt": _TIE if is_choice and best is None else None,
     }
 
 
@@ -231,26 +244,6 @@ def sample_row(row: Cells, place: Place) -> dict[str, Any]:
 def is_sample(row: Cells) -> bool:
     """Tell samples of lm-evaluation-harness by their fields."""
     return "doc" in row and ("resps" in row or "filtered_resps" in row)
-
-
-def task_of(file: Path, fields: Mapping[str, Any]) -> str | None:
-    """Name the task of which a file is the log.
-
-    Args:
-        file: The file; lm-eval names its samples after their task.
-        fields: Its first row.
-
-    Returns:
-        The task; None where nothing tells it.
-
-    Examples:
-        >>> task_of(Path("samples_triviaqa_2026-11-22T07-51-52.795344.jsonl"), {"doc": {}})
-        'triviaqa'
-    """
-    task = fields.get("task")
-    if isinstance(task, str) and task:
-        return task
-    return task_in_name(file) if "doc" in fields else None
 
 
 def refuse_mixed_tasks(files: Iterable[Path]) -> None:

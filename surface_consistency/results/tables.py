@@ -55,6 +55,9 @@ class Part(NamedTuple):
     item: str = "item"
     """What the file calls an item."""
 
+    roles: Mapping[str, str] = MappingProxyType({})
+    """Column by role, of a plain table."""
+
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
     """Keep the scores of the metrics that are asked for.
@@ -121,14 +124,23 @@ def _delimited(file: Path, suffix: str) -> pd.DataFrame:
     return frame
 
 
-def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
-    """Tell samples and scores of a plain table.
+def table_part(
+    frame: pd.DataFrame,
+    given: ResultColumns,
+    source: str,
+    notes: list[str],
+    *,
+    for_judging: bool = False,
+) -> Part:
+    """Return the samples and scores of a plain table.
 
     Args:
         frame: The table.
         given: What the user says of its columns.
         source: The file, for messages.
         notes: Takes sentences on what was taken for what.
+        for_judging: Whether the answers are to be judged, so that scores are not read; the column
+            "prompt" is then kept under its name, even if it is the question as well.
 
     Returns:
         The samples.
@@ -139,11 +151,23 @@ def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: li
         RecordError: If a score is none; names the row.
     """
     names = [str(name) for name in frame.columns]
-    columns = table_columns(names, given, source)
-    table = _Table(frame.set_axis(names, axis=1).reset_index(drop=True), columns, given, source)
-    models = table.models(notes)
-    part = table.wide(models) if models else table.long()
-    return part._replace(columns=names, item=JOINED.join(columns.items))
+    columns = table_columns(names, given, source, for_judging=for_judging)
+    frame = frame.set_axis(names, axis=1).reset_index(drop=True)
+    table = _Table(frame, columns, given, source, for_judging)
+    if for_judging:
+        prompt = find_column("prompt", names)
+        prompts = {} if prompt is None else {"prompt": text_or_none(table.frame[prompt])}
+        answer = columns.roles.get("prediction")
+        if answer is not None and _is_nested(table.frame[answer]):
+            raise RecordError(
+                f"{source}: column {answer!r} holds lists or objects, and a prediction is a text; "
+                "name another column by `prediction`"
+            )
+        part = Part(table.samples().assign(**prompts), {})
+    else:
+        models = table.models(notes)
+        part = table.wide(models) if models else table.long()
+    return part._replace(columns=names, item=JOINED.join(columns.items), roles=columns.roles)
 
 
 COLUMNS: Final = (
@@ -160,6 +184,7 @@ class _Table(NamedTuple):
     columns: TableColumns
     given: ResultColumns
     source: str
+    for_judging: bool
 
     def models(self, notes: list[str]) -> list[str]:
         """Name the columns that are a model each; none in a long table."""
@@ -226,7 +251,7 @@ class _Table(NamedTuple):
         if "metric" not in self.columns.roles or not metrics:
             return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
         scores = self.numbers(metrics[0])
-        codes, uniques = pd.factorize(_text(self.frame[self.columns.roles["metric"]]))
+        codes, uniques = pd.factorize(as_text(self.frame[self.columns.roles["metric"]]))
         is_of = {str(name): codes == code for code, name in enumerate(uniques)}
         return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
 
@@ -239,6 +264,8 @@ class _Table(NamedTuple):
 
     def items(self) -> pd.Series:
         """Name the items; refuse rows that name none."""
+        if not self.columns.items:
+            return pd.Series("", index=self.frame.index, dtype="str")
         first, *others = self.columns.items
         for name in self.columns.items:
             if _is_nested(self.frame[name]):
@@ -246,11 +273,11 @@ class _Table(NamedTuple):
                     f"{self.source}: column {name!r} holds lists or objects, which name no item; "
                     "name a column of texts or numbers by `item`"
                 )
-        item = _text(self.frame[first])
+        item = as_text(self.frame[first])
         for name in others:
-            item = item + JOINED + _text(self.frame[name])
+            item = item + JOINED + as_text(self.frame[name])
         is_blank = (item == "").to_numpy()
-        if is_blank.any():
+        if is_blank.any() and not self.for_judging:
             raise RecordError(
                 f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
                 f"{first!r}; fill it, or name another column by `item`"
@@ -261,7 +288,7 @@ class _Table(NamedTuple):
         """Lay out what is not scores."""
         frame, (roles, items) = self.frame, self.columns
         read: dict[str, Callable[[pd.Series], pd.Series]] = {
-            **dict.fromkeys(("task", "model", "form"), _text),
+            **dict.fromkeys(("task", "model", "form"), as_text),
             "repeat": _whole_numbers,
             "prediction": partial(text_or_none, blank=True),
             **dict.fromkeys(("question", "error"), text_or_none),
@@ -307,7 +334,7 @@ def content_of(question: pd.Series | None, references: pd.Series | None, n_rows:
     there = np.zeros(n_rows, dtype=bool)
     if question is not None:
         there |= question.notna().to_numpy()
-        total += hashes(_text(question))
+        total += hashes(as_text(question))
     if references is not None:
         codes, uniques = pd.factorize(references)
         texts = pd.Series(["\x1f".join(one) for one in uniques], dtype="str")
@@ -321,7 +348,7 @@ def hashes(texts: pd.Series) -> np.ndarray:
     return pd.util.hash_array(texts.to_numpy(dtype=object), categorize=False)
 
 
-def _text(column: pd.Series) -> pd.Series:
+def as_text(column: pd.Series) -> pd.Series:
     """Read a column as text, whole numbers without a point; missing is empty."""
     if isinstance(column.dtype, pd.StringDtype):
         return column.fillna("")
@@ -340,7 +367,7 @@ def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
     Returns:
         Texts and None.
     """
-    texts = _text(column).astype(object)
+    texts = as_text(column).astype(object)
     is_missing = column.isna() if blank else column.isna() | (texts == "")
     return texts.where(~is_missing, None)
 

@@ -614,9 +614,9 @@ def test_score_reads_the_files_of_popqas_script(tmp_path, capsys, sample_questio
 
     assert score(tmp_path, "--predictions", file) == 0
     assert accuracy(tmp_path) == (0.0, 0)
-    assert score(tmp_path, "--predictions", file, "--text-column", "generation") == 2
+    assert score(tmp_path, "--predictions", file, "--prediction", "generation") == 2
     assert "set --strip-prompt to cut it off, or name" in capsys.readouterr().err
-    cut = ("--predictions", file, "--text-column", "generation", "--strip-prompt")
+    cut = ("--predictions", file, "--prediction", "generation", "--strip-prompt")
     assert main(["score", "--source", "sample", "--out", str(tmp_path / "b"), *map(str, cut)]) == 0
     run = pd.read_parquet(tmp_path / "b" / "verdicts.parquet")
     assert set(run["prediction"]) == {"nothing of the kind"}
@@ -635,7 +635,7 @@ def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questi
     assert score(tmp_path, "--predictions", file) == 3
     said = capsys.readouterr().err
     assert "predictions are blank; they count as missing, and their pairs are left out; " in said
-    assert "to count them as wrong answers set blank (--blank) to wrong" in said
+    assert "to count them as wrong answers set `blank` to wrong" in said
     share, missing = accuracy(tmp_path)
     assert share == 1
     assert missing > 0
@@ -649,10 +649,10 @@ def test_score_counts_blanks_as_missing_or_wrong(tmp_path, capsys, sample_questi
 @pytest.mark.parametrize(
     ("columns", "remedy"),
     [
-        (("text", "output"), "say which is it: --text-column"),
-        (("mine",), "say which: --text-column"),
-        (("pred",), "name it by --id-column; or, if the "),
-        (("pred",), "say so with --in-order='"),
+        (("text", "output"), "name the one that does by --prediction"),
+        (("mine",), "name it by --prediction"),
+        (("pred",), "name it by --item; or, if the "),
+        (("pred",), "confirm it with --in-order='"),
     ],
 )
 def test_errors_about_predictions_name_flags(tmp_path, capsys, sample_questions, columns, remedy):

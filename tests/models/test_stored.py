@@ -59,9 +59,9 @@ def test_stored_runner_answers_by_the_last_question(prompt):
     runner = StoredRunner({"Who wrote Q: The Winged Serpent?": "no", asked: "Larry Cohen"})
 
     assert [answer.text for answer in runner.generate([prompt])] == ["Larry Cohen"]
-    coverage = runner.coverage([prompt])
-    assert coverage.missing == ()
-    assert coverage.foreign == ("Who wrote Q: The Winged Serpent?",)
+    assert runner.gaps([prompt]) == (
+        "1 stored predictions belong to no prompt (such as 'Who wrote Q: The Winged Serpent?')"
+    )
 
 
 def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
@@ -77,7 +77,7 @@ def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
         prompts = list(
             build_prompts(questions, DemonstrationPool(questions), shots=3, prompt_format=style)
         )
-        assert runner.coverage(prompts).describe() is None
+        assert runner.gaps(prompts) is None
         texts = [answer.text for answer in runner.generate(prompts)]
         assert texts == [question.question[::-1] for question in questions]
 
@@ -92,32 +92,31 @@ def test_stored_runner_takes_no_question_off_other_prompts(text):
     assert answer.finish_reason == "error"
 
 
-def test_coverage_knows_a_prompt_by_all_its_names():
+def test_gaps_know_a_prompt_by_all_its_names():
     """Predictions under both id and question of one prompt are not foreign; the id wins."""
     runner = StoredRunner({"one?": "second", "q1": "first"})
 
-    assert runner.coverage(PROMPTS[:1]).describe() is None
+    assert runner.gaps(PROMPTS[:1]) is None
     assert next(runner.generate(PROMPTS[:1])).text == "first"
 
 
-def test_coverage_describes_what_does_not_meet():
+def test_gaps_are_what_does_not_meet():
     runner = StoredRunner({"q1": "x", **{f"z{number}": "y" for number in range(1200)}})
 
-    assert runner.coverage(PROMPTS).describe() == (
+    assert runner.gaps(PROMPTS) == (
         "2 of 3 prompts have no stored prediction (such as 'q2', 'q3'); 1,200 stored predictions "
         "belong to no prompt (such as 'z0', 'z1', 'z2')"
     )
 
 
-def test_coverage_counts_both_sides():
-    """Questions without predictions and predictions without questions are told apart."""
+def test_gaps_count_both_sides():
+    """Questions without predictions and predictions without questions are two counts."""
     runner = StoredRunner({"q9": "x", "q1": "London", "Q: two? A:": "Paris", "q0": "y"})
 
-    coverage = runner.coverage(PROMPTS)
-
-    assert (coverage.n_prompts, coverage.n_found) == (3, 2)
-    assert coverage.missing == ("q3",)
-    assert coverage.foreign == ("q9", "q0")
+    assert runner.gaps(PROMPTS) == (
+        "1 of 3 prompts have no stored prediction (such as 'q3'); 2 stored predictions belong to "
+        "no prompt (such as 'q9', 'q0')"
+    )
 
 
 def test_fingerprint_follows_the_predictions(tmp_path):
@@ -139,6 +138,6 @@ def test_fingerprint_follows_the_predictions(tmp_path):
 def test_stored_runner_passes_column_names_on(tmp_path):
     (tmp_path / "p.csv").write_text("qid,id,text\nq1,0,London\n")
 
-    runner = StoredRunner(tmp_path / "p.csv", id_column="qid")
+    runner = StoredRunner(tmp_path / "p.csv", item="qid")
 
-    assert runner.coverage(PROMPTS).n_found == 1
+    assert runner.gaps(PROMPTS).startswith("2 of 3 prompts")

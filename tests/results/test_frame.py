@@ -244,7 +244,7 @@ def test_other_documents_under_one_number_are_refused_and_shown(data_files):
 
     with pytest.raises(
         DataError,
-        match=r"items: item '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France",
+        match=r"items: doc_id '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France",
     ):
         read_results([one, other])
 

@@ -9,16 +9,13 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import (
-    ColumnNotFoundError,
     DataError,
     RecordError,
-    SurfaceConsistencyWarning,
 )
-from surface_consistency.models.predictions import read_predictions
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
-from surface_consistency.results.frame import read_results
 from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.predictions import read_predictions
 from surface_consistency.results.rows import ROLES
 from surface_consistency.results.samples import refuse_mixed_tasks
 
@@ -452,7 +449,7 @@ def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
 def test_statistics_of_helm_without_texts_are_no_predictions(tmp_path):
     path = written(tmp_path / "per_instance_stats.json", [{"instance_id": "i", "stats": []}])
 
-    with pytest.raises(ColumnNotFoundError, match="no column for this field: 'text'"):
+    with pytest.raises(DataError, match=r"per_instance_stats\.json holds no answer; of samples"):
         read_predictions(path)
 
 
@@ -460,52 +457,6 @@ def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
     content, _ = LAID_OUT["OpenCompass replicas"]
 
     assert read_predictions(written(tmp_path / "r.json", content)).texts == ["Lima", "Cusco"]
-
-
-QUIZ = """
-from surface_consistency.results.layouts import Layout
-
-QUIZ = Layout(
-    "Quiz Night",
-    "team question buzzed",
-    "id=question question prediction=buzzed.said target=answer model=team",
-    scores="correct=buzzed.right",
-)
-"""
-
-
-@pytest.fixture
-def quiz(tmp_path, monkeypatch):
-    """A package whose layout is found, and one whose layout is broken."""
-    (tmp_path / "quiz_night.py").write_text(QUIZ)
-    for name, value in (("quiz-night", "quiz_night:QUIZ"), ("quiz-lost", "quiz_lost:QUIZ")):
-        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[{layouts.GROUP}]\n{name} = {value}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    caches = (layouts.layouts, layouts._layout_of)
-    for one in caches:
-        one.cache_clear()
-    yield
-    for one in caches:
-        one.cache_clear()
-
-
-def test_layouts_of_other_packages_are_found_and_broken_ones_left_out(quiz, tmp_path):
-    row = {
-        "team": "a",
-        "question": ASKED,
-        "answer": "Lima",
-        "buzzed": {"said": "Cusco", "right": False},
-    }
-    path = written(tmp_path / "quiz.json", [row])
-
-    with pytest.warns(SurfaceConsistencyWarning, match="quiz_lost.* it is left out"):
-        results = read_results(path)
-
-    assert results.tool == {str(path): "Quiz Night"}
-    assert results.frame[["item", "model", "score"]].to_numpy().tolist() == [[ASKED, "a", 0.0]]
 
 
 def test_layouts_are_told_by_columns_that_no_earlier_one_takes():

@@ -66,7 +66,7 @@ _TARGETS: Final = [
 ]
 _WORDS: Final = (*YES_WORDS, *NO_WORDS)
 _ENCODERS: Final = Plugins(
-    "surface_consistency.name_encoders",
+    "",
     "encoder of names",
     built_in={"names": "surface_consistency.studies.linking.data:ngram_vectors"},
     error=DataError,

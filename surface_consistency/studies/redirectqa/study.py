@@ -28,11 +28,11 @@ from surface_consistency.errors import (
     TruncatedPromptWarning,
 )
 from surface_consistency.matching.rule import AnswerSpan
-from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.wording import Wording
+from surface_consistency.results.predictions import PredictionSettings
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists

@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
-from surface_consistency.models.prediction_rows import PredictionSettings
-from surface_consistency.models.predictions import QuestionIndex, read_predictions
+from surface_consistency.results.predictions import (
+    PredictionSettings,
+    QuestionIndex,
+    read_predictions,
+)
 
 ROWS = [
     {"id": "q1", "prediction": "London"},
@@ -131,7 +134,7 @@ def test_two_columns_that_could_name_the_questions_are_told(tmp_path):
 
     with pytest.raises(ColumnNotFoundError, match=r"'key', 'asks' could each name the questions"):
         read_predictions(path).match(ASKED)
-    found = read_predictions(path, PredictionSettings(id_column="key")).match(ASKED)
+    found = read_predictions(path, PredictionSettings(item=("key",))).match(ASKED)
     assert found == ["x", "x", "x"]
 
 

@@ -1,0 +1,635 @@
+"""Answers that are to be judged, and the questions that they belong to.
+
+A file is read without knowledge of the questions; `Predictions.match` then finds the row of each
+question. A column is not taken if two could be meant, and a prompt, a blank cell or a namesake is
+not taken for an answer silently.
+"""
+
+import hashlib
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, NamedTuple
+
+import pandas as pd
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+    UnscoredWarning,
+)
+from surface_consistency.reading import existing_file, find_column, first_names
+from surface_consistency.results.columns import FACTS, UNSURE, USUAL, ResultColumns
+from surface_consistency.results.frame import read_answers
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tables import COLUMNS, Part, as_text
+from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
+from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.generations import ANSWER_FIELDS
+from surface_consistency.schemas.settings import Settings
+
+_ECHO_SHARE: Final = 0.1
+_SPECIAL: Final = re.compile(r"\A(?:\s|<[^<>\s]{1,20}>)+")
+_ANSWER_MARK: Final = re.compile(r"\s*(?:A|Answer):")
+_LONGEST_LEAD: Final = 60
+_REFERENCE_SHARE: Final = 0.95
+_FEW: Final = 5
+_VERDICTS: Final = frozenset(
+    {
+        *("correct", "incorrect", "right", "wrong", "true", "false", "pass", "fail"),
+        *("passed", "failed", "0", "1", "0.0", "1.0"),
+    }
+)
+_NUMBER: Final = "doc_id"
+_SURE: Final = USUAL["prediction"][:2]
+_WORD: Final = re.compile(r"(?:\A|\s)[^\W\d_]{2,}(?:[\s.,!?]|\Z)")
+_NO_OUTPUTS: Final = frozenset(
+    name.casefold()
+    for name in (
+        *(name for usual in USUAL.values() for name in usual),
+        *(name for names in REDIRECTQA_COLUMNS.values() for name in names),
+        *(*ANSWER_FIELDS, *POPQA_COLUMNS, *COLUMNS),
+        *("relation", "category", "topic", "group", "prompt_key"),
+    )
+)
+
+
+class PredictionSettings(Settings):
+    """How predictions are read."""
+
+    item: Items[str] = ()
+    """Columns that together hold the id or the text of the question; the usual names by default."""
+
+    prediction: str | None = None
+    """Column of the generated text; the usual names by default."""
+
+    strip_prompt: bool = False
+    """Whether a prompt with which an output begins is cut off it."""
+
+    blank: Literal["missing", "wrong"] = "missing"
+    """Whether a blank prediction is a missing one or a wrong answer."""
+
+    in_order: str | None = None
+    """Digest of the questions' texts, if rows that name no question are in their order."""
+
+    filter: str | None = None
+    """Filter of samples of lm-evaluation-harness whose text is judged, such as strict-match; the
+    unfiltered text by default."""
+
+
+class QuestionIndex(NamedTuple):
+    """The questions of a study, one entry per prompt in each list."""
+
+    ids: Sequence[str]
+    """Ids of the prompts, each once."""
+
+    questions: Sequence[str | None] | None = None
+    """Texts of the questions; None for a prompt that contains several."""
+
+    facts: Sequence[str] | None = None
+    """Ids of the facts."""
+
+    answers: Sequence[Iterable[str]] | None = None
+    """Accepted answers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """The rows of a file of predictions."""
+
+    path: Path
+    """The file."""
+
+    settings: PredictionSettings
+    """How it is read."""
+
+    samples: pd.DataFrame
+    """Its rows; see `read_answers`."""
+
+    columns: tuple[str, ...]
+    """Its columns, of a plain table."""
+
+    texts: list[str | None]
+    """Text of each row; None if there is none."""
+
+    names: list[tuple[str, ...]]
+    """Names that each row gives to its question, best first."""
+
+    facts: list[str] | None
+    """Fact of each row, if a column names it."""
+
+    numbers: list[str] | None
+    """`doc_id` of each row, likewise."""
+
+    is_cut: list[bool]
+    """Whether a row's text began with the row's own prompt; with `strip_prompt` it is cut off."""
+
+    unsure: str | None = None
+    """Column of the texts, if its name alone makes it that."""
+
+    rivals: tuple[str, ...] = ()
+    """Other columns of free text."""
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return len(self.texts)
+
+    def place(self, row: int) -> str:
+        """Name a row for a message."""
+        return f"{self.path}: row {row + 1:,}"
+
+    def by_name(self) -> dict[str, str | None]:
+        """Return the texts by all names of their questions, if the questions are not known.
+
+        Returns:
+            Text by name; None for a name whose rows differ.
+
+        Raises:
+            ColumnNotFoundError: If no column names the questions.
+        """
+        if not any(self.names):
+            raise ColumnNotFoundError(self._nameless())
+        texts: dict[str, str | None] = {}
+        for part in (slice(0, 1), slice(1, None)):
+            best = frozenset(texts)
+            for names, text in zip(self.names, self.texts, strict=True):
+                for name in names[part] if text is not None else ():
+                    if name not in best and texts.setdefault(name, text) != text:
+                        texts[name] = None
+        return texts
+
+    def match(self, index: QuestionIndex) -> list[str | None]:
+        """Find the prediction of each question.
+
+        A row is matched by the id of a prompt, else by the text of a question. If several
+        questions, or several predictions that differ, share a text, the row is matched by the id of
+        its fact or its accepted answers, else by `doc_id` or its position, if these give every row
+        of the file a question with its text.
+
+        Args:
+            index: The questions.
+
+        Returns:
+            One text per prompt, None if there is none.
+
+        Raises:
+            ColumnNotFoundError: If no column names the questions.
+            RecordError: If two rows of one question differ.
+            DataError: If no row belongs to a question, or rows that differ fit the same questions.
+
+        Warns:
+            UnscoredWarning: If rows belong to no question.
+        """
+        rows = self._in_order(index) if self.settings.in_order else self._by_names(index)
+        if self.unsure is not None and index.answers is not None:
+            self._refuse_references(rows, index.answers)
+        n_cut = sum(self.is_cut[row] for row in rows if row >= 0)
+        if n_cut > _ECHO_SHARE * len(rows) and not self.settings.strip_prompt:
+            raise _echo_error(n_cut, len(rows), str(self.path))
+        return [None if row < 0 else self.texts[row] for row in rows]
+
+    def _refuse_references(self, rows: list[int], answers: Sequence[Iterable[str]]) -> None:
+        """Refuse texts that are the references themselves, or verdicts."""
+        judged = [
+            (text.strip(), {answer.strip() for answer in accepted})
+            for row, accepted in zip(rows, answers, strict=True)
+            if row >= 0 and (text := self.texts[row]) is not None
+        ]
+        if len(judged) < _FEW:
+            return
+        n_equal = sum(text in accepted for text, accepted in judged)
+        may_be_reference = find_column(self.unsure or "", UNSURE) is not None or (
+            bool(self.rivals) and find_column(self.unsure or "", _SURE) is None
+        )
+        if all(text.casefold() in _VERDICTS for text, _ in judged) and not n_equal:
+            what = "hold verdicts alone, such as " + shown(judged[0][0])
+        elif n_equal >= _REFERENCE_SHARE * len(judged) and may_be_reference:
+            what = f"equal a reference in {n_equal:,} of {len(judged):,} questions"
+        else:
+            return
+        raise DataError(
+            f"{self.path}: the texts of column {self.unsure!r} {what}, so they are hardly what the "
+            f"model wrote; the columns are {first_names(self.columns)}: name the one that holds "
+            "its output by `prediction`, this one too if it does"
+        )
+
+    def _in_order(self, index: QuestionIndex) -> list[int]:
+        """Take the rows in the order of the questions, if their digest is right."""
+        digest = questions_digest(index.questions or index.ids)
+        if self.settings.in_order != digest:
+            raise DataError(
+                f"in_order={self.settings.in_order!r} is not the digest of these "
+                f"{len(index.ids):,} questions, which is {digest!r}: the predictions are those of "
+                "other questions, or of another order"
+            )
+        if len(self) != len(index.ids):
+            raise DataError(
+                f"{self.path}: {len(self):,} rows for {len(index.ids):,} questions; with in_order "
+                "each question has one row"
+            )
+        return list(range(len(self)))
+
+    def _by_names(self, index: QuestionIndex) -> list[int]:
+        """Find the row of each question, -1 for none."""
+        all_names = self.names if any(self.names) else self._other_names(index)
+        of_id = {name: place for place, name in enumerate(index.ids)}
+        of_text: dict[str, list[int]] = {}
+        for place, question in enumerate(index.questions or ()):
+            if question is not None:
+                of_text.setdefault(question.strip(), []).append(place)
+        by_id: dict[int, list[int]] = {}
+        by_text: dict[int, list[int]] = {}
+        shared: set[int] = set()
+        foreign: list[int] = []
+        own_places = self._own_places(index)
+        for row, names in enumerate(all_names):
+            own = next((of_id[name] for name in names if name in of_id), None)
+            text = next((name for name in names if name in of_text), None)
+            if own is not None:
+                by_id.setdefault(own, []).append(row)
+                continue
+            places = [] if text is None else self._fitting(row, of_text[text], index)
+            if len(places) > 1:
+                places = [p for p in places if own_places is None or p == own_places[row]]
+                shared.update([row] if len(places) > 1 else ())
+            for place in places:
+                by_text.setdefault(place, []).append(row)
+            foreign.extend(() if places else (row,))
+        if len(foreign) == len(self):
+            task = next(filter(None, self.samples.get("task", ())), None)
+            log = f", the log of the task {task!r}," if task else ""
+            raise DataError(
+                f"no prediction belongs to a question: {self.path}{log} names questions such as "
+                f"{next(filter(None, all_names))[0]!r}, but the ids are such as {index.ids[0]!r}; "
+                "name the column that holds ids or texts of questions by `item`"
+            )
+        if foreign:
+            warnings.warn(
+                f"{len(foreign)} of {len(self)} predictions belong to no question of the data and "
+                f"were left out, the first under {all_names[foreign[0]][:1]!r} "
+                f"({self.place(foreign[0])})",
+                UnscoredWarning,
+                stacklevel=5,
+            )
+        rows_of = [-1] * len(index.ids)
+        for place, rows in (by_text | by_id).items():
+            said = [row for row in rows if self.texts[row] is not None]
+            other = next((r for r in said if self.texts[r] != self.texts[said[0]]), None)
+            if other is not None:
+                self._refuse_several(said[0], other, shared, index, place)
+            rows_of[place] = (said or rows)[0]
+        return rows_of
+
+    def _refuse_several(
+        self, first: int, other: int, shared: set[int], index: QuestionIndex, place: int
+    ) -> None:
+        """Refuse two rows of one question that differ."""
+        if not shared.isdisjoint((first, other)):
+            question = (index.questions or ())[place]
+            raise DataError(
+                f"{self.place(first)}, {self.place(other)}: several questions of the data are "
+                f"{shown(question)}, and the predictions under it differ; give the rows the ids of "
+                f"the questions, such as {index.ids[0]!r}, in a column `id`, or the ids of their "
+                "facts in a column `triplet_id`, or their accepted answers in a column "
+                f"`possible_answers`{self._order_remedy(index)}"
+            )
+        raise RecordError(
+            f"{self.place(other)}: a second prediction for {index.ids[place]!r}, other than that "
+            f"of {self.place(first)}; keep one of them, name the column of the questions' ids by "
+            "`item`, or one of several filters by `filter`"
+        )
+
+    def _other_names(self, index: QuestionIndex) -> list[tuple[str, ...]]:
+        """Name the rows by the one further column of which every value names a question."""
+        known = {*index.ids, *(text.strip() for text in index.questions or () if text)}
+        values = {
+            name: as_text(self.samples[name]).str.strip()
+            for name in self.samples
+            if name not in COLUMNS
+        }
+        fitting = [
+            name for name, cells in values.items() if cells.is_unique and known.issuperset(cells)
+        ]
+        if len(fitting) > 1:
+            raise ColumnNotFoundError(
+                f"{self.path}: columns {', '.join(map(repr, fitting))} could each name the "
+                "questions; name the one that does by `item`"
+            )
+        if not fitting:
+            raise ColumnNotFoundError(self._nameless(index))
+        return [(value,) for value in values[fitting[0]]]
+
+    def _fitting(self, row: int, places: Sequence[int], index: QuestionIndex) -> list[int]:
+        """Keep the questions of a text that fit a row by the id of its fact, or by its answers."""
+        if len(places) == 1:
+            return list(places)
+        if self.facts is not None and self.facts[row] and index.facts is not None:
+            return [place for place in places if index.facts[place] == self.facts[row]]
+        references = self.samples["references"].iat[row] if "references" in self.samples else ()
+        accepted = {text.strip() for text in references if text.strip()}
+        if accepted and index.answers is not None:
+            answers = index.answers
+            return [p for p in places if accepted & {answer.strip() for answer in answers[p]}]
+        return list(places)
+
+    def _own_places(self, index: QuestionIndex) -> list[int] | None:
+        """Return the places of all rows by `doc_id`, else by their order, if the texts agree."""
+        questions = [None if text is None else text.strip() for text in index.questions or ()]
+        numbers = [int(text) for text in self.numbers or () if text.isdigit()]
+        for places in (numbers, list(range(len(questions)))):
+            if len(places) == len(self) and all(
+                place < len(questions) and questions[place] in names
+                for place, names in zip(places, self.names, strict=True)
+            ):
+                return places
+        return None
+
+    def _nameless(self, index: QuestionIndex | None = None) -> str:
+        """Describe a file in which no column names the questions."""
+        return (
+            f"{self.path}: no column names the questions; looked for {', '.join(USUAL['item'])}; "
+            f"saw {first_names(self.columns)}; name it by `item`{self._order_remedy(index)}"
+        )
+
+    def _order_remedy(self, index: QuestionIndex | None) -> str:
+        """Offer the order of the rows if they are as many as the questions."""
+        if index is None or len(self) != len(index.ids):
+            return ""
+        return (
+            f"; or, if the {len(self):,} rows are in the order of the questions, confirm it with "
+            f"in_order={questions_digest(index.questions or index.ids)!r}, the digest of these "
+            "questions"
+        )
+
+
+def questions_digest(questions: Iterable[str | None]) -> str:
+    """Name an order of questions, so that predictions without names are not given to others.
+
+    Args:
+        questions: Texts of the questions, in order; None counts as an empty one.
+
+    Returns:
+        The first 16 hexadecimal digits of the SHA-256 of the texts, a line feed after each.
+
+    Examples:
+        >>> questions_digest(["Who?", "What?"])
+        '3ed7ca6ef4e3819d'
+    """
+    digest = hashlib.sha256()
+    for question in questions:
+        digest.update(f"{question or ''}\n".encode("utf-8", "replace"))
+    return digest.hexdigest()[:16]
+
+
+def answers_only(
+    texts: Sequence[str | None],
+    questions: Sequence[str | None] | None,
+    settings: PredictionSettings,
+) -> list[str | None]:
+    """Take prompts off outputs where that is asked, refuse them else, and count blank ones.
+
+    Args:
+        texts: Outputs, one a prompt; None where there is none.
+        questions: Texts of the questions; None where they are not known.
+        settings: What is asked.
+
+    Returns:
+        The answers; blank ones are None unless they count as wrong.
+
+    Raises:
+        DataError: If a tenth of the outputs or more begin with their question and the prompts are
+            not to be cut off.
+
+    Warns:
+        UnscoredWarning: If outputs are blank.
+    """
+    ends = [
+        None if text is None or question is None else _echo_end(text, question)
+        for text, question in zip(texts, questions or [None] * len(texts), strict=True)
+    ]
+    n_echoes, n_texts = sum(end is not None for end in ends), sum(t is not None for t in texts)
+    if settings.strip_prompt:
+        texts = [t if t is None or e is None else t[e:] for t, e in zip(texts, ends, strict=True)]
+    elif n_echoes and n_echoes >= _ECHO_SHARE * n_texts:
+        raise _echo_error(n_echoes, n_texts, "the predictions")
+    n_blank = sum(text is not None and not text.strip() for text in texts)
+    if n_blank:
+        counted = (
+            "they count as missing, and their pairs are left out; to count them as wrong answers "
+            "set `blank` to wrong"
+            if settings.blank == "missing"
+            else "they count as wrong answers"
+        )
+        warnings.warn(
+            f"{n_blank:,} of {n_texts:,} predictions are blank; {counted}",
+            UnscoredWarning,
+            stacklevel=5,
+        )
+    if settings.blank == "wrong":
+        return list(texts)
+    return [text if text is None or text.strip() else None for text in texts]
+
+
+def read_predictions(path: Path, settings: PredictionSettings | None = None) -> Predictions:
+    """Read the predictions of a file that `read_results` reads.
+
+    A plain table needs a column that names the question and one with the text, by their usual names
+    in any spelling (`columns.USUAL`); without a usual name of the question, the one column is taken
+    that differs in every row and holds ids or texts of questions only. `prediction` and `pred` are
+    the text whatever other columns there are, as in the files of PopQA's script, whose `generation`
+    contains the prompt too; of the other usual names there may be one. Samples of
+    lm-evaluation-harness are matched by `id`, `question_id` or `question` of their document, else
+    by the prompt itself; the text is the first response before any filter, or after `filter`.
+    Results of OpenAI's batches are matched by their `custom_id`. Lone surrogates of a text, which a
+    file in UTF-8 cannot hold, become "?".
+
+    Args:
+        path: The file; or the folder of a saved `datasets.Dataset`.
+        settings: Columns and treatment; None for the defaults.
+
+    Returns:
+        The rows, in the file's order.
+
+    Raises:
+        SourceNotFoundError: If there is no such file.
+        DataError: If the kind of file is unknown, or it holds no rows or no answers.
+        ColumnNotFoundError: If a named column is missing, or no column or several could hold the
+            text.
+        RecordError: If a row is broken.
+
+    Warns:
+        SurfaceConsistencyWarning: If samples hold several responses, or none is the most probable.
+    """
+    settings = settings or PredictionSettings()
+    file = Path(path)
+    if not any(file.glob("**/state.json")):
+        existing_file(file, "a file of stored predictions", "*.jsonl")
+    notes: list[str] = []
+    given = ResultColumns(
+        item=settings.item, prediction=settings.prediction, filter=settings.filter
+    )
+    part = read_answers(file, given, notes)
+    unsure, rivals = (None, ()) if not part.columns else _other_texts(part, settings, file)
+    samples = part.samples
+    if "prediction" not in samples:
+        raise ColumnNotFoundError(
+            f"{file}: no column holds the predictions; looked for "
+            f"{', '.join(USUAL['prediction'])}; saw {first_names(part.columns)}; name it by "
+            "`prediction`"
+        )
+    if samples["prediction"].isna().all():
+        raise DataError(
+            f"{file} holds no answer; of samples of lm-evaluation-harness only those of generation "
+            "tasks (output_type generate_until) and of choices (multiple_choice) do: "
+            "log-likelihoods of texts are read by `run` with --read multiple-choice --runner "
+            "stored-scores"
+        )
+    for note in notes:
+        warnings.warn(note, SurfaceConsistencyWarning, stacklevel=2)
+    prompts = samples["prompt"] if "prompt" in samples else [None] * len(samples)
+    texts = samples["prediction"].tolist()
+    is_cut = [
+        isinstance(prompt, str) and bool(text and prompt) and text.startswith(prompt)
+        for text, prompt in zip(texts, prompts, strict=True)
+    ]
+    if settings.strip_prompt:
+        texts = [
+            text.removeprefix(prompt) if is_own else text
+            for text, prompt, is_own in zip(texts, prompts, is_cut, strict=True)
+        ]
+    return Predictions(
+        path=file,
+        settings=settings,
+        samples=samples,
+        columns=tuple(part.columns),
+        texts=texts,
+        names=_row_names(part, settings, file),
+        facts=_cells(part, *FACTS),
+        numbers=_cells(part, _NUMBER),
+        is_cut=is_cut,
+        unsure=unsure,
+        rivals=rivals,
+    )
+
+
+def _other_texts(
+    part: Part, settings: PredictionSettings, file: Path
+) -> tuple[str | None, tuple[str, ...]]:
+    """Name the column of the texts, unless the user names it, and other columns of free text."""
+    if settings.prediction is not None or "prediction" not in part.roles:
+        return None, ()
+    for kind in (_SURE, USUAL["prediction"][len(_SURE) :]):
+        there = [own for name in kind if (own := find_column(name, part.columns)) is not None]
+        if len(there) > 1:
+            raise ColumnNotFoundError(
+                f"{file}: columns {' and '.join(map(repr, there))} could each hold the "
+                "predictions; name the one that does by `prediction`"
+            )
+        if there:
+            break
+    least = max(1.0, len(part.samples) / 2)
+    rivals = []
+    for name in map(str, part.samples):
+        if name.strip().casefold() in _NO_OUTPUTS:
+            continue
+        cells = {cell for cell in part.samples[name] if isinstance(cell, str)}
+        if len(cells) > least and sum(map(bool, map(_WORD.search, cells))) > least:
+            rivals.append(name)
+    column = part.roles["prediction"]
+    if rivals and find_column(column, UNSURE) is not None:
+        raise ColumnNotFoundError(
+            f"{file}: column {column!r} may hold the reference as well as what the model wrote, "
+            f"and {', '.join(map(repr, rivals))} may be its output too; name the column of the "
+            "output by `prediction`"
+        )
+    return column, tuple(rivals)
+
+
+def _cells(part: Part, *names: str) -> list[str] | None:
+    """Return the cells of the first of some columns that is there as text; None without one."""
+    further = [str(name) for name in part.samples if name != "item"]
+    for name in names:
+        is_item = find_column(name, [part.item]) is not None
+        own = "item" if is_item else find_column(name, further)
+        if own is not None:
+            cells: list[str] = as_text(part.samples[own]).str.strip().tolist()
+            return cells
+    return None
+
+
+def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tuple[str, ...]]:
+    """Return the names that each row gives to its question, best first.
+
+    A prompt beside other names is replaced by the question that it ends with.
+    """
+    usual = [name for name in USUAL["item"] if name not in (*FACTS, _NUMBER, "prompt")]
+    if settings.item and settings.item != (_NUMBER,):
+        columns = [part.samples["item"].str.strip().tolist()]
+    else:
+        columns = [cells for name in usual if (cells := _cells(part, name)) is not None]
+    nothing = [""] * len(part.samples)
+    questions = _cells(part, "question") or nothing
+    names = []
+    for *cells, prompt in zip(*columns, questions, _cells(part, "prompt") or nothing, strict=True):
+        of_row = dict.fromkeys([cell for cell in cells if cell and cell != prompt])
+        if prompt and not of_row:
+            of_row = {prompt: None}
+        if question := question_of(prompt or cells[-1]):
+            of_row[question] = None
+        names.append(tuple(of_row))
+    if any(names) and not all(names) and settings.in_order is None:
+        raise RecordError(
+            f"{file}: row {names.index(()) + 1:,} does not name its question; fill in its id or "
+            "its text, or name another column by `item`"
+        )
+    return names
+
+
+def question_of(prompt: str) -> str | None:
+    r"""Take the question off the end of a prompt in the papers' form.
+
+    Args:
+        prompt: The prompt, which may end with "Q: ... A:", the mark on a line of its own or not.
+
+    Returns:
+        The question; None where the prompt ends otherwise.
+
+    Examples:
+        >>> question_of("Q: Who? A: Cohen\n\nQ: What? A:")
+        'What?'
+    """
+    _, start, question = f"\n{prompt}".rpartition("\nQ: ")
+    return question[:-3] if start and question.endswith((" A:", "\nA:")) else None
+
+
+def _echo_end(text: str, question: str) -> int | None:
+    """Tell where an output that begins with its prompt goes on; None where it does not.
+
+    Before the question may stand nothing, what marks it ("Q:"), or demonstrations that begin with
+    the same mark; after it, what marks the answer.
+    """
+    start = text.find(question)
+    if start < 0:
+        return None
+    before = _SPECIAL.sub("", text[:start])
+    lead = before.rpartition("\n")[2].strip()
+    if len(lead) > _LONGEST_LEAD or not (
+        before.strip() == lead or (lead and before.startswith(lead))
+    ):
+        return None
+    end = start + len(question)
+    mark = _ANSWER_MARK.match(text, end)
+    return end if mark is None else mark.end()
+
+
+def _echo_error(n_echoes: int, n_texts: int, what: str) -> DataError:
+    """Refuse outputs that begin with their prompts."""
+    return DataError(
+        f"{n_echoes:,} of {n_texts:,} outputs of {what} begin with their prompt, which would be "
+        "judged in place of the answer; set strip_prompt=True to cut it off, or name the column of "
+        "the answer alone by `prediction`"
+    )
