@@ -36,7 +36,7 @@ class London:
 ASKED = STUDIES.names()
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
-    "slaq": ["--source", "sample", "--limit", "1", "--all-facts"],
+    "slaq": ["--source", "sample", "--limit", "1", "--setting", "all_facts=true"],
     "audit": ["--limit", "3", "--styles", "cloze", "--retriever", "fuzzy"],
 }
 
@@ -67,7 +67,7 @@ def run(request, tmp_path_factory):
         patch.syspath_prepend(str(home))
         words = ["run", request.param, *SMALL[request.param], "--repeat", "2"]
         words += ["--runner", "settings_walk_runner:London", "--label", "walked"]
-        assert main([*words, "--resamples", "50", "--out", str(home / "run")]) == 0
+        assert main([*words, "--setting", "resamples=50", "--out", str(home / "run")]) == 0
     return find_study(request.param), home / "run"
 
 

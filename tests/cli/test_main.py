@@ -56,7 +56,7 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     assert run(runner, second, "--label", "two", "--template", "both", "--limit", "20") == 0
     assert main(["score", str(first), "--rule", "boundary"]) == 0
     both = ["report", str(first), str(second), "--out", str(tmp_path / "both")]
-    assert main([*both, "--figures", "pdf", "svg"]) == 0
+    assert main([*both, "--setting", "figures=pdf,svg"]) == 0
 
     for folder in (first, second, tmp_path / "both"):
         assert (folder / "report.html").is_file()
@@ -466,7 +466,7 @@ def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path
     groups = pd.read_csv(out / "tables" / "by_category.csv", keep_default_na=False)
     assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
     assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
-    again = ["report", str(out), "--out", str(tmp_path / "again"), "--resamples", "100"]
+    again = ["report", str(out), "--out", str(tmp_path / "again"), "--setting", "resamples=100"]
     assert main(again) == 0
     assert (tmp_path / "again" / "tables" / "by_category.csv").read_bytes() == (
         out / "tables" / "by_category.csv"
@@ -777,7 +777,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
     words = ["compare", str(verdicts), "--first", "a", "--second", "b", "--by", "group"]
-    words += ["--resamples", "10"]
+    words += ["--setting", "resamples=10"]
 
     assert main(words) == 0
     table = capsys.readouterr().out
@@ -808,7 +808,7 @@ def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_
     ]
 
     done = subprocess.run(
-        [*command, "--out", str(tmp_path / "page"), "--resamples", "10", *json_flag],
+        [*command, "--out", str(tmp_path / "page"), "--setting", "resamples=10", *json_flag],
         env=environment,
         capture_output=True,
         cwd=Path(surface_consistency.__file__).parents[1],
@@ -829,7 +829,7 @@ def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
     log.write_bytes(log.read_bytes()[:-20])
     capsys.readouterr()
 
-    assert main(["score", str(tmp_path / "run"), "--resamples", "5"]) == 3
+    assert main(["score", str(tmp_path / "run"), "--setting", "resamples=5"]) == 3
 
     lines = capsys.readouterr().err.splitlines()
     told = [line for line in lines if "the last line was cut off" in line]
@@ -883,7 +883,7 @@ def test_figures_and_tables_of_an_earlier_report_go(runner, tmp_path, capsys):
     """Files that someone changed or added stay; all that is left is named with its digest."""
     one, page = tmp_path / "one", tmp_path / "page"
     assert run(runner, one, "--limit", "4", "--label", "one") == 0
-    assert main(["report", str(one), "--out", str(page), "--figures", "pdf"]) == 0
+    assert main(["report", str(one), "--out", str(page), "--setting", "figures=pdf"]) == 0
     earlier = page / "figures" / "earlier.svg"
     sources = page / "tables" / "SOURCES.txt"
     named = sources.read_text(encoding="utf-8")

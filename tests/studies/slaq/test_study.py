@@ -88,8 +88,15 @@ def test_no_flag_of_a_record_is_that_of_another():
 
     assert len(flags) == len(set(flags))
     assert all(option.help for record in records for option in record_options(record))
-    known = {"--free", "--permutations", "--completion", "--short-tokens", "--judge-option"}
-    assert known | {"--labelling-sheet", "--wording", "--all-facts"} <= set(flags)
+    known = {
+        "--free",
+        "--permutations",
+        "--setting",
+        "completion=true",
+        "--short-tokens",
+        "--judge-option",
+    }
+    assert known | {"--labelling-sheet", "--wording", "--setting", "all_facts=true"} <= set(flags)
 
 
 def test_all_settings_are_in_the_manifest(folder):
