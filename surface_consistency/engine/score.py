@@ -32,8 +32,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import (
     DataError,
-    RunLogError,
-    RunMismatchError,
+    RunError,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
@@ -104,7 +103,7 @@ def import_predictions(
     Raises:
         DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
             nobody says whether replies without a tag are answers; see `split_replies`.
-        RunMismatchError: If the folder holds other predictions.
+        RunError: If the folder holds other predictions.
     """
     settings = settings or study.settings()
     plan = plan or make_plan(study, cast("DataT", data), settings)
@@ -131,7 +130,7 @@ def import_predictions(
     if folder.manifest.exists():
         fields = folder.read_manifest().differences(manifest)
         if fields:
-            raise RunMismatchError(
+            raise RunError(
                 f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
                 "another --out, or delete the folder first"
             )
@@ -262,8 +261,8 @@ def score_run(
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
-        RunLogLockedError: If another process writes to the run, or judges it.
-        RunLogError: If the run has no answer yet, or two to one prompt.
+        RunError: If another process writes to the run, or judges it.
+        RunError: If the run has no answer yet, or two to one prompt.
         DataError: If the plan was changed since it was made, or the judge decided nothing; earlier
             verdicts are kept then.
 
@@ -289,7 +288,7 @@ def _score(
     targets = _with_kinds(study, targets, pairs)
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
-        raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
+        raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.verdict)
     _refuse_no_verdict(verdicts, judge.name)
     outcomes = study.outcomes(pairs, verdicts, model=manifest.model)

@@ -67,7 +67,7 @@ class StepEvaluator:
     Raises:
         DataError: If `out` is a file.
         MissingDependencyError: If torch or transformers is not installed.
-        UnsupportedVersionError: If the version of one is too old or too new.
+        MissingDependencyError: If the version of one is too old or too new.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ class ConsistencyCallback(_trainer_callback()):  # type: ignore[misc]
         ValueError: If `every` is less than 1, `on_error` is unknown, or an option is wrong.
         DataError: As for `StepEvaluator`.
         MissingDependencyError: As for `StepEvaluator`.
-        UnsupportedVersionError: As for `StepEvaluator`.
+        MissingDependencyError: As for `StepEvaluator`.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    IncompletePairWarning,
+    DataWarning,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.metrics._groups import column_names
@@ -243,7 +243,7 @@ def _warn_incomplete(first: set[str], second: set[str]) -> None:
         warnings.warn(
             f"{alone} of {len(first | second)} facts stand under one of the two conditions only "
             "and were left out",
-            IncompletePairWarning,
+            DataWarning,
             stacklevel=4,
         )
 
@@ -294,7 +294,7 @@ def outcomes_frame(
             `correct` is given without `condition`.
 
     Warns:
-        IncompletePairWarning: When facts lack a condition.
+        DataWarning: When facts lack a condition.
         SurfaceConsistencyWarning: When several columns name the facts, none of them alone tells
             the facts apart, and no cluster is named: repeated measures would count as independent.
             Likewise when each row is a pair, and rows share a value of a column that is called as
@@ -303,7 +303,7 @@ def outcomes_frame(
     Notes:
         Verdicts may be text as in CSV files (`to_verdict`); an empty cell is a missing verdict.
         Rows are numbered from 1. Rows of other conditions are left out; facts that lack one of the
-        two are left out and counted in an `IncompletePairWarning`.
+        two are left out and counted in an `DataWarning`.
 
     References:
         H. Wickham, Tidy Data, Journal of Statistical Software 59, 2014.

@@ -110,7 +110,7 @@ class MultipleChoiceRunner:
         Raises:
             RunnerError: If a prompt has no options or ends within reasoning, or an option cannot
                 be scored.
-            PromptTooLongError: If a prompt and an option do not fit the model's context.
+            RunnerError: If a prompt and an option do not fit the model's context.
         """
         requests = [request for prompt in prompts for request in self._requests(prompt)]
         scored = {score.request_id: score for score in self._runner.score(requests)}

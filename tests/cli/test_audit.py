@@ -213,7 +213,7 @@ def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys)
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
 def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
     """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
@@ -232,7 +232,7 @@ def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
 def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""

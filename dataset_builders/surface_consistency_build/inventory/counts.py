@@ -20,7 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from surface_consistency.errors import DataError, DumpError
+from surface_consistency.errors import DataError
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned
 from surface_consistency.taxonomy import CATEGORIES, parse_category
 from surface_consistency_build.inventory.plan import LINK_TABLES, InventoryPlan, Kind
@@ -140,10 +140,10 @@ def take_inventory(
 
     Raises:
         DataError: If the wiki has no redirect, or the tables are not of one wiki and date.
-        DumpError: If a dump is broken, or not the table it should be.
+        DataError: If a dump is broken, or not the table it should be.
 
     Warns:
-        TruncatedDumpWarning: If a dump ends early and that is allowed.
+        DataWarning: If a dump ends early and that is allowed.
     """
     ends: dict[Path, str] = {}
 
@@ -202,7 +202,7 @@ class _Pages:
             return
         largest = int(numbers.max())
         if largest > _LARGEST_PAGE_ID or int(numbers.min()) < 0:
-            raise DumpError(
+            raise DataError(
                 f"page number {largest:,} is none that a wiki has; give the dump of its page table"
             )
         if largest >= len(self._flags):
@@ -443,7 +443,7 @@ class _Reader:
             if name in known
         ]
         if title not in more and number not in more:
-            raise DumpError(
+            raise DataError(
                 f"{path}: its table has neither {title} nor {number}, but {', '.join(known)}; "
                 f"give a dump of the {LINK_TABLES[kind]} table"
             )

@@ -112,8 +112,8 @@ def build_mentions(
 
     Raises:
         SourceNotFoundError: If a file is not there.
-        DumpError: If the dump is damaged or no export.
-        RunMismatchError: If the folder was begun with another dump or other settings.
+        DataError: If the dump is damaged or no export.
+        RunError: If the folder was begun with another dump or other settings.
         DataError: If the folder holds other things, or the dump holds no article with a link.
         MissingDependencyError: If duckdb is not installed.
     """

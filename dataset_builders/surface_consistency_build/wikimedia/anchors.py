@@ -83,10 +83,10 @@ def read_linked_pages(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export.
+        DataError: If the file is cut off, damaged, or no MediaWiki export.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     with open_ahead(path, **options) as (stream, chunks):
         for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=False):

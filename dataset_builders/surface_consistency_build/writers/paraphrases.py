@@ -153,7 +153,7 @@ def write_paraphrases(
     Raises:
         DataError: If no question can be paraphrased, no paraphrase holds, or a reviewer has written
             into the `review.csv` of an earlier start.
-        RunMismatchError: If the folder holds a run with other settings or questions.
+        RunError: If the folder holds a run with other settings or questions.
     """
     settings = settings or ParaphraseSettings()
     data, units = _units(data, settings)
@@ -213,7 +213,7 @@ def apply_paraphrase_review(
         RecordError: If a row is none of those that were written, stands twice, or was changed
             outside the columns that are to be filled in; if a correction breaks a rule, or what was
             dropped is kept without one. Names file and line.
-        RunLogError: If the log or its manifest is damaged.
+        RunError: If the log or its manifest is damaged.
         DataError: If the questions or the log are others, rows are gone, nothing was reviewed, or
             no paraphrase is left.
     """

@@ -162,7 +162,7 @@ def write_topics(
     Raises:
         DataError: If two articles have one title, none is long enough, or a reviewer has written
             into the `review.csv` of an earlier start.
-        RunMismatchError: If the folder holds a run with other settings or articles.
+        RunError: If the folder holds a run with other settings or articles.
     """
     settings = settings or WriterSettings()
     drafts, too_short = _drafts(articles, settings)

@@ -16,7 +16,7 @@ from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.models.results.columns import ResultColumns, need_labels
 from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.models.results.tables import COLUMNS
@@ -96,7 +96,7 @@ def read_runs(
             none, or a column is named that runs do not have.
         DataError: If a run was not judged, holds no answers of its own, or its questions have other
             accepted answers.
-        RunMismatchError: If rule, prompts or decoding differ; names them, and says what to do.
+        RunError: If rule, prompts or decoding differ; names them, and says what to do.
     """
     columns = columns or ResultColumns()
     if flags := sorted(columns.model_fields_set - {"label", "cluster", "metrics"}):
@@ -166,7 +166,7 @@ def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
     )
     judged = _unequal(one, other) if one and other else ""
     if judged:
-        raise RunMismatchError(
+        raise RunError(
             f"{before.folder.path} and {after.folder.path} are judged differently "
             f"({judged}), so that a flip may be one of judges; judge one as the other with "
             f"`surface-consistency score {after.folder.path}` and the options of the first"
@@ -182,13 +182,13 @@ def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
     changed = both[(keys[0][both] != keys[1][both]).to_numpy()]
     if len(changed):
         settings = _unequal(before.varying, after.varying) or "no setting differs"
-        raise RunMismatchError(
+        raise RunError(
             f"{len(changed):,} of {len(both):,} prompts differ between the runs, such as that of "
             f"{changed[0]!r} ({settings}), so that a flip may be one of prompts; {remedy}"
         )
     decoded = _unequal(before.manifest.decoding, after.manifest.decoding)
     if decoded:
-        raise RunMismatchError(
+        raise RunError(
             f"the runs decode differently ({decoded}), so that a flip may be one of decoding; "
             f"{remedy}"
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from surface_consistency.errors import ContaminationWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.schemas import AuditPrompt
 from surface_consistency.studies.audit.fact_tables import DOMAINS, FactTable, load_fact_table
 from surface_consistency.studies.audit.files import (
@@ -78,7 +78,7 @@ def build_audit_databases(
         DataError: If a table cannot be stored in a topology.
 
     Warns:
-        ContaminationWarning: If a table has no alias for any fact, so that alias equals base.
+        DataWarning: If a table has no alias for any fact, so that alias equals base.
     """
     tables = [item if isinstance(item, FactTable) else load_fact_table(item) for item in domains]
     names = [table.name for table in tables]
@@ -99,7 +99,7 @@ def _write(
         warnings.warn(
             f"table {table.name!r} has no other name for any of its facts, so its topology alias "
             "equals base; add an aliases.tsv, or leave alias out",
-            ContaminationWarning,
+            DataWarning,
             stacklevel=4,
         )
     folder = out / table.name / "prompts" / topology

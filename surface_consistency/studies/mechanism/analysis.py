@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.engine import Analysis, Report
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.report import Block, Part, Prose, Section, Table
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
@@ -79,9 +79,9 @@ class MechanismAnalysis(Analysis):
         Raises:
             DataError: If a run has no pair to look into, under interchange none right once, or
                 nothing tells its model.
-            RunMismatchError: If the weights are not those that answered, or the store holds answers
+            RunError: If the weights are not those that answered, or the store holds answers
                 that were looked into otherwise.
-            UnsupportedModelError: If the model's components cannot be told apart.
+            RunnerError: If the model's components cannot be told apart.
             RunnerError: If a model cannot be loaded or read.
         """
         if settings.spans == "judge" and settings.judge_model is None:
@@ -223,7 +223,7 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     )
     answered = runner.get("digest")
     if answered and loaded.source.digest and answered != loaded.source.digest:
-        raise RunMismatchError(
+        raise RunError(
             f"the weights in {model} (digest {loaded.source.digest}) are not those that answered "
             f"in {run.folder.path} (digest {answered}); name those by --model"
         )

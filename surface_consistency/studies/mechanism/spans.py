@@ -265,7 +265,7 @@ def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, 
         The span by answer; "not found" where the model says so, or copies what is not there.
 
     Raises:
-        RunMismatchError: If the judge's folder holds the log of another one.
+        RunError: If the judge's folder holds the log of another one.
         RunnerError: If the model cannot be asked.
     """
     prompts = {

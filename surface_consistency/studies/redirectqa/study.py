@@ -23,9 +23,9 @@ from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import (
     DataError,
+    DataWarning,
     RunnerError,
     SurfaceConsistencyWarning,
-    TruncatedPromptWarning,
 )
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.prediction_rows import PredictionSettings
@@ -381,7 +381,7 @@ def _prompts(
         warnings.warn(
             f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
             f"{runner.name!r} cannot read more",
-            TruncatedPromptWarning,
+            DataWarning,
             stacklevel=4,
         )
     return prompts

@@ -3,7 +3,7 @@ from itertools import product
 
 import pytest
 
-from surface_consistency.errors import ContaminationWarning, DataError
+from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.fact_tables import FactTable, load_fact_table
@@ -69,7 +69,7 @@ def test_build_rejects_unknown_topologies(tmp_path, rivers):
 def test_build_warns_where_alias_equals_base(tmp_path):
     table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
 
-    with pytest.warns(ContaminationWarning, match="equals base"):
+    with pytest.warns(DataWarning, match="equals base"):
         made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
 
     base, alias = (read_database(item.path).triplets for item in made)
@@ -97,7 +97,7 @@ def test_some_missing_facts_warn():
     made = build_topology(load_fact_table("sports"), "base")
     database = make_database(made.database.triplets[:-3])
 
-    with pytest.warns(ContaminationWarning, match="3 of 100 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="3 of 100 prompts ask for facts"):
         fit = database_coverage(database, made.targets)
 
     assert fit.missing == (97, 98, 99)

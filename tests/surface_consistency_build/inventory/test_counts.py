@@ -16,9 +16,8 @@ from surface_consistency_build.wikimedia.wikis import unmapped_wiki
 
 from surface_consistency.errors import (
     DataError,
-    DumpError,
+    DataWarning,
     SourceNotFoundError,
-    TruncatedDumpWarning,
 )
 from surface_consistency.taxonomy import parse_category
 from tests.surface_consistency_build.wikimedia import mini_ja
@@ -337,9 +336,9 @@ def test_a_dump_that_ends_early_is_refused_or_counted_as_far_as_it_goes(japan):
     plain = gzip.decompress(path.read_bytes())
     path.write_bytes(gzip.compress(plain[: plain.index(b"(205,")]))
 
-    with pytest.raises(DumpError, match=r"categorylinks\.sql\.gz"):
+    with pytest.raises(DataError, match=r"categorylinks\.sql\.gz"):
         inventory_of(japan)
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         found = inventory_of(japan, allow_truncated=True)
 
     assert 0 < found.kinds.set_index("kind").loc["category", "n_carrying"] < 20
@@ -356,14 +355,14 @@ def test_a_plain_dump_of_which_nothing_tells_the_end_is_said_or_refused(japan):
     found = inventory_of(japan)
 
     assert any("redirect.sql is not packed and has no mark" in note for note in found.notes)
-    with pytest.raises(DumpError, match="--require-end-mark"):
+    with pytest.raises(DataError, match="--require-end-mark"):
         inventory_of(japan, require_end_mark=True)
 
 
 def test_other_tables_under_these_names_are_refused(japan):
     shutil.copy(dump(japan, "langlinks"), dump(japan, "categorylinks"))
 
-    with pytest.raises(DumpError, match="neither cl_to nor cl_target_id"):
+    with pytest.raises(DataError, match="neither cl_to nor cl_target_id"):
         inventory_of(japan)
 
 
@@ -380,7 +379,7 @@ def test_titles_that_are_no_text_are_left_out_and_counted(japan):
 def test_a_page_number_beyond_any_wiki_is_damage(japan):
     rewrite(japan, "page", [*mini_ja.tables()["page"], (1 << 40, 0, "A", 1)])
 
-    with pytest.raises(DumpError, match="page number 1,099,511,627,776 is none that a wiki has"):
+    with pytest.raises(DataError, match="page number 1,099,511,627,776 is none that a wiki has"):
         inventory_of(japan)
 
 

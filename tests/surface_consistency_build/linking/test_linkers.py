@@ -21,7 +21,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.errors import (
     DataError,
     RecordError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 
@@ -181,7 +181,7 @@ def test_another_linker_or_table_is_refused_in_the_same_folder(tmp_path, built, 
         (task_of(built, linker="coherence"), "linker was 'prior', now 'coherence'"),
         (task_of(titled), "mentions was"),
     ):
-        with pytest.raises(RunMismatchError, match=message):
+        with pytest.raises(RunError, match=message):
             CountRun.plan(tmp_path / "out", changed, where)
 
 

@@ -12,7 +12,7 @@ from surface_consistency_build.linking.mention_build import MentionSettings, bui
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
@@ -99,7 +99,7 @@ def test_a_killed_build_goes_on_and_gives_the_same_table(wiki, built, tmp_path, 
         pd.read_parquet(again.folder / "mentions.parquet"),
         pd.read_parquet(built.folder / "mentions.parquet"),
     )
-    with pytest.raises(RunMismatchError, match="another plan: min_links was 1, now 2"):
+    with pytest.raises(RunError, match="another plan: min_links was 1, now 2"):
         build_mentions(
             [wiki / "pages.xml"], tmp_path / "out", settings.model_copy(update={"min_links": 2})
         )

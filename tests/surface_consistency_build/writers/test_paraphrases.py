@@ -21,8 +21,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
-    RunLogError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.models import FakeRunner
@@ -260,7 +259,7 @@ def test_too_few_are_asked_for_again_and_not_twice(tmp_path):
     assert again == []
     assert [prompt.id for prompt in after] == [asked[1].id]
     assert (tmp_path / "test.jsonl").read_text("utf-8") == rows
-    with pytest.raises(RunMismatchError, match="paraphrases"):
+    with pytest.raises(RunError, match="paraphrases"):
         write(tmp_path, first, second, paraphrases=3)
 
 
@@ -407,7 +406,7 @@ def test_a_log_of_something_else_is_refused(written, tmp_path):
 
     for changed, error, says in (
         (text.replace('"paraphrases",', '"slaq-writer",', 1), DataError, "is of slaq-writer, not"),
-        ("{}", RunLogError, "not the settings of a run"),
+        ("{}", RunError, "not the settings of a run"),
     ):
         manifest.write_text(changed, "utf-8")
         with pytest.raises(error, match=says):

@@ -10,7 +10,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
-    RunMismatchError,
+    RunError,
 )
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample, popularity_halves
@@ -127,7 +127,7 @@ def test_the_paper_words_are_sent_once_and_recorded(tmp_path):
     assert requests[0][0].content.startswith("Given a *reference article*")
     manifest = json.loads((tmp_path / "writer.manifest.json").read_text())
     assert manifest["settings"]["prompts"] == pin_prompts("paper", "writer")
-    with pytest.raises(RunMismatchError, match="prompts"):
+    with pytest.raises(RunError, match="prompts"):
         write_topics(articles(), runner, tmp_path, model="fake", settings=LOOSE)
 
 
@@ -213,7 +213,7 @@ def test_write_rejects_other_articles_in_the_same_folder(tmp_path):
     runner = writer({topic.id: [output_of(topic)] for topic in TOPICS})
     write_topics(articles(TOPICS[:2]), runner, tmp_path, model="fake", settings=LOOSE)
 
-    with pytest.raises(RunMismatchError, match="digest"):
+    with pytest.raises(RunError, match="digest"):
         write_topics(articles(TOPICS[:3]), runner, tmp_path, model="fake", settings=LOOSE)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval.retriever import Deleted, Hits, content_digest
 from surface_consistency.studies.audit.retrieval.triplet_index import Ids, key_column
@@ -170,7 +170,7 @@ def top_keys(
     a row. `keys` are the columns, for errors that name one.
 
     Raises:
-        RetrievalError: If a score is NaN; names the key.
+        RunnerError: If a score is NaN; names the key.
     """
     n_rows, n_keys = len(need), len(keys)
     step = max(n_rows_at_once, min(_BUFFER // max(n_keys, 1), 1 << 14))
@@ -267,11 +267,11 @@ class _Rows:
         self._best = KeyHits(rows=rows[keep], keys=keys[keep], scores=scores[keep])
 
 
-def _not_a_number(block: Floats, keys: Sequence[str]) -> RetrievalError:
+def _not_a_number(block: Floats, keys: Sequence[str]) -> RunnerError:
     """Say whose scores are NaN; such a key would go missing from every search without a word."""
     broken = np.flatnonzero(np.isnan(block).any(axis=0))
     named = ", ".join(repr(keys[i]) for i in broken[:3])
-    return RetrievalError(
+    return RunnerError(
         f"scores of {len(broken)} keys are NaN ({named}); the index or the model is broken, build "
         "the index again"
     )

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.encoders import Encoder, check_vectors
 from surface_consistency.schemas.memory import Triplet
 from surface_consistency.studies.audit.retrieval._ranking import KeyTable
@@ -90,7 +90,7 @@ def save_index(index: EmbeddingIndex, folder: str | os.PathLike[str]) -> None:
 
     Raises:
         ValueError: If the index holds no vector.
-        RetrievalError: If the folder cannot be written, or holds something else.
+        RunnerError: If the folder cannot be written, or holds something else.
     """
     vectors = index.vectors
     if not len(vectors):
@@ -111,7 +111,7 @@ def load_index(folder: str | os.PathLike[str], *, verify: bool = True) -> Embedd
         The index.
 
     Raises:
-        RetrievalError: If a file is missing, torn or changed.
+        RunnerError: If a file is missing, torn or changed.
     """
     place, remedy = Path(folder), "delete the folder and build the index again"
     try:
@@ -119,17 +119,17 @@ def load_index(folder: str | os.PathLike[str], *, verify: bool = True) -> Embedd
         mapped = np.load(place / _VECTORS, mmap_mode="r", allow_pickle=False)
         digest = _digest(place / _VECTORS) if verify else meta.vectors_sha256
     except ValidationError as error:
-        raise RetrievalError(f"{place / _META}: torn or of another kind; {remedy}") from error
+        raise RunnerError(f"{place / _META}: torn or of another kind; {remedy}") from error
     except (OSError, ValueError, EOFError) as error:
-        raise RetrievalError(f"{place}: no whole index ({error}); {remedy}") from error
+        raise RunnerError(f"{place}: no whole index ({error}); {remedy}") from error
     vectors: npt.NDArray[np.float32] = np.asarray(mapped)
     if vectors.dtype != np.float32 or vectors.shape != (meta.n_keys, meta.dimension):
-        raise RetrievalError(
+        raise RunnerError(
             f"{place / _VECTORS}: holds {vectors.shape} of {vectors.dtype}, but its meta.json "
             f"says ({meta.n_keys}, {meta.dimension}) of float32; {remedy}"
         )
     if digest != meta.vectors_sha256:
-        raise RetrievalError(
+        raise RunnerError(
             f"{place / _VECTORS}: its bytes are not those that were written; {remedy}"
         )
     return EmbeddingIndex(vectors=vectors, identity=meta.identity)
@@ -156,7 +156,7 @@ def build_index(
         The index. That of an empty store is empty and is not written.
 
     Raises:
-        RetrievalError: If a vector is not finite or longer than 1 (names the key), or the folder
+        RunnerError: If a vector is not finite or longer than 1 (names the key), or the folder
             cannot be written or holds something else than an index.
         ValueError: If `block_size` is below 1.
     """
@@ -172,7 +172,7 @@ def build_index(
     _write(Path(folder), blocks, identity=identity, n_keys=table.n_keys)
     for _ in range(_TRIES_TO_LOAD):
         # Another process may be putting an equal index in its place.
-        with suppress(RetrievalError):
+        with suppress(RunnerError):
             return load_index(folder, verify=False)
         time.sleep(_PAUSE_SECONDS)
     return load_index(folder, verify=False)
@@ -201,7 +201,7 @@ def cached_index(
         The index, mapped from its file.
 
     Raises:
-        RetrievalError: As in `build_index`.
+        RunnerError: As in `build_index`.
     """
     table = KeyTable.of(triplets)
     identity = index_identity(table.content, encoder.fingerprint())
@@ -212,7 +212,7 @@ def cached_index(
             if index.identity == identity and len(index.vectors) == table.n_keys:
                 return index
             _LOG.warning("%s: holds another index than its name says; built again", folder)
-        except RetrievalError as error:
+        except RunnerError as error:
             _LOG.warning("%s; built again", error)
     return build_index(table, encoder, folder=folder)
 
@@ -226,7 +226,7 @@ def _encoded(
         some = texts[start : start + block_size]
         vectors = check_vectors(encoder.encode(some), some)
         if dimension not in (None, vectors.shape[1]):
-            raise RetrievalError(
+            raise RunnerError(
                 f"the encoder returned vectors of dimension {dimension}, then of "
                 f"{vectors.shape[1]}; an encoder must keep to one"
             )
@@ -268,7 +268,7 @@ def _write(
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
-        raise RetrievalError(
+        raise RunnerError(
             f"{folder}: the index cannot be written ({error.strerror or error}); free disk space "
             "or choose another folder"
         ) from error
@@ -306,7 +306,7 @@ def _check_place(folder: Path) -> None:
     else:
         others = [folder.name] if folder.exists() else []
     if others:
-        raise RetrievalError(
+        raise RunnerError(
             f"{folder}: holds {others[0]}, which is no part of an index, and is left as it is; "
             "choose a folder of its own for the index"
         )

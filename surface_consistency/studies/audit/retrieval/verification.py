@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from surface_consistency.errors import ContaminationWarning, DataError, IncompleteClosureWarning
+from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.schemas.memory import AuditPrompt, FactDatabase
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     CACHED_KEYS,
@@ -77,7 +77,7 @@ def database_coverage(
         ValueError: If there are no prompts.
 
     Warns:
-        ContaminationWarning: If some have no entry, but no larger share than allowed.
+        DataWarning: If some have no entry, but no larger share than allowed.
     """
     wanted = list(prompts)
     if not wanted:
@@ -107,7 +107,7 @@ def database_coverage(
     )
     if fit.missing_share > max_missing:
         raise DataError(f"{message}: they belong to another database; pass the one they came with")
-    warnings.warn(message, ContaminationWarning, stacklevel=2)
+    warnings.warn(message, DataWarning, stacklevel=2)
     return fit
 
 
@@ -256,7 +256,7 @@ def verify_closures(
             size.
 
     Warns:
-        IncompleteClosureWarning: With `warn`, if an equivalent entry remains.
+        DataWarning: With `warn`, if an equivalent entry remains.
     """
     if len(facts) != len(closures):
         raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
@@ -266,7 +266,7 @@ def verify_closures(
     known = groups or index.alias_groups(facts)
     report = ClosureReport(facts=tuple(_leftovers(index, facts, closures, known)))
     if warn and not report.is_complete:
-        warnings.warn(report.summary(), IncompleteClosureWarning, stacklevel=2)
+        warnings.warn(report.summary(), DataWarning, stacklevel=2)
     return report
 
 

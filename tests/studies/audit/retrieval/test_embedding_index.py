@@ -7,7 +7,7 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingIndex,
@@ -191,7 +191,7 @@ def test_load_index_rejects_a_broken_index(name, facts, table_encoder, tmp_path)
     save_index(build_index(facts, table_encoder()), tmp_path / "one")
     BREAKS[name](tmp_path / "one")
 
-    with pytest.raises(RetrievalError, match="delete the folder and build the index again"):
+    with pytest.raises(RunnerError, match="delete the folder and build the index again"):
         load_index(tmp_path / "one")
 
 
@@ -234,11 +234,11 @@ def test_build_index_rejects_what_it_cannot_use(facts, table_encoder, tmp_path):
 
     with pytest.raises(ValueError, match="block_size must be at least 1; got 0"):
         build_index(facts, table_encoder(), block_size=0)
-    with pytest.raises(RetrievalError, match="dimension 17, then of 18"):
+    with pytest.raises(RunnerError, match="dimension 17, then of 18"):
         build_index(facts, Growing(), block_size=1)
-    with pytest.raises(RetrievalError, match="the index cannot be written"):
+    with pytest.raises(RunnerError, match="the index cannot be written"):
         build_index(facts, table_encoder(), folder=tmp_path / "file" / "index")
-    with pytest.raises(RetrievalError, match=r"one vector a text, shape \(5, dimension\)"):
+    with pytest.raises(RunnerError, match=r"one vector a text, shape \(5, dimension\)"):
         build_index(facts, type("Flat", (table_encoder,), {"encode": lambda *_: [1.0]})())
 
 
@@ -278,9 +278,9 @@ def test_nothing_but_an_index_is_replaced(facts, table_encoder, tmp_path, kind):
         (place / "vectors.npy").write_text("")
     encoder = table_encoder()
 
-    with pytest.raises(RetrievalError, match=r"is no part of an index, and is left as it is"):
+    with pytest.raises(RunnerError, match=r"is no part of an index, and is left as it is"):
         build_index(facts, encoder, folder=place)
-    with pytest.raises(RetrievalError, match="choose a folder of its own"):
+    with pytest.raises(RunnerError, match="choose a folder of its own"):
         save_index(build_index(facts, table_encoder()), place)
 
     assert encoder.seen == []

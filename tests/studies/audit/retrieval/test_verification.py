@@ -3,7 +3,7 @@ import warnings
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import IncompleteClosureWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.studies.audit.fact_tables import DOMAINS, load_fact_table
 from surface_consistency.studies.audit.retrieval import (
     AliasGroups,
@@ -118,9 +118,7 @@ def test_groups_complete_the_deletion(published):
 
 
 def test_incomplete_deletion_warns_where_asked(published):
-    with pytest.warns(
-        IncompleteClosureWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"
-    ):
+    with pytest.warns(DataWarning, match="deletion INCOMPLETE: 20 of 240 leave an entry"):
         report_of(*published["politicians/alias"], warn=True)
 
 
