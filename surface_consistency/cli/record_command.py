@@ -86,6 +86,7 @@ def record_command(
     ]
     options: dict[str, _Option] = {}
     flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
+    groups: dict[str, Group] = {}
     parameters: dict[str, inspect.Parameter] = {item.name: item for item in own}
     for place, (owner, record) in enumerate(records.items(), start=1):
         title = (record.__doc__ or owner).strip().partition("\n")[0].rstrip(".")
@@ -102,11 +103,14 @@ def record_command(
                     f"into {record.__name__}"
                 )
             key = f"{owner}_{name}" if name in flags else name
-            options[key] = option = _Option(owner, name, flag, field)
+            options[key] = _Option(owner, name, flag, field)
             flags[key] = flag
-            if RARE not in field.metadata:
-                group = Group(title, sort_key=place)
-                parameters[key] = _parameter(key, option, group, owner in optional)
+            groups[owner] = Group(title, sort_key=place)
+    for key, option in options.items():
+        if RARE not in option.field.metadata:
+            text = name_flags(" ".join((option.field.description or "").split()), flags)
+            is_optional = option.owner in optional
+            parameters[key] = _parameter(key, option, groups[option.owner], text, is_optional)
     rare = [name for name, option in options.items() if RARE in option.field.metadata]
     if rare:
         text = f"Set a setting that has no flag, as NAME=VALUE: {', '.join(sorted(rare))}."
@@ -245,20 +249,22 @@ def _rules(error: ValidationError) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _parameter(name: str, option: _Option, group: Group, is_optional: bool) -> inspect.Parameter:
+def _parameter(
+    name: str, option: _Option, group: Group, text: str, is_optional: bool
+) -> inspect.Parameter:
     """Describe one option to cyclopts, which splits the words of the command and prints help."""
     field = option.field
     kind: Any = _bare(field.annotation)
     default = field.get_default(call_default_factory=True)
     is_shown = default not in (None, True, False, (), {}) and not field.is_required()
-    text = _as_typed(default)
+    typed = _as_typed(default)
     if _is(Mapping, kind):
         kind, default = tuple[str, ...], ()
     described = Parameter(
         name=option.flag,
-        help=" ".join((field.description or "").split()),
+        help=text,
         group=group,
-        show_default=(lambda _: text) if is_shown else False,
+        show_default=(lambda _: typed) if is_shown else False,
         consume_multiple=True,
         negative=(),
         converter=lambda _, tokens: read_exactly(kind, tokens),

@@ -26,7 +26,7 @@ class ModelSettings(Settings):
     small model first, if the study has one."""
 
     label: str | None = None
-    """Name of the model in tables; the last part of --model by default."""
+    """Name of the model in tables; the last part of `model` by default."""
 
     runner: str | None = None
     """Registered runner, package:name or module:attribute; the study's own by default."""

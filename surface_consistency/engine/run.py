@@ -347,7 +347,7 @@ def _refuse_sweep(out: Path) -> None:
     if (out / SWEEP_FILE).is_file():
         raise RunError(
             f"{out} holds a sweep, a folder a run, whose tables a single run would replace; choose "
-            "another --out, or give several values again to go on with the sweep"
+            "another `out`, or give several values again to go on with the sweep"
         )
 
 
@@ -380,7 +380,7 @@ def _refuse_reasoning(settings: StudySettings) -> None:
             raise ValueError(
                 f"{name}={value} is for answers that are written; the probabilities of options "
                 "are read right after the prompt, where such a model would still think: ask with "
-                f"--read generate, or leave `{name}` out"
+                f"`read=generate`, or leave `{name}` out"
             )
 
 

@@ -111,7 +111,7 @@ def import_predictions(
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
-        raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
+        raise DataError(f"{folder.path} holds a run of a model; give the predictions another `out`")
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -132,7 +132,7 @@ def import_predictions(
         if fields:
             raise RunError(
                 f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
-                "another --out, or delete the folder first"
+                "another `out`, or delete the folder first"
             )
     with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
         for start in range(0, len(lines), _ROWS_AT_ONCE):
@@ -181,9 +181,9 @@ def score_files(
     refuse_mixed_tasks(predictions)
     names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
-        raise ValueError("two files of --predictions have one name; rename one of them")
+        raise ValueError("two files of `predictions` have one name; rename one of them")
     if label is not None and len(names) > 1:
-        raise ValueError("--label names one model; leave it out where there are several files")
+        raise ValueError("`label` names one model; leave it out where there are several files")
     settings = settings or study.settings()
     with pause_gc():
         plan = make_plan(study, data, settings)
@@ -635,7 +635,7 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
         )
     return (
         f"{reason}. The replies are there, so the same command asks nothing again: ask another "
-        "model, or with other settings, into another --out"
+        "model, or with other settings, into another `out`"
     )
 
 

@@ -176,17 +176,17 @@ class JudgeScoring(Settings):
     """How answers are judged: by rule, by a model, or by people."""
 
     judge: Literal["rule", "llm", "human"] = "rule"
-    """Who judges: the study's own rule, a model, or labels of people; llm where --judge-model is
+    """Who judges: the study's own rule, a model, or labels of people; llm where `judge_model` is
     given. Another judge than the rule is held against it."""
 
     judge_model: str | None = None
-    """Model of --judge llm: a hub id, folder or server's id."""
+    """Model of `judge=llm`: a hub id, folder or server's id."""
 
     judge_label: Rare[str | None] = None
-    """Name of the judging model in tables; that of --judge-model by default."""
+    """Name of the judging model in tables; that of `judge_model` by default."""
 
     judge_runner: Rare[RunnerName] = "openai"
-    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
+    """Runner of `judge=llm`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
     """Keyword argument of the judge's runner, its value JSON or text."""
@@ -196,20 +196,20 @@ class JudgeScoring(Settings):
 
     judge_max_reasoning_tokens: Rare[int | None] = Field(default=None, ge=1)
     """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
-    both share --judge-max-new-tokens."""
+    both share `judge_max_new_tokens`."""
 
     labels: Path | None = None
-    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
+    """CSV file of labels: the verdicts of `judge=human`; any other judge is held against them, and
     its errors are taken out of the scores."""
 
     labelling_sheet: Path | None = None
     """CSV file to write, of answers drawn at random, for people to label."""
 
     labelling_sample: Rare[int] = Field(default=50, ge=1)
-    """Answers of each kind (condition, form of query, state of the store) in --labelling-sheet."""
+    """Answers of each kind (condition, form of query, state of the store) in `labelling_sheet`."""
 
     labelling_seed: Rare[int] = 0
-    """Seed of the draw of --labelling-sheet."""
+    """Seed of the draw of `labelling_sheet`."""
 
     def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
         """Complete how answers are judged by how they are asked.
@@ -238,9 +238,9 @@ class JudgeScoring(Settings):
     def _is_whole(self) -> "JudgeScoring":
         """Refuse a judge that cannot judge, before anything is asked."""
         if self.judge == "human" and self.labels is None:
-            raise ValueError("--judge human needs --labels, a CSV file of labels")
+            raise ValueError("`judge=human` needs `labels`, a CSV file of labels")
         if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
-            raise ValueError("--judge llm needs --judge-model, the model that judges")
+            raise ValueError("`judge=llm` needs `judge_model`, the model that judges")
         return self
 
 

@@ -160,6 +160,6 @@ def _refuse_single_run(home: Path) -> None:
     if (home / "manifest.json").is_file():
         raise RunError(
             f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-            "another --out, or settings of one run to go on with it"
+            "another `out`, or settings of one run to go on with it"
         )
     output_folder(home)

@@ -129,7 +129,7 @@ def train_on_examples(
         if any(target.parent.glob("generations*.jsonl")):
             raise RunError(
                 f"{target} holds the model whose answers stand beside it, trained on other "
-                "examples or with other settings than now; give these another folder (--out)"
+                "examples or with other settings than now; give these another folder (`out`)"
             )
     _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
     try:

@@ -206,7 +206,7 @@ def _warn_repeated(pairs: pd.DataFrame, facts: list[str], names: "pd.Series[Any]
         warnings.warn(
             f"{n_facts} facts, named by {' and '.join(facts)}, count as {n_facts} independent "
             f"clusters, though they share {counts[column]} values of {column!r}: if the rows of "
-            f"one {column} are repeated measures, name it through `cluster` (--cluster {column})",
+            f"one {column} are repeated measures, name it: `cluster={column}`",
             SurfaceConsistencyWarning,
             stacklevel=3,
         )
@@ -223,8 +223,8 @@ def _warn_shared(pairs: pd.DataFrame) -> None:
             warnings.warn(
                 f"{len(pairs)} rows count as {len(pairs)} independent pairs, though they share "
                 f"{n_names} values of {column!r}: pairs of one {column} go together, and intervals "
-                f"that take them apart are too narrow; name it through `cluster` "
-                f"(--cluster {column})",
+                f"that take them apart are too narrow; name it: "
+                f"`cluster={column}`",
                 SurfaceConsistencyWarning,
                 stacklevel=3,
             )

@@ -88,7 +88,7 @@ class PromptEncoder:
         if not self.tokenizer.chat_template:
             raise RunnerError(
                 f"{self.label} has no chat template, so it cannot answer the conversation of "
-                f"prompt {prompt.id!r}; ask without --chat (slaq: with --completion), or take an "
+                f"prompt {prompt.id!r}; ask without `chat` (slaq: with `completion`), or take an "
                 "instruction-tuned model"
             )
         turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]

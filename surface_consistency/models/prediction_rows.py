@@ -221,7 +221,7 @@ def read_row(place: Place, fields: Mapping[str, Any], columns: PredictionColumns
                 f"{place}: field {columns.text!r} holds no generated text but {shown(text)}; only "
                 "samples of generation tasks (output_type generate_until) and of choices "
                 "(multiple_choice) tell an answer; log-likelihoods of texts are read by `run` with "
-                "--read multiple-choice --runner stored-scores"
+                "`read=multiple-choice` `runner=stored-scores`"
             )
         text = _first(text)
     if text is not None and not isinstance(text, str):

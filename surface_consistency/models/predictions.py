@@ -198,7 +198,7 @@ class Predictions:
         raise DataError(
             f"{self.path}: the texts of column {self.unsure!r} {what}, so they are hardly what the "
             f"model wrote; the columns are {first_names(self.columns)}: name the one that holds "
-            "its output by text_column (--text-column), this one too if it does"
+            "its output by text_column (`text_column`), this one too if it does"
         )
 
     def _may_be_reference(self) -> bool:
@@ -429,7 +429,7 @@ def answers_only(
     if n_blank:
         counted = (
             "they count as missing, and their pairs are left out; to count them as wrong answers "
-            "set blank (--blank) to wrong"
+            "set blank (`blank`) to wrong"
             if settings.blank == "missing"
             else "they count as wrong answers"
         )
@@ -524,7 +524,7 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         raise ColumnNotFoundError(
             f"{file}: column {columns.text!r} may hold the reference as well as what the model "
             f"wrote, and {', '.join(map(repr, read.rivals))} may be its output too; name the "
-            "column of the output by text_column (--text-column)"
+            "column of the output by text_column (`text_column`)"
         )
     is_filtered = columns.is_sample and columns.text != "resps"
     if is_filtered and len(filters) > 1 and settings.harness_filter is None:

@@ -419,9 +419,9 @@ class RunFolder:
         except (RecordError, OSError):
             command = None
         named = f" (`{command}`)" if command else ""
-        scored = ", or score its generations with --predictions" if self.logs() else ""
+        scored = ", or score its generations with `predictions`" if self.logs() else ""
         return (
-            f"give the command again that made it{named}, with another --out where it refuses"
+            f"give the command again that made it{named}, with another `out` where it refuses"
             f"{scored}"
         )
 

@@ -110,7 +110,7 @@ class Job:
         foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock"}
         if foreign and not manifest.is_file():
             raise DataError(
-                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give --out "
+                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give `out` "
                 "another folder"
             )
         if not manifest.is_file():
@@ -261,8 +261,8 @@ class Job:
             shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing[_SHOWN:] else "")
             raise DataError(
                 f"{self.folder}: {len(missing)} of {self.n_shards} shards are not done yet "
-                f"({shown}); give the same command with --shard NUMBER for "
-                "each, or without --shard for all"
+                f"({shown}); give the same command with `shard` NUMBER for "
+                "each, or without `shard` for all"
             )
         yield from map(self._read, range(self.n_shards))
 
@@ -356,7 +356,7 @@ class Job:
             raise RunError(
                 f"{self.folder} holds a {self.noun} of another plan: "
                 f"{'; '.join(differing[:_SHOWN])}{more}. Give the options and files of then, or "
-                "another --out"
+                "another `out`"
                 + (", or delete the folder: no shard is done in it yet" if is_empty else "")
             )
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _REMEDY = (
-    "Remove that line (its prompt is asked again) or restore the file, or choose another --out; "
+    "Remove that line (its prompt is asked again) or restore the file, or choose another `out`; "
     "predictions made elsewhere are scored as stored predictions instead"
 )
 
@@ -195,12 +195,12 @@ def lock_log(path: str | os.PathLike[str]) -> FileLock:
             lock_file,
             lambda owner: RunError(
                 f"{owner} writes to this run (lock {lock_file}); wait for it to end, or choose "
-                "another --out"
+                "another `out`"
             ),
         )
     except OSError as error:
         raise RunError(
-            f"{log}: cannot be opened for writing ({error.strerror}); choose another --out"
+            f"{log}: cannot be opened for writing ({error.strerror}); choose another `out`"
         ) from error
 
 
@@ -354,7 +354,7 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
         if stored.study != manifest.study:
             raise RunError(
                 f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "
-                "another --out"
+                "another `out`"
             )
         differences = stored.differences(manifest)
         if differences:
@@ -363,7 +363,7 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     if log.exists() and log.stat().st_size:
         raise RunError(
             f"{log} has lines but no settings beside it ({settings} is missing), so it cannot be "
-            "continued; restore that file, or choose another --out"
+            "continued; restore that file, or choose another `out`"
         )
     try:
         write_text(settings, manifest.model_dump_json(indent=2) + "\n")
@@ -389,7 +389,7 @@ def read_manifest(settings: Path) -> RunManifest:
     except ValidationError as error:
         raise RunError(
             f"{settings}: not the settings of a run: {describe_validation_error(error)}. Restore "
-            "the file, or choose another --out"
+            "the file, or choose another `out`"
         ) from error
 
 
@@ -400,5 +400,5 @@ def _mismatch(log: Path, differences: Mapping[str, tuple[object, object]]) -> st
     )
     return (
         f"{log} belongs to a run with other settings: {named}. Use the same settings to continue "
-        "it, or choose another --out"
+        "it, or choose another `out`"
     )

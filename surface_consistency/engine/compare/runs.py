@@ -113,7 +113,7 @@ def read_runs(
     need_labels(columns, len(runs))
     labels = columns.label or tuple(run.label for run in runs)
     if len({*labels}) < len(labels):
-        raise ValueError(f"--label gives two runs one name; got {', '.join(labels)}")
+        raise ValueError(f"`label` gives two runs one name; got {', '.join(labels)}")
     notes = [note for run in runs[1:] for note in _refuse_other_ways(runs[0], run)]
     paths = [run.folder.path for run in runs]
     results = read_results(paths, ResultColumns(label=labels, metrics=columns.metrics))
@@ -237,7 +237,7 @@ def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]
 def _cluster(study: Study, named: Sequence[str], groups: pd.DataFrame) -> str:
     """Choose what intervals take as a whole."""
     if len(named) > 1:
-        raise ValueError(f"--cluster takes one column of runs; got {', '.join(named)}")
+        raise ValueError(f"`cluster` takes one column of runs; got {', '.join(named)}")
     if named:
         return cluster_of(study, ReportSettings(cluster=named[0]))
     clusters = study.design.clusters

@@ -162,7 +162,7 @@ def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpa
         warnings.warn(
             f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
             "and counts as wrong, whatever follows. Judge the first line that is not blank, or "
-            "all: region first_text_line or whole (--region)",
+            "all: region first_text_line or whole (`region`)",
             SurfaceConsistencyWarning,
             stacklevel=4,
         )
@@ -397,7 +397,7 @@ class LLMJudge:
         except RunError as error:
             raise RunError(
                 f"{error}. A judge with other settings needs a folder of its own: give it another "
-                "label (--judge-label)"
+                "label (`judge_label`)"
             ) from error
 
 

@@ -381,14 +381,14 @@ def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
     """Refuse a runner that decodes otherwise than the published audit."""
     if not hasattr(runner, "with_store"):
         raise ValueError(
-            "--as-published is of models that look facts up themselves; take --runner lookup, or "
-            "leave out --as-published"
+            "`as_published` is of models that look facts up themselves; take `runner=lookup`, or "
+            "leave out `as_published`"
         )
     given = getattr(runner, "settings", None)
     published = asdict(LookupSettings())
     for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
         if value != published[name]:
             raise ValueError(
-                f"--as-published decodes with {name}={published[name]}, and --runner-option "
+                f"`as_published` decodes with {name}={published[name]}, and `runner_option` "
                 f"{name}={value} was given; leave out one of the two"
             )

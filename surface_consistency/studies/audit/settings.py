@@ -52,14 +52,14 @@ def refuse_contradiction(settings: Settings, published: Mapping[str, Any]) -> No
         published: What they must be.
 
     Raises:
-        ValueError: If one is another; names the flag.
+        ValueError: If one is another; names the field.
     """
     for name, value in published.items():
         if getattr(settings, name) != value:
-            flag = f"--{name.replace('_', '-')}"
+            given = _typed(getattr(settings, name))
             raise ValueError(
-                f"--as-published sets {flag} {_typed(value)}, and {_typed(getattr(settings, name))}"
-                f" was given; leave out {flag} or --as-published"
+                f"`as_published` sets `{name}={_typed(value)}`, and {given} was given; leave "
+                f"out `{name}` or `as_published`"
             )
 
 
@@ -202,7 +202,7 @@ class AuditScoring(JudgeScoring):
 
     judge: Literal["rule", "llm", "human"] = "rule"
     """Who judges what the cleaner gives: the equivalence, a model, or labels of people; llm where
-    --judge-model is given."""
+    `judge_model` is given."""
 
     cleaner: Rare[Literal["audit", "published"]] = "audit"
     """How an answer is cut out of the output; "published" is the rule of the paper."""

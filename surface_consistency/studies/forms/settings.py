@@ -20,7 +20,7 @@ class FormsSource(SourceSettings):
     source: str = ""
     """Hub id, folder, Parquet, JSONL or CSV file with the columns item, form, question and answers
     (or choices and answer_index), or "sample" for the rows that come along; by default the hub's
-    repository of --preset."""
+    repository of `preset`."""
 
     preset: str | None = None
     """Layout of a known data set: popqa-robustness, pararel, mpararel, mpararel-hub, bmlama, klar,
@@ -72,12 +72,12 @@ class FormsSettings(OptionSettings):
         if self.samples > 1 and self.temperature == 0.0:
             raise ValueError(
                 f"samples={self.samples} at temperature 0 are one answer so many times; give "
-                "--temperature"
+                "`temperature`"
             )
         if self.samples > 1 and self.read != "generate":
             raise ValueError(
                 "options are compared by their probabilities, of which there are no samples; leave "
-                "out --samples or --read"
+                "out `samples` or `read`"
             )
         if self.frame is not None and self.frame.count("{question}") != 1:
             raise ValueError(f"frame must hold {{question}} once, got {self.frame!r}")

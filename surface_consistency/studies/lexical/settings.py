@@ -52,19 +52,19 @@ class LexicalSettings(StudySettings):
 
     senses: str = "first"
     """How the sense of a word is chosen: first (the most frequent one), judge (by a model, with
-    --sense-model), or a file of senses, as a judge writes it to senses.jsonl of its run."""
+    `sense_model`), or a file of senses, as a judge writes it to senses.jsonl of its run."""
 
     sense_model: str | None = None
-    """Model of --senses judge: a hub id, folder or server's id."""
+    """Model of `senses=judge`: a hub id, folder or server's id."""
 
     sense_runner: Rare[RunnerName] = "openai"
-    """Runner of --senses judge; openai reads OPENAI_BASE_URL."""
+    """Runner of `senses=judge`; openai reads OPENAI_BASE_URL."""
 
     sense_option: Rare[Mapping[str, str]] = Field(default_factory=dict)
     """Keyword argument of that runner, its value JSON or text."""
 
     sense_read: Rare[Literal["generate", "multiple-choice"]] = "generate"
-    """Whether --senses judge writes the number of a definition, or the most probable number is
+    """Whether `senses=judge` writes the number of a definition, or the most probable number is
     taken."""
 
     may_keep: Rare[bool] = False
@@ -84,18 +84,18 @@ class LexicalSettings(StudySettings):
     frequent, and by rarer ones."""
 
     word_counts: Path | None = None
-    """Counts of words, for --control and the curves of frequency: a folder of `count mentions
+    """Counts of words, for `control` and the curves of frequency: a folder of `count mentions
     --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
     of senses by default, which are coarse."""
 
     within: Rare[float] = Field(default=2.0, ge=1.0)
-    """Factor of the count within which --control takes a synonym for about as frequent."""
+    """Factor of the count within which `control` takes a synonym for about as frequent."""
 
     memorization: bool = False
     """Whether whole texts and their second halves are scored, for `analyse memorization`."""
 
     neighbours: Rare[int] = Field(default=0, ge=0)
-    """Neighbours of each text with some words replaced by synonyms, scored with --memorization."""
+    """Neighbours of each text with some words replaced by synonyms, scored with `memorization`."""
 
     neighbour_file: Rare[Path | None] = None
     """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
@@ -106,14 +106,14 @@ class LexicalSettings(StudySettings):
         """Refuse options that would do nothing, before anything is asked."""
         if self.senses == "judge":
             if SideModel.of(self, "sense").lacks_model:
-                raise ValueError("--senses judge needs --sense-model, the model that judges")
+                raise ValueError("`senses=judge` needs `sense_model`, the model that judges")
         elif self.sense_model is not None:
-            raise ValueError("--sense-model chooses senses with --senses judge; add it")
+            raise ValueError("`sense_model` chooses senses with `senses=judge`; add it")
         if not self.memorization and (self.neighbours or self.neighbour_file is not None):
-            option = "--neighbours" if self.neighbours else "--neighbour-file"
-            raise ValueError(f"{option} is scored with --memorization; add it")
+            option = "`neighbours`" if self.neighbours else "`neighbour_file`"
+            raise ValueError(f"{option} is scored with `memorization`; add it")
         if self.neighbours and self.neighbour_file is not None:
-            raise ValueError("give either --neighbours or --neighbour-file, not both")
+            raise ValueError("give either `neighbours` or `neighbour_file`, not both")
         return self
 
 

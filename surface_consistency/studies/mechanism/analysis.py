@@ -85,18 +85,18 @@ class MechanismAnalysis(Analysis):
             RunnerError: If a model cannot be loaded or read.
         """
         if settings.spans == "judge" and settings.judge_model is None:
-            raise ValueError("--spans judge needs --judge-model, the model that copies spans")
+            raise ValueError("`spans=judge` needs `judge_model`, the model that copies spans")
         n_models, n_runs = len(settings.model), len(report.runs)
         if n_models not in (0, n_runs):
             raise ValueError(
-                f"--model names {n_models} models for {n_runs} runs; give one for each, in order"
+                f"`model` names {n_models} models for {n_runs} runs; give one for each, in order"
             )
         models = settings.model or (None,) * n_runs
         named = list(zip(report.runs, models, strict=True))
         if settings.between == "models":
             if settings.ablation != "interchange" or settings.unit != "attention" or n_runs < 2:
                 raise ValueError(
-                    "--between models needs two runs or more, --ablation interchange and --unit "
+                    "`between=models` needs two runs or more, `ablation=interchange` and `unit` "
                     "attention: what a head hands to its output projection means nothing to that "
                     "of another model"
                 )
@@ -225,7 +225,7 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     if answered and loaded.source.digest and answered != loaded.source.digest:
         raise RunError(
             f"the weights in {model} (digest {loaded.source.digest}) are not those that answered "
-            f"in {run.folder.path} (digest {answered}); name those by --model"
+            f"in {run.folder.path} (digest {answered}); name those by `model`"
         )
     return loaded
 
@@ -240,5 +240,5 @@ def _known_model(run: Run, runner: Mapping[str, Any]) -> str:
     raise DataError(
         f"nothing tells where the weights are that answered in {run.folder.path} (runner {by}, "
         f"model {run.manifest.model}): an answer that a server or a file gave can be looked into "
-        "only with the same weights on this machine; name their folder or hub id by --model"
+        "only with the same weights on this machine; name their folder or hub id by `model`"
     )

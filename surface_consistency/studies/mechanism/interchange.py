@@ -123,7 +123,7 @@ def flips_of(sample: Sample) -> Sample:
     if not flips:
         raise DataError(
             f"{sample.counts['model']} has no pair that is right once, so nothing can be restored "
-            "or broken; take another --ablation"
+            "or broken; take another `ablation`"
         )
     return replace(sample, pairs=flips, counts=counts)
 

@@ -38,7 +38,7 @@ class MechanismSettings(Settings):
 
     between: Literal["conditions", "models"] = "conditions"
     """What interchange is between: the two conditions of each run; or, question by question, the
-    model of the first run and that of each other, which must be of one shape (--unit attention)."""
+    model of the first run and that of each other, which must be of one shape (`unit=attention`)."""
 
     unit: Literal["head", "kv_group", "attention"] = "head"
     """Query heads; groups of them that share keys and values; or a layer's whole attention."""
@@ -64,10 +64,10 @@ class MechanismSettings(Settings):
     """Such a file with a person's spans, which come before those that were found."""
 
     judge_model: str | None = None
-    """Model of --spans judge: a hub id, folder or server's id."""
+    """Model of `spans=judge`: a hub id, folder or server's id."""
 
     judge_runner: RunnerName = "openai"
-    """Runner of --spans judge; openai reads OPENAI_BASE_URL."""
+    """Runner of `spans=judge`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
     """Keyword argument of that runner, its value JSON or text."""

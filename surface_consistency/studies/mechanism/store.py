@@ -199,7 +199,7 @@ class Store(Generic[RowT]):
                         raise RunError(
                             f"{folder} holds answers that were looked into with other settings: "
                             f"{name} is {before.get(name)!r} there and {now.get(name)!r} now; give "
-                            "another --store, or the same settings"
+                            "another `store`, or the same settings"
                         )
         write_json(path, manifest)
         table = [{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]

@@ -197,13 +197,13 @@ def _measurements(settings: FrequencySettings) -> list[pd.DataFrame]:
     pairs = pairs[:n_measured]
     if n_measured == 2 and pairs[0] == pairs[1]:
         raise DataError(
-            f"--frequencies names {files[0]} twice; a second measurement has errors of its own: "
+            f"`frequencies` names {files[0]} twice; a second measurement has errors of its own: "
             "count another half of the corpus, or in another way"
         )
     if n_measured == 2 and files[0] == files[-1] and {*measures} == {"longest", "bounded"}:
         raise DataError(
-            "--measure longest and bounded find the same strings, so they have their errors in "
-            "common and correct nothing; give a second --frequencies"
+            "`measure=longest` and bounded find the same strings, so they have their errors in "
+            "common and correct nothing; give a second `frequencies`"
         )
     return [_read(path, measure) for path, measure in pairs]
 
@@ -215,14 +215,14 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
         "instances.parquet",
         needed=_NEEDED,
         what="instances",
-        uncounted="--frequencies takes a folder of `count`, or a Parquet file of instances",
-        unmerged="count the names of the questions with --data, and `count merge` where shards "
-        "were counted apart",
+        uncounted="`frequencies` takes a folder of `count`, or a Parquet file of instances",
+        unmerged="count the names of the questions with `count mentions`, and `count merge` "
+        "if shards were counted separately",
     )
     held = rows[rows["measure"] == measure]
     if held.empty:
         known = ", ".join(sorted(rows["measure"].astype(str).unique())) or "no rows"
-        raise DataError(f"{place} holds no counts of --measure {measure}; it holds {known}")
+        raise DataError(f"{place} holds no counts of `measure` {measure}; it holds {known}")
     repeated = held["surface_id"].duplicated()
     if repeated.any():
         raise DataError(

@@ -131,20 +131,20 @@ class SlaqScoring(JudgeScoring):
     """How answers are judged."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
-    """Who judges: a matching rule, a model, or labels of people; llm where --judge-model is given.
+    """Who judges: a matching rule, a model, or labels of people; llm where `judge_model` is given.
     """
 
     judge_part: Rare[Literal["answering", "whole"]] = "answering"
-    """What --judge matcher reads of a long answer: the item or sentences that answer, or all."""
+    """What `judge=matcher` reads of a long answer: the item or sentences that answer, or all."""
 
     judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
-    """Matching rule of --judge matcher."""
+    """Matching rule of `judge=matcher`."""
 
     all_facts: Rare[bool] = False
     """Whether answers that are no named entities are matched too; else they stay unjudged."""
 
     judge_prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="judge"))] | None = None
-    """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
+    """Words of `judge=llm`: own, or paper for those of the paper's tables 2 and 3; those that the
     run was asked in by default."""
 
     @model_validator(mode="after")
@@ -152,8 +152,8 @@ class SlaqScoring(JudgeScoring):
         """Refuse words for a judge that is no model."""
         if self.judge != "llm" and self.judge_prompts is not None:
             raise ValueError(
-                f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
-                "name a model by --judge-model, or leave it out"
+                f"`judge_prompts` words what a judging model is asked; `judge` is {self.judge}; "
+                "name a model by `judge_model`, or leave it out"
             )
         return self
 
@@ -162,7 +162,7 @@ class SlaqToyModel(Settings):
     """What the toy model of SLAQ is taught."""
 
     toy_model_steps: int = Field(default=260, ge=1)
-    """Optimiser steps of its training, for --model toy_model."""
+    """Optimiser steps of its training, for `model=toy_model`."""
 
     toy_model_seed: Rare[int] = 0
     """Seed of what it is taught and of its weights."""
