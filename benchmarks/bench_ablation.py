@@ -24,7 +24,7 @@ import torch
 import transformers
 from torch.utils.flop_counter import FlopCounterMode
 
-from surface_consistency.errors import BackupComponentsWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
@@ -155,7 +155,7 @@ def sgemm_rate(device):
 def recover_rows(model, scores, order, threshold, max_size):
     """Find sets, and count the forwards that one row at a time would take."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BackupComponentsWarning)
+        warnings.simplefilter("ignore", DataWarning)
         found = recover(model, scores, order=order, threshold=threshold, max_size=max_size)
     return sum(len(one.components) + 1 for one in found)
 

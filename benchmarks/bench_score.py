@@ -95,7 +95,7 @@ def ours(folder: Path, files: Sequence[Path], out: Path, *, agreement: bool) -> 
 
 def lean(folder: Path, file: Path, out: Path, *, agreement: bool) -> Cost:
     """Score by the script."""
-    options = [] if agreement else ["--no-agreement"]
+    options = [] if agreement else ["--setting", "agreement=false"]
     command = [HERE / "lean_score.py", folder / "questions.parquet", file, out, *options]
     return cost_of(command)
 

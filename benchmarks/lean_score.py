@@ -159,4 +159,4 @@ def agreement(text, line, answers, folder):
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:4]), "--no-agreement" not in sys.argv)
+    main(*map(Path, sys.argv[1:4]), "agreement=false" not in sys.argv)

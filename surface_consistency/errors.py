@@ -2,92 +2,57 @@
 
 ```
 SurfaceConsistencyError
-├── DataError                    a source, column, row or record is not what it must be
-│   ├── ColumnNotFoundError      a column that the mapping looks for is not there
-│   ├── DumpError                a dump is truncated, corrupt or not of the kind it should be
-│   ├── RecordError              one line or row breaks its record's schema
-│   └── SourceNotFoundError      a file, folder or hub repository cannot be reached
-├── MissingDependencyError       an optional library is not installed
-│   └── UnsupportedVersionError  it is installed in a version too old or too new
-├── PluginError                  a study, analysis, runner or rule cannot be found or loaded
-├── RetrievalError               a store of facts could not be built or asked
-├── RunnerError                  a model could not be loaded or asked
-│   ├── PromptTooLongError       a prompt does not fit the model's context
-│   ├── RunnerOutOfMemoryError   the batch was too large for the device
-│   └── UnsupportedModelError    an architecture whose components cannot be told apart
-├── RunLogError                  the log of a run cannot be used
-│   ├── RunLogLockedError        another process writes to the same run
-│   └── RunMismatchError         the run was made with other settings
-└── WorkFolderLockedError        another process builds in the same folder
+├── DataError                  a source, column, row or record is not valid
+│   ├── ColumnNotFoundError    a column is not in the source
+│   ├── RecordError            a line or row violates the schema of its record
+│   └── SourceNotFoundError    a file, folder or hub repository cannot be reached
+├── MissingDependencyError     an optional library is not installed, or in another version
+├── PluginError                a study, analysis, runner or rule cannot be found or loaded
+├── RunError                   a run folder is locked, damaged or of other settings
+└── RunnerError                a model or a store of facts could not be loaded or queried
+    └── RunnerOutOfMemoryError the batch was too large for the device
 
 SurfaceConsistencyWarning
-├── BackupComponentsWarning      components stand in for each other, so one by one they look idle
-├── ContaminationWarning         states or databases of an audit that cannot be told apart
-├── IncompleteClosureWarning     equivalents of a deleted fact remain
-├── IncompletePairWarning        redirects without their canonical row
-├── RepeatedRowsWarning          rows of a frame repeat others in all columns
-├── TruncatedDumpWarning         a dump ended early; what came before was kept
-├── TruncatedPromptWarning       prompts lost demonstrations to fit the model
-├── UndefinedMetricWarning       a value is NaN because nothing defines it
-├── UnknownCategoryWarning       a category that the taxonomy does not hold
-└── UnscoredWarning              verdicts are missing and were left out
+├── DataWarning                data, prompts or deletions are not complete or not unique
+├── UndefinedMetricWarning     a value is NaN because it is not defined
+└── UnscoredWarning            correctness labels are missing, and their pairs were excluded
 ```
 
 Bad arguments raise the built-in `ValueError` or `TypeError`.
 """
 
 __all__ = [
-    "BackupComponentsWarning",
     "ColumnNotFoundError",
-    "ContaminationWarning",
     "DataError",
-    "DumpError",
-    "IncompleteClosureWarning",
-    "IncompletePairWarning",
+    "DataWarning",
     "MissingDependencyError",
     "PluginError",
-    "PromptTooLongError",
     "RecordError",
-    "RepeatedRowsWarning",
-    "RetrievalError",
-    "RunLogError",
-    "RunLogLockedError",
-    "RunMismatchError",
+    "RunError",
     "RunnerError",
     "RunnerOutOfMemoryError",
     "SourceNotFoundError",
     "SurfaceConsistencyError",
     "SurfaceConsistencyWarning",
-    "TruncatedDumpWarning",
-    "TruncatedPromptWarning",
     "UndefinedMetricWarning",
-    "UnknownCategoryWarning",
     "UnscoredWarning",
-    "UnsupportedModelError",
-    "UnsupportedVersionError",
-    "WorkFolderLockedError",
-    "WorkerLostError",
 ]
 
 
 class SurfaceConsistencyError(Exception):
-    """Base of every error that this package raises on its own account."""
+    """Base of every error class of this package."""
 
 
 class DataError(SurfaceConsistencyError, ValueError):
-    """A source, column, row or record is not what it must be."""
+    """A source, column, row or record is not valid, or a dump is truncated or corrupt."""
 
 
 class ColumnNotFoundError(DataError):
-    """A column that the mapping looks for is not in the source."""
-
-
-class DumpError(DataError):
-    """A dump is truncated, corrupt or not of the kind it should be."""
+    """A column that the mapping names is not in the source."""
 
 
 class RecordError(DataError):
-    """One line or row breaks its record's schema."""
+    """One line or row violates the schema of its record."""
 
 
 class SourceNotFoundError(DataError, FileNotFoundError):
@@ -95,136 +60,67 @@ class SourceNotFoundError(DataError, FileNotFoundError):
 
 
 class MissingDependencyError(SurfaceConsistencyError, ImportError):
-    """An optional library is not installed; the message holds the install line.
+    """An optional library is not installed, or not in a version that works.
 
     Args:
-        feature: What the user asked for.
+        feature: The feature that was requested.
         library: The library that it needs.
-        extra: The extra of this package that installs what the feature needs.
-        alone: A distribution that the extra leaves out, installed without its dependencies.
+        extra: The extra of this package that installs the library.
+        installed: The version that is installed; None if none is.
+        allowed: The versions that work, such as ">=0.4.9,<0.5", for an installed library.
     """
 
-    def __init__(self, feature: str, library: str, extra: str, alone: str | None = None) -> None:
-        then = f" && pip install --no-deps {alone}" if alone else ""
+    def __init__(
+        self,
+        feature: str,
+        library: str,
+        extra: str = "",
+        installed: str | None = None,
+        allowed: str = "",
+    ) -> None:
         super().__init__(
             f"{feature} needs {library}, which is not installed. "
-            f"Install it with: pip install 'surface-consistency[{extra}]'{then}"
+            f"Install it with: pip install 'surface-consistency[{extra}]'"
+            if installed is None
+            else f"{feature} works with {library} {allowed}, and {installed} is installed. "
+            f"Install another with: pip install '{library}{allowed}'"
         )
-        self._given = (feature, library, extra, alone)
+        self._given = (feature, library, extra, installed, allowed)
 
     def __reduce__(
         self,
-    ) -> tuple[type["MissingDependencyError"], tuple[str, str, str, str | None]]:
-        """Say how it is made again where a process hands it to another."""
+    ) -> tuple[type["MissingDependencyError"], tuple[str, str, str, str | None, str]]:
+        """Return how another process makes the error again."""
         return type(self), self._given
-
-
-class UnsupportedVersionError(MissingDependencyError):
-    """An optional library is installed in a version that this package does not work with.
-
-    Args:
-        feature: What the user asked for.
-        library: The library that it needs.
-        installed: The version that is installed.
-        allowed: The versions that work, such as ">=0.4.9,<0.5".
-    """
-
-    def __init__(self, feature: str, library: str, installed: str, allowed: str) -> None:
-        ImportError.__init__(
-            self,
-            f"{feature} works with {library} {allowed}, and {installed} is installed. "
-            f"Install another with: pip install '{library}{allowed}'",
-        )
-        self._versions = (feature, library, installed, allowed)
-
-    def __reduce__(self) -> tuple[type["UnsupportedVersionError"], tuple[str, str, str, str]]:
-        """Say how it is made again where a process hands it to another."""
-        return type(self), self._versions
 
 
 class PluginError(SurfaceConsistencyError, ValueError):
     """A study, analysis, runner or matching rule cannot be found or loaded."""
 
 
-class RetrievalError(SurfaceConsistencyError, RuntimeError):
-    """A store of facts could not be built or asked."""
+class RunError(SurfaceConsistencyError, ValueError):
+    """A run or work folder is locked, damaged, or was made with other settings."""
 
 
 class RunnerError(SurfaceConsistencyError, RuntimeError):
-    """A model could not be loaded or asked."""
-
-
-class PromptTooLongError(RunnerError, ValueError):
-    """A prompt does not fit the model's context."""
+    """A model or a store of facts could not be loaded or queried."""
 
 
 class RunnerOutOfMemoryError(RunnerError, MemoryError):
-    """The batch was too large for the device; the driver halves it and goes on."""
-
-
-class UnsupportedModelError(RunnerError):
-    """A model whose architecture, or number format, the engine of ablation does not take."""
-
-
-class RunLogError(SurfaceConsistencyError):
-    """The log of a run cannot be used."""
-
-
-class RunLogLockedError(RunLogError):
-    """Another process writes to the same run."""
-
-
-class RunMismatchError(RunLogError, ValueError):
-    """The run was made with other settings than those asked for now."""
-
-
-class WorkerLostError(SurfaceConsistencyError, RuntimeError):
-    """A process that worked for this one was killed."""
-
-
-class WorkFolderLockedError(SurfaceConsistencyError):
-    """Another process builds in the same folder."""
+    """The batch was too large for the device; the driver halves it and continues."""
 
 
 class SurfaceConsistencyWarning(UserWarning):
-    """Base of every warning of this package."""
+    """Base of every warning class of this package."""
 
 
-class BackupComponentsWarning(SurfaceConsistencyWarning):
-    """Components stand in for each other, so that taking them away one by one tells too little."""
-
-
-class ContaminationWarning(SurfaceConsistencyWarning):
-    """States or databases of an audit answer so alike that one may have been used for another."""
-
-
-class IncompleteClosureWarning(SurfaceConsistencyWarning):
-    """A deletion left triplets that are equivalent to the deleted fact."""
-
-
-class IncompletePairWarning(SurfaceConsistencyWarning):
-    """Redirect instances without the canonical instance of the same fact and template."""
-
-
-class RepeatedRowsWarning(SurfaceConsistencyWarning):
-    """Rows of a frame repeat others in all columns and are counted more than once."""
-
-
-class TruncatedDumpWarning(SurfaceConsistencyWarning):
-    """A dump ended early and the caller asked to keep what came before."""
-
-
-class TruncatedPromptWarning(SurfaceConsistencyWarning):
-    """Prompts lost demonstrations to fit the model's context."""
+class DataWarning(SurfaceConsistencyWarning):
+    """Data, prompts, closures or components are not complete, not unique, or not as expected."""
 
 
 class UndefinedMetricWarning(SurfaceConsistencyWarning):
     """A value is NaN because its denominator is zero or its input is constant."""
 
 
-class UnknownCategoryWarning(SurfaceConsistencyWarning):
-    """A redirect category that the taxonomy does not hold; it is kept, with type "unknown"."""
-
-
 class UnscoredWarning(SurfaceConsistencyWarning):
-    """Verdicts are missing; the pairs that need them were left out and counted."""
+    """Correctness labels are missing; the pairs that need them were excluded and counted."""

@@ -44,7 +44,7 @@ def scored(tmp_path_factory):
 
 
 RUN = ["run", "redirectqa", "--source", "sample", "--limit", "8", "--repeat", "4"]
-RUN += ["--runner", "bad_runs_runner:London", "--resamples", "50"]
+RUN += ["--runner", "bad_runs_runner:London", "--setting", "resamples=50"]
 
 
 @pytest.fixture

@@ -30,7 +30,14 @@ def scored(tmp_path_factory):
     """A scored run on the sample."""
     folder = tmp_path_factory.mktemp("names") / "run"
     words = ["run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "0"]
-    words += ["--runner", "tests.faults.plugins:Echo", "--out", str(folder), "--resamples", "9"]
+    words += [
+        "--runner",
+        "tests.faults.plugins:Echo",
+        "--out",
+        str(folder),
+        "--setting",
+        "resamples=9",
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert main(words) == 0
@@ -54,7 +61,14 @@ def spoiled(value):
 def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
     """Each field of the manifest and of the scoring, and each scoring setting by itself."""
     n_fields = 0
-    report = ["report", str(folder), "--out", str(folder), "--resamples", "1"]
+    report = [
+        "report",
+        str(folder),
+        "--out",
+        str(folder),
+        "--setting",
+        "resamples=1",
+    ]
     for name in ("manifest.json", "scoring.json"):
         content = json.loads((folder / name).read_text())
         changes = [{key: spoiled(value)} for key, value in content.items()]
@@ -68,7 +82,9 @@ def test_no_field_of_a_run_imports_what_is_not_registered(folder, evil):
                 warnings.simplefilter("ignore")
                 assert main(report) in (0, 2, 3)
                 if name == "manifest.json":
-                    assert main(["score", str(folder), "--no-agreement", *report[4:]]) in (0, 2, 3)
+                    assert main(
+                        ["score", str(folder), "--setting", "agreement=false", *report[4:]]
+                    ) in (0, 2, 3)
         (folder / name).write_text(json.dumps(content))
     assert n_fields > 30
 
@@ -102,7 +118,7 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
     scoring["settings"]["rule"] = EVIL
     (folder / "scoring.json").write_text(json.dumps(scoring))
 
-    assert main(["report", str(folder), "--out", str(folder), "--resamples", "9"]) == 0
+    assert main(["report", str(folder), "--out", str(folder), "--setting", "resamples=9"]) == 0
 
     [told] = caplog.messages
     assert told.startswith(f"{folder.resolve() / 'scoring.json'}: settings.rule: no matching rule")

@@ -12,7 +12,7 @@ from surface_consistency import reading
 from surface_consistency.errors import (
     ColumnNotFoundError,
     RecordError,
-    RunLogError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.reading import (
@@ -141,7 +141,7 @@ def test_a_hostile_line_of_a_log_is_named(tmp_path, line, read):
 
     for number, text in ((2, f"{good}{line}\n"), (1, f"{line}\n{good}")):
         log.write_text(text)
-        with pytest.raises(RunLogError, match=rf"log\.jsonl:{number}: not a Generation"):
+        with pytest.raises(RunError, match=rf"log\.jsonl:{number}: not a Generation"):
             read(log)
 
 

@@ -1,4 +1,4 @@
-"""Every field of every study's settings, in the five places that it is written out for people."""
+"""Every field of every study's settings, in the places where it is written out."""
 
 import json
 import re
@@ -7,14 +7,15 @@ import warnings
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.engine.model_settings import ModelSettings
+from surface_consistency.cli.record_command import SETTING, flag_of
+from surface_consistency.engine.model_settings import ModelsSettings
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.report import report_runs
-from surface_consistency.engine.settings import ReportSettings
+from surface_consistency.engine.settings import ReportSettings, study_records
 from surface_consistency.engine.study import find_study
 from surface_consistency.plugins import STUDIES
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.schemas.settings import option_table, record_from_options, record_options
+from surface_consistency.schemas.settings import RARE
 
 RUNNER = """
 from surface_consistency.schemas import Generation
@@ -36,7 +37,7 @@ class London:
 ASKED = STUDIES.names()
 SMALL = {
     "redirectqa": ["--source", "sample", "--limit", "5"],
-    "slaq": ["--source", "sample", "--limit", "1", "--all-facts"],
+    "slaq": ["--source", "sample", "--limit", "1", "--setting", "all_facts=true"],
     "audit": ["--limit", "3", "--styles", "cloze", "--retriever", "fuzzy"],
 }
 
@@ -45,7 +46,7 @@ def records(study):
     """The records behind the options of `run STUDY`."""
     found = {
         "source": study.source,
-        "model": ModelSettings,
+        "model": ModelsSettings,
         "settings": study.settings,
         "scoring": study.scoring,
         "reporting": ReportSettings,
@@ -67,8 +68,22 @@ def run(request, tmp_path_factory):
         patch.syspath_prepend(str(home))
         words = ["run", request.param, *SMALL[request.param], "--repeat", "2"]
         words += ["--runner", "settings_walk_runner:London", "--label", "walked"]
-        assert main([*words, "--resamples", "50", "--out", str(home / "run")]) == 0
+        assert main([*words, "--setting", "resamples=50", "--out", str(home / "run")]) == 0
     return find_study(request.param), home / "run"
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_records_beside_a_study_are_those_of_the_study(name):
+    """Options are read from the settings module, so that help loads no study."""
+    study, found = find_study(name), study_records(name)
+
+    assert (found.source, found.settings, found.scoring) == (
+        study.source,
+        study.settings,
+        study.scoring,
+    )
+    assert found.toy_model == (study.toy_model and study.toy_model.settings)
+    assert found.summary == type(study).__doc__.strip().partition("\n")[0]
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))
@@ -78,20 +93,23 @@ def test_every_field_is_an_option_with_its_help(name, monkeypatch, capsys):
     assert main(["run", name, "--help"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
+    [setting] = [line for line in lines if re.match(rf"[│ *]*{SETTING} ", line)]
     for record in records(find_study(name)).values():
-        for option in record_options(record):
-            [line] = [line for line in lines if re.match(rf"[│ *]*{option.flags[0]} ", line)]
-            assert option.help
-            assert option.help in line, option.flags[0]
+        for field, info in record.model_fields.items():
+            flag, text = flag_of(field, info), " ".join(info.description.split())
+            if RARE in info.metadata:
+                assert re.search(rf"\b{field}\b", setting)
+                continue
+            [line] = [line for line in lines if re.match(rf"[│ *]*{flag} ", line)]
+            assert text in line, flag
 
 
-@pytest.mark.parametrize("name", sorted(SMALL))
-def test_every_error_names_the_flag(name):
-    for record in records(find_study(name)).values():
-        for option in record_options(record):
-            wrong = ["no equals sign"] if option.is_mapping else object()
-            with pytest.raises(ValueError, match=rf"^{option.flags[0]}\b"):
-                record_from_options(record, {option.argument: wrong})
+@pytest.mark.parametrize("name", ASKED)
+def test_a_study_has_at_most_forty_options(name, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "2000")
+    assert main(["run", name, "--help"]) == 0
+    options = re.findall(r"(?m)^[│ *]*(--[a-z][a-z-]*)", capsys.readouterr().out)
+    assert len(options) == len(set(options)) <= 40
 
 
 def test_every_field_is_in_the_manifest_or_the_scoring(run):
@@ -119,26 +137,10 @@ def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
 
     [[shown]] = seen
     for record in (study.source, study.settings, study.scoring, ReportSettings):
-        for option in record_options(record):
-            # Whether a page is written changes no number.
-            if option.path[0] != "page":
-                assert option.path[0].replace("_", " ") in shown.settings, option.flags[0]
+        # Whether the page is written changes no number.
+        for name in record.model_fields.keys() - {"page"}:
+            assert name.replace("_", " ") in shown.settings, name
     assert shown.settings["resamples"] == "60"
     assert shown.settings["model"] == "walked"
     page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     assert all(name in page for name in shown.settings)
-
-
-@pytest.mark.parametrize("name", sorted(SMALL))
-def test_every_field_is_a_row_of_the_table_of_the_documents(name):
-    for record in records(find_study(name)).values():
-        rows = option_table(record).splitlines()[2:]
-        for row, option in zip(rows, record_options(record), strict=True):
-            assert f"`{option.flags[0]}`" in row
-            assert option.help.replace("|", "\\|") in row
-
-
-def test_every_option_of_a_study_has_a_flag_of_its_own():
-    for name in ASKED:
-        flags = [o.flags[0] for r in records(find_study(name)).values() for o in record_options(r)]
-        assert len(set(flags)) == len(flags)

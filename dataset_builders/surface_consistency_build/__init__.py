@@ -5,12 +5,12 @@ library reads.
 """
 
 import surface_consistency
-from surface_consistency.errors import UnsupportedVersionError
+from surface_consistency.errors import MissingDependencyError
 
 __version__ = "0.1.0.dev0"
 
 if surface_consistency.__version__ != __version__:
-    raise UnsupportedVersionError(
+    raise MissingDependencyError(
         f"surface-consistency-build {__version__}",
         "surface-consistency",
         surface_consistency.__version__,

@@ -16,7 +16,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from surface_consistency.errors import PluginError, SurfaceConsistencyError
-from surface_consistency.schemas.settings import RARE
+from surface_consistency.schemas.settings import RARE, Flag
 
 SETTING = "--setting"
 """Option that sets `Rare` fields, as NAME=VALUE."""
@@ -29,6 +29,7 @@ class _Option(NamedTuple):
     """One field of a record."""
 
     owner: str
+    name: str
     flag: str
     field: FieldInfo
 
@@ -45,6 +46,9 @@ def flag_of(name: str, field: FieldInfo) -> str:
     """
     if RARE in field.metadata:
         return f"{SETTING} {name}"
+    for item in field.metadata:
+        if isinstance(item, Flag):
+            return item.name
     return ("--no-" if field.default is True else "--") + name.replace("_", "-")
 
 
@@ -81,11 +85,14 @@ def record_command(
         if item.name not in records and item.kind is not inspect.Parameter.VAR_KEYWORD
     ]
     options: dict[str, _Option] = {}
+    flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
+    groups: dict[str, Group] = {}
     parameters: dict[str, inspect.Parameter] = {item.name: item for item in own}
     for place, (owner, record) in enumerate(records.items(), start=1):
         title = (record.__doc__ or owner).strip().partition("\n")[0].rstrip(".")
         for name, field in record.model_fields.items():
-            if name in parameters or name in options:
+            flag = flag_of(name, field)
+            if flag in flags.values():
                 raise PluginError(
                     f"{record.__name__}.{name}: another option of the command has this name; "
                     "rename the field"
@@ -95,10 +102,15 @@ def record_command(
                     f"{record.__name__}.{name}: an option cannot contain a record; put its fields "
                     f"into {record.__name__}"
                 )
-            options[name] = option = _Option(owner, flag_of(name, field), field)
-            if RARE not in field.metadata:
-                group = Group(title, sort_key=place)
-                parameters[name] = _parameter(name, option, group, owner in optional)
+            key = f"{owner}_{name}" if name in flags else name
+            options[key] = _Option(owner, name, flag, field)
+            flags[key] = flag
+            groups[owner] = Group(title, sort_key=place)
+    for key, option in options.items():
+        if RARE not in option.field.metadata:
+            text = name_flags(" ".join((option.field.description or "").split()), flags)
+            is_optional = option.owner in optional
+            parameters[key] = _parameter(key, option, groups[option.owner], text, is_optional)
     rare = [name for name, option in options.items() if RARE in option.field.metadata]
     if rare:
         text = f"Set a setting that has no flag, as NAME=VALUE: {', '.join(sorted(rare))}."
@@ -106,8 +118,6 @@ def record_command(
         parameters["setting"] = inspect.Parameter(
             "setting", _KEYWORD, default=(), annotation=Annotated[tuple[str, ...], described]
         )
-    flags = {item.name: "--" + item.name.replace("_", "-") for item in own}
-    flags |= {name: option.flag for name, option in options.items()}
 
     def command(*positional: object, **given: Any) -> object:  # noqa: ANN401 - as typed
         """Build the records and call the function."""
@@ -118,7 +128,7 @@ def record_command(
             raise ValueError(f"{SETTING} has no setting {unknown[0]!r}; it has {listed}")
         for name, value in {**given, **further}.items():
             if name in options:
-                values[options[name].owner][name] = _read(options[name], value)
+                values[options[name].owner][options[name].name] = _read(options[name], value)
         made: dict[str, object] = {}
         problems = []
         for name, record in records.items():
@@ -129,7 +139,8 @@ def record_command(
             try:
                 made[name] = record.model_validate(values[name], strict=False)
             except ValidationError as error:
-                problems.append(describe_problems(error, flags))
+                own_flags = {one.name: one.flag for one in options.values() if one.owner == name}
+                problems.append(describe_problems(error, flags | own_flags))
         if problems:
             raise ValueError("\n".join(problems))
         others = {name: value for name, value in given.items() if name not in options}
@@ -238,26 +249,30 @@ def _rules(error: ValidationError) -> str:
     return f"{text[:1].lower()}{text[1:]}"
 
 
-def _parameter(name: str, option: _Option, group: Group, is_optional: bool) -> inspect.Parameter:
+def _parameter(
+    name: str, option: _Option, group: Group, text: str, is_optional: bool
+) -> inspect.Parameter:
     """Describe one option to cyclopts, which splits the words of the command and prints help."""
     field = option.field
-    kind, default = _bare(field.annotation), field.get_default(call_default_factory=True)
+    kind: Any = _bare(field.annotation)
+    default = field.get_default(call_default_factory=True)
     is_shown = default not in (None, True, False, (), {}) and not field.is_required()
-    text = _as_typed(default)
+    typed = _as_typed(default)
     if _is(Mapping, kind):
         kind, default = tuple[str, ...], ()
     described = Parameter(
         name=option.flag,
-        help=" ".join((field.description or "").split()),
+        help=text,
         group=group,
-        show_default=(lambda _: text) if is_shown else False,
+        show_default=(lambda _: typed) if is_shown else False,
         consume_multiple=True,
         negative=(),
         converter=lambda _, tokens: read_exactly(kind, tokens),
     )
     if field.is_required():
         default = None if is_optional else inspect.Parameter.empty
-    annotation = Annotated[kind, described]
+    kind = kind | None if default is None else kind
+    annotation: Any = Annotated[kind, described]
     return inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation)
 
 

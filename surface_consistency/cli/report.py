@@ -97,7 +97,7 @@ report: Final = record_command(_report, reporting=ReportSettings)
 """The command."""
 
 
-def export(
+def _export(
     *runs: Annotated[Path, Parameter(help=f"{RUNS} All of one study.")],
     out: Annotated[Path, Parameter(help="Folder of the data set.")],
 ) -> None:
@@ -111,3 +111,7 @@ def export(
     from surface_consistency.engine.export import export_dataset
 
     print("\n".join(map(str, export_dataset(run_folders(runs), out))))
+
+
+export: Final = record_command(_export)
+"""The command."""

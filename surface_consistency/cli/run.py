@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -96,7 +96,9 @@ def make_run(name: str) -> Callable[..., object]:
         asked = _Asked(name, out, source, settings, scoring, toy_model, shards, shard, not json)
         return asked.run(homes, reporting, as_json=json)
 
-    further = {} if records.toy_model is None else {_TOY_MODEL: records.toy_model}
+    further: dict[str, Any] = {}
+    if records.toy_model is not None:
+        further[_TOY_MODEL] = records.toy_model
     return record_command(
         run,
         help_text=f"{records.summary}\n\nSend every fact under both conditions to a model, "
@@ -320,16 +322,17 @@ def _check_shards(shards: int, shard: int | None, model: ModelsSettings) -> None
 
 
 def _check_toy_model(
-    name: str, records: StudyRecords, model: ModelsSettings, toy_model: Settings | None
+    study: str, records: StudyRecords, model: ModelsSettings, toy_model: Settings | None
 ) -> None:
     """Refuse a toy model that the study does not have, and options that would have no effect."""
     if _TOY_MODEL not in model.model:
-        for field in () if toy_model is None else toy_model.model_fields_set:
-            flag = flag_of(field, type(toy_model).model_fields[field])
+        if toy_model is not None and toy_model.model_fields_set:
+            name = min(toy_model.model_fields_set)
+            flag = flag_of(name, type(toy_model).model_fields[name])
             raise ValueError(f"{flag} is an option of the toy model; it needs --model toy_model")
         return
     if records.toy_model is None:
         raise ValueError(
-            f"--model toy_model: the study {name} has no toy model; name a model"
-            + ("; `surface-consistency demo` trains one" if name == _DEMO else "")
+            f"--model toy_model: the study {study} has no toy model; name a model"
+            + ("; `surface-consistency demo` trains one" if study == _DEMO else "")
         )

@@ -11,7 +11,6 @@ from surface_consistency.cli.record_command import flag_of, record_command
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
-    SourceSettings,
     StudySettings,
     study_records,
 )
@@ -62,7 +61,7 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
         ] = None,
         json: Json = False,
         reading: PredictionSettings,
-        source: SourceSettings | None,
+        source: Settings | None,
         settings: StudySettings,
         scoring: JudgeScoring,
         reporting: ReportSettings,
@@ -82,9 +81,9 @@ def make_score(argv: Sequence[str]) -> Callable[..., object]:
             score_run(folder, study=study, scoring=scoring)
             folders, home = [folder], run
         else:
-            source = source or records.source()
             if out is None:
                 raise ValueError("--predictions needs --out, the folder for the verdicts")
+            source = source or records.source.model_validate({})
             with naming(source_flag(records.source)):
                 data = study.load(source)
             folders, home = (

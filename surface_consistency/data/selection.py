@@ -46,7 +46,7 @@ def warn_limited(limit: int | None, n_asked: int, n_held: int, what: str) -> Non
         what: What is counted, such as "topics".
     """
     if limit not in (None, n_held) and n_asked == n_held:
-        _LOG.info("--limit %s: all %s %s are asked, there are no more", limit, f"{n_held:,}", what)
+        _LOG.info("`limit` %s: all %s %s are asked, there are no more", limit, f"{n_held:,}", what)
 
 
 def chosen_names(names: str | Iterable[str] | None, what: str, present: Iterable[str]) -> set[str]:

@@ -48,7 +48,7 @@ def add_choices(plan: Plan, settings: OptionSettings) -> Plan:
         n_facts = int((targets["prompt_id"] == prompt_id).sum())
         raise DataError(
             f"prompt {prompt_id!r} asks {n_facts} facts, and options can answer one; read answers "
-            "with --read generate"
+            "with `read=generate`"
         )
     relations = _relations(plan)
     accepted = _accepted(targets)
@@ -186,7 +186,7 @@ def _draw(
     if len(taken) < settings.options:
         raise DataError(
             f"fact {fact_id!r} has {len(taken) - 1} other answers{where} to choose from, and "
-            f"--options {settings.options} needs {settings.options - 1}; ask for fewer options, or "
+            f"`options` {settings.options} needs {settings.options - 1}; ask for fewer options, or "
             "for more facts"
         )
     return tuple(sorted(taken.values(), key=lambda _: rng.random()))
@@ -198,7 +198,7 @@ def _with_options(prompt: Prompt, offered: Mapping[Any, tuple[str, ...]]) -> Pro
     if options is None:
         raise DataError(
             f"prompt {prompt.id!r} asks nothing that is judged, so it has no options; read answers "
-            "with --read generate"
+            "with `read=generate`"
         )
     spaced = prompt.text is not None and not prompt.text[-1:].isspace()
     return prompt.model_copy(

@@ -71,7 +71,7 @@ class Design(Record):
 
     paper_prompts: str = ""
     """Where the words are that the study's paper prints, for who asks for a preset of them by
-    --prompts and the study has none; "" where no paper prints any."""
+    `prompts` and the study has none; "" where no paper prints any."""
 
     facet: str | None = None
     """Column of the outcomes whose values are never pooled, such as the template."""

@@ -126,7 +126,7 @@ paired_by(outcomes, by=["model"])
 def _refuse_foreign(card: Path) -> None:
     """Keep a card that somebody else wrote."""
     if card.exists() and _MARK not in card.read_text(encoding="utf-8", errors="replace"):
-        raise DataError(f"{card} was not written here and stays as it is; choose another --out")
+        raise DataError(f"{card} was not written here and stays as it is; choose another `out`")
 
 
 def _field_docs(record: type[Record]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas._record import Items
-from surface_consistency.schemas.settings import Settings, values_of_items
+from surface_consistency.schemas.settings import Rare, Settings, values_of_items
 
 if TYPE_CHECKING:
     from surface_consistency.engine.study import Answerer, Study
@@ -26,7 +26,7 @@ class ModelSettings(Settings):
     small model first, if the study has one."""
 
     label: str | None = None
-    """Name of the model in tables; the last part of --model by default."""
+    """Name of the model in tables; the last part of `model` by default."""
 
     runner: str | None = None
     """Registered runner, package:name or module:attribute; the study's own by default."""
@@ -46,10 +46,10 @@ class ModelSettings(Settings):
     int8: bool = False
     """Whether weights are of 8 bits, as in the papers."""
 
-    int4: bool = False
+    int4: Rare[bool] = False
     """Whether weights are of 4 bits."""
 
-    batch_size: int | None = Field(default=None, ge=1)
+    batch_size: Rare[int | None] = Field(default=None, ge=1)
     """Most prompts in a batch."""
 
     @model_validator(mode="after")

@@ -214,7 +214,7 @@ def cluster_of(
         return next(known, "fact_id")
     if cluster not in clusters:
         raise ValueError(
-            f"--cluster must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
+            f"`cluster` must be one of {', '.join(clusters)} for {study.name}; got {cluster!r}"
         )
     return cluster
 
@@ -364,7 +364,7 @@ def _check_clusters(runs: Sequence[Run], cluster: str) -> None:
         if n_without := _unknown(run, cluster):
             raise DataError(
                 f"run {run.label!r} has {n_without} pairs without {cluster}, so they belong to no "
-                "cluster; use --cluster fact_id"
+                "cluster; use `cluster=fact_id`"
             )
 
 

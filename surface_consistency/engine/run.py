@@ -19,7 +19,7 @@ from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
 from surface_consistency.engine.study import Answerer, DataT, SettingsT, Study, make_plan
-from surface_consistency.errors import DataError, RunMismatchError, UnscoredWarning
+from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import Rebatchable, Runner
@@ -85,10 +85,10 @@ def run_study(
     Raises:
         DataError: If nothing is left to ask, or a prompt cannot be answered by options.
         RunnerError: If options are to be chosen among and the runner tells no log-probabilities.
-        RunMismatchError: If the folder holds a run with other settings or a sweep, or `shared` is
+        RunError: If the folder holds a run with other settings or a sweep, or `shared` is
             a run of another model or decoding; names them.
-        RunLogLockedError: If another process writes to this run.
-        PromptTooLongError: If a prompt does not fit the model.
+        RunError: If another process writes to this run.
+        RunnerError: If a prompt does not fit the model.
     """
     _refuse_sweep(Path(out))
     plan, settings = _decoded_plan(study, data, settings or study.settings(), runner)
@@ -217,7 +217,7 @@ def merge_shards(
 
     Raises:
         ValueError: If no folder is given.
-        RunMismatchError: If shards are of different settings or plans, or of other ones than the
+        RunError: If shards are of different settings or plans, or of other ones than the
             run in `out`; names them.
         DataError: If a shard is missing, or was not asked to its end.
     """
@@ -234,7 +234,7 @@ def merge_shards(
             fields = ", ".join(
                 f"{name} {one!r} and {other!r}" for name, (one, other) in differing.items()
             )
-            raise RunMismatchError(
+            raise RunError(
                 f"{parts[0].path} and {part.path} are shards of different runs "
                 f"({fields or 'their plans differ'}); merge those of one run, and remove the others"
             )
@@ -345,9 +345,9 @@ def sample_prompts(prompts: Sequence[Prompt], n: int, *, seed: int = 0) -> list[
 def _refuse_sweep(out: Path) -> None:
     """Refuse to write a single run into the folder of a sweep."""
     if (out / SWEEP_FILE).is_file():
-        raise RunMismatchError(
+        raise RunError(
             f"{out} holds a sweep, a folder a run, whose tables a single run would replace; choose "
-            "another --out, or give several values again to go on with the sweep"
+            "another `out`, or give several values again to go on with the sweep"
         )
 
 
@@ -380,7 +380,7 @@ def _refuse_reasoning(settings: StudySettings) -> None:
             raise ValueError(
                 f"{name}={value} is for answers that are written; the probabilities of options "
                 "are read right after the prompt, where such a model would still think: ask with "
-                f"--read generate, or leave `{name}` out"
+                f"`read=generate`, or leave `{name}` out"
             )
 
 
@@ -398,7 +398,7 @@ def _check_shared(shared: RunFolder, plan: Plan, manifest: RunManifest) -> None:
         or (name.startswith("runner.") and not name.endswith(".source.sha256"))
     ]
     if groups and differing:
-        raise RunMismatchError(
+        raise RunError(
             f"the answers in {shared.path} were made with another {', '.join(differing)}; take a "
             "run of the same model and decoding, or none"
         )

@@ -30,13 +30,7 @@ from surface_consistency.engine.study import (
     make_plan,
     study_of,
 )
-from surface_consistency.errors import (
-    DataError,
-    RunLogError,
-    RunMismatchError,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataError, RunError, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
@@ -104,7 +98,7 @@ def import_predictions(
     Raises:
         DataError: If no prediction belongs to a prompt, the folder holds a model's own run, or
             nobody says whether replies without a tag are answers; see `split_replies`.
-        RunMismatchError: If the folder holds other predictions.
+        RunError: If the folder holds other predictions.
     """
     settings = settings or study.settings()
     plan = plan or make_plan(study, cast("DataT", data), settings)
@@ -112,7 +106,7 @@ def import_predictions(
     del predictions
     folder = RunFolder.create(out)
     if folder.prompts.exists():
-        raise DataError(f"{folder.path} holds a run of a model; give the predictions another --out")
+        raise DataError(f"{folder.path} holds a run of a model; give the predictions another `out`")
     manifest = make_manifest(
         study.name,
         plan.data,
@@ -131,9 +125,9 @@ def import_predictions(
     if folder.manifest.exists():
         fields = folder.read_manifest().differences(manifest)
         if fields:
-            raise RunMismatchError(
+            raise RunError(
                 f"{folder.path} holds other predictions ({', '.join(fields)} differ); give these "
-                "another --out, or delete the folder first"
+                "another `out`, or delete the folder first"
             )
     with atomic_path(folder.log()) as part, part.open("w", encoding="utf-8") as log:
         for start in range(0, len(lines), _ROWS_AT_ONCE):
@@ -182,9 +176,9 @@ def score_files(
     refuse_mixed_tasks(predictions)
     names = [Path(path.name.removesuffix(".gz")).stem for path in predictions]
     if len(set(names)) < len(names):
-        raise ValueError("two files of --predictions have one name; rename one of them")
+        raise ValueError("two files of `predictions` have one name; rename one of them")
     if label is not None and len(names) > 1:
-        raise ValueError("--label names one model; leave it out where there are several files")
+        raise ValueError("`label` names one model; leave it out where there are several files")
     settings = settings or study.settings()
     with pause_gc():
         plan = make_plan(study, data, settings)
@@ -262,8 +256,8 @@ def score_run(
 
     Raises:
         SourceNotFoundError: If a file of the run is missing.
-        RunLogLockedError: If another process writes to the run, or judges it.
-        RunLogError: If the run has no answer yet, or two to one prompt.
+        RunError: If another process writes to the run, or judges it.
+        RunError: If the run has no answer yet, or two to one prompt.
         DataError: If the plan was changed since it was made, or the judge decided nothing; earlier
             verdicts are kept then.
 
@@ -289,7 +283,7 @@ def _score(
     targets = _with_kinds(study, targets, pairs)
     answered = answered_targets(folder, targets, repeat=False)
     if answered["text"].isna().all():
-        raise RunLogError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
+        raise RunError(f"{folder.path} holds no answer{_why_none(folder, answered)}")
     verdicts = judge_targets(judge, answered, study.verdict)
     _refuse_no_verdict(verdicts, judge.name)
     outcomes = study.outcomes(pairs, verdicts, model=manifest.model)
@@ -636,7 +630,7 @@ def _why_none(folder: RunFolder, answered: pd.DataFrame) -> str:
         )
     return (
         f"{reason}. The replies are there, so the same command asks nothing again: ask another "
-        "model, or with other settings, into another --out"
+        "model, or with other settings, into another `out`"
     )
 
 

@@ -18,7 +18,7 @@ from surface_consistency.models.registry import RunnerName, load_runner
 from surface_consistency.plugins import STUDIES
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.scoring import OptionScore
-from surface_consistency.schemas.settings import Settings, values_of_items
+from surface_consistency.schemas.settings import Rare, Settings, values_of_items
 
 if TYPE_CHECKING:
     from surface_consistency.models.runner import Runner
@@ -36,7 +36,7 @@ class SourceSettings(Settings):
     revision: str | None = None
     """Commit, tag or branch of the data."""
 
-    split: str = "test"
+    split: Rare[str] = "test"
     """Split of the data."""
 
     column: Mapping[str, str] = Field(default_factory=dict)
@@ -59,10 +59,10 @@ class StudySettings(Settings):
     """Longest reasoning before an answer, in tokens, for reasoning models; without, reasoning and
     answer share the limit of the answer."""
 
-    reasoning_tags: Items[str] | None = None
+    reasoning_tags: Rare[Items[str] | None] = None
     """Opening and closing tag between which a model thinks, where they are not among the known."""
 
-    reasoning_opened: bool | None = None
+    reasoning_opened: Rare[bool | None] = None
     """Whether every prompt ends within reasoning, so that an answer begins behind a closing tag; by
     default as the chat template says."""
 
@@ -98,10 +98,10 @@ class OptionSettings(StudySettings):
     the most probable one (multiple-choice), or none unless it is more probable than all others
     together (log-odds)."""
 
-    options: int = Field(default=4, ge=2)
+    options: Rare[int] = Field(default=4, ge=2)
     """Options of each fact where answers are not written, the reference among them."""
 
-    option_score: OptionScore = "sum"
+    option_score: Rare[OptionScore] = "sum"
     """How options are compared: by the sum of their tokens' log-probabilities, or by its mean per
     token or per character."""
 
@@ -176,40 +176,40 @@ class JudgeScoring(Settings):
     """How answers are judged: by rule, by a model, or by people."""
 
     judge: Literal["rule", "llm", "human"] = "rule"
-    """Who judges: the study's own rule, a model, or labels of people; llm where --judge-model is
+    """Who judges: the study's own rule, a model, or labels of people; llm where `judge_model` is
     given. Another judge than the rule is held against it."""
 
     judge_model: str | None = None
-    """Model of --judge llm: a hub id, folder or server's id."""
+    """Model of `judge=llm`: a hub id, folder or server's id."""
 
-    judge_label: str | None = None
-    """Name of the judging model in tables; that of --judge-model by default."""
+    judge_label: Rare[str | None] = None
+    """Name of the judging model in tables; that of `judge_model` by default."""
 
-    judge_runner: RunnerName = "openai"
-    """Runner of --judge llm; openai reads OPENAI_BASE_URL."""
+    judge_runner: Rare[RunnerName] = "openai"
+    """Runner of `judge=llm`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
     """Keyword argument of the judge's runner, its value JSON or text."""
 
-    judge_max_new_tokens: int = Field(default=64, ge=1)
+    judge_max_new_tokens: Rare[int] = Field(default=64, ge=1)
     """Longest reply of the judge, in tokens."""
 
-    judge_max_reasoning_tokens: int | None = Field(default=None, ge=1)
+    judge_max_reasoning_tokens: Rare[int | None] = Field(default=None, ge=1)
     """Longest reasoning of the judge before its reply, in tokens, for models that think; without,
-    both share --judge-max-new-tokens."""
+    both share `judge_max_new_tokens`."""
 
     labels: Path | None = None
-    """CSV file of labels: the verdicts of --judge human; any other judge is held against them, and
+    """CSV file of labels: the verdicts of `judge=human`; any other judge is held against them, and
     its errors are taken out of the scores."""
 
     labelling_sheet: Path | None = None
     """CSV file to write, of answers drawn at random, for people to label."""
 
-    labelling_sample: int = Field(default=50, ge=1)
-    """Answers of each kind (condition, form of query, state of the store) in --labelling-sheet."""
+    labelling_sample: Rare[int] = Field(default=50, ge=1)
+    """Answers of each kind (condition, form of query, state of the store) in `labelling_sheet`."""
 
-    labelling_seed: int = 0
-    """Seed of the draw of --labelling-sheet."""
+    labelling_seed: Rare[int] = 0
+    """Seed of the draw of `labelling_sheet`."""
 
     def resolved(self, settings: Mapping[str, Any], *, is_new_run: bool = False) -> Self:
         """Complete how answers are judged by how they are asked.
@@ -238,9 +238,9 @@ class JudgeScoring(Settings):
     def _is_whole(self) -> "JudgeScoring":
         """Refuse a judge that cannot judge, before anything is asked."""
         if self.judge == "human" and self.labels is None:
-            raise ValueError("--judge human needs --labels, a CSV file of labels")
+            raise ValueError("`judge=human` needs `labels`, a CSV file of labels")
         if self.judge == "llm" and SideModel.of(self, "judge").lacks_model:
-            raise ValueError("--judge llm needs --judge-model, the model that judges")
+            raise ValueError("`judge=llm` needs `judge_model`, the model that judges")
         return self
 
 
@@ -273,10 +273,10 @@ class RuleScoring(JudgeScoring):
     """Matching rule: a name of `matching.RULES` ("segmented" where words have no spaces between
     them), or one of another package as package:name."""
 
-    region: AnswerSpan = "first_line"
+    region: Rare[AnswerSpan] = "first_line"
     """Judged part of the output; first_text_line passes over blank lines before the answer."""
 
-    agreement: bool = True
+    agreement: Rare[bool] = True
     """Whether the verdicts of all rules, and on both parts of the output, are compared."""
 
 
@@ -286,16 +286,16 @@ class ReportSettings(Settings):
     cluster: str | None = None
     """What intervals take as a whole: a column of the outcomes; the study's by default."""
 
-    resamples: int = Field(default=10_000, ge=1)
+    resamples: Rare[int] = Field(default=10_000, ge=1)
     """Draws of intervals that need draws, such as those of corrected scores."""
 
-    bootstrap_seed: int = 0
+    bootstrap_seed: Rare[int] = 0
     """Seed of these draws."""
 
     margin: float | None = Field(default=None, gt=0, lt=1)
     """Difference of two rates that counts as none, as a fraction: tests equivalence besides."""
 
-    answers: int = Field(default=500, ge=0)
+    answers: Rare[int] = Field(default=500, ge=0)
     """Pairs of each model whose answers stand on the page."""
 
     page: bool = True

@@ -17,7 +17,7 @@ from surface_consistency.engine.study import (
     SettingsT,
     Study,
 )
-from surface_consistency.errors import RunMismatchError
+from surface_consistency.errors import RunError
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
@@ -69,7 +69,7 @@ def run_sweep(
         The runs and their report.
 
     Raises:
-        RunMismatchError: If several runs should go into the folder of a single one or the other way
+        RunError: If several runs should go into the folder of a single one or the other way
             round, or a folder holds a run with other settings.
         DataError: If nothing is left to ask.
         ValueError: If the study has no such cluster.
@@ -122,7 +122,7 @@ def ask_sweep(
         The runs, one a variant.
 
     Raises:
-        RunMismatchError: As `run_sweep`.
+        RunError: As `run_sweep`.
         DataError: If nothing is left to ask.
     """
     home = Path(out)
@@ -158,8 +158,8 @@ def ask_sweep(
 def _refuse_single_run(home: Path) -> None:
     """Make the folder of a sweep; refuse that of a single run."""
     if (home / "manifest.json").is_file():
-        raise RunMismatchError(
+        raise RunError(
             f"{home} holds a single run, whose tables and page a sweep would replace; choose "
-            "another --out, or settings of one run to go on with it"
+            "another `out`, or settings of one run to go on with it"
         )
     output_folder(home)

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from surface_consistency.errors import MissingDependencyError, RunMismatchError
+from surface_consistency.errors import MissingDependencyError, RunError
 from surface_consistency.models.loading import quiet_bars
 from surface_consistency.runs.files import write_text
 
@@ -104,7 +104,7 @@ def train_on_examples(
         ValueError: If there are no examples, fewer than one step, or an example that is a text of
             its own and longer than the context.
         MissingDependencyError: If torch or transformers is not installed.
-        RunMismatchError: If the folder holds a model of other examples or settings and a run beside
+        RunError: If the folder holds a model of other examples or settings and a run beside
             it has its answers.
         KeyboardInterrupt: If it is stopped; says that nothing of a training is kept.
     """
@@ -127,9 +127,9 @@ def train_on_examples(
         if (target / _RECIPE).read_text("utf-8") == recipe:
             return target
         if any(target.parent.glob("generations*.jsonl")):
-            raise RunMismatchError(
+            raise RunError(
                 f"{target} holds the model whose answers stand beside it, trained on other "
-                "examples or with other settings than now; give these another folder (--out)"
+                "examples or with other settings than now; give these another folder (`out`)"
             )
     _LOG.info("training a small model on %d texts, %d steps", len(examples), settings.steps)
     try:

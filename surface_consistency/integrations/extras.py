@@ -6,7 +6,7 @@ from typing import Final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from surface_consistency.errors import MissingDependencyError, UnsupportedVersionError
+from surface_consistency.errors import MissingDependencyError
 
 _PACKAGE: Final = "surface-consistency"
 
@@ -21,7 +21,7 @@ def check_tool(feature: str, tool: str, extra: str) -> None:
 
     Raises:
         MissingDependencyError: If it is not installed.
-        UnsupportedVersionError: If its version is outside the bounds; names both.
+        MissingDependencyError: If its version is outside the bounds; names both.
     """
     try:
         installed = version(tool)
@@ -38,4 +38,6 @@ def check_tool(feature: str, tool: str, extra: str) -> None:
         if not is_tool or needed.marker is None or not needed.marker.evaluate({"extra": extra}):
             continue
         if not needed.specifier.contains(installed, prereleases=True):
-            raise UnsupportedVersionError(feature, needed.name, installed, str(needed.specifier))
+            raise MissingDependencyError(
+                feature, needed.name, installed=installed, allowed=str(needed.specifier)
+            )

@@ -31,7 +31,7 @@ def lm_eval_path() -> Path:
 
     Raises:
         MissingDependencyError: If lm-evaluation-harness is not installed.
-        UnsupportedVersionError: If its version is too old or too new.
+        MissingDependencyError: If its version is too old or too new.
     """
     check_tool(_FEATURE, "lm-eval", _EXTRA)
     return Path(__file__).parent / "lm_eval_tasks"
@@ -48,7 +48,7 @@ def run_lm_eval(arguments: Sequence[str]) -> int:
 
     Raises:
         MissingDependencyError: As `lm_eval_path` does.
-        UnsupportedVersionError: As `lm_eval_path` does.
+        MissingDependencyError: As `lm_eval_path` does.
         ValueError: If the arguments hold a path of their own.
     """
     given = [*arguments]
@@ -131,7 +131,7 @@ def task_class() -> type[Any]:
 
     Raises:
         MissingDependencyError: As `lm_eval_path` does.
-        UnsupportedVersionError: As `lm_eval_path` does.
+        MissingDependencyError: As `lm_eval_path` does.
     """
     check_tool(_FEATURE, "lm-eval", _EXTRA)
     from lm_eval.api.instance import Instance

@@ -31,7 +31,7 @@ def register() -> dict[str, Any]:
 
     Raises:
         MissingDependencyError: If inspect_ai is not installed.
-        UnsupportedVersionError: If its version is too old or too new.
+        MissingDependencyError: If its version is too old or too new.
     """
     check_tool(_FEATURE, "inspect-ai", "inspect")
     from inspect_ai import Task, task

@@ -31,7 +31,7 @@ from surface_consistency.engine.study import (
     make_judge,
     make_plan,
 )
-from surface_consistency.errors import DataError, IncompletePairWarning
+from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
@@ -327,7 +327,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
             take no cluster that was cut apart. NaN where nothing is left to count.
 
         Warns:
-            IncompletePairWarning: If pairs were cut apart.
+            DataWarning: If pairs were cut apart.
             UnscoredWarning: If answers could not be judged.
             UndefinedMetricWarning: If a number is NaN.
         """
@@ -348,7 +348,7 @@ class PairedTask(Generic[SettingsT, DataT, ScoringT]):
                 f"{n_cut} of {n_cut + int(np.count_nonzero(n_asked == 2))} pairs were cut apart: "
                 "only one of their members was asked, as a limit on documents does; they are left "
                 f"out{further if self._without_verdicts else ''}",
-                IncompletePairWarning,
+                DataWarning,
                 stacklevel=2,
             )
         whole = self.pairs[n_asked == 2]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS
-from surface_consistency.errors import ColumnNotFoundError, RepeatedRowsWarning
+from surface_consistency.errors import ColumnNotFoundError, DataWarning
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
@@ -253,7 +253,7 @@ def warn_repeated_rows(
         warnings.warn(
             f"{int(is_repeated.sum())} of {len(frame)} rows repeat another in all columns and are "
             "counted again: drop them, or add a column that tells them apart",
-            RepeatedRowsWarning,
+            DataWarning,
             stacklevel=stacklevel + 1,
         )
 

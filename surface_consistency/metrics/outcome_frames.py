@@ -11,7 +11,7 @@ import pandas as pd
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    IncompletePairWarning,
+    DataWarning,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.metrics._groups import column_names
@@ -206,7 +206,7 @@ def _warn_repeated(pairs: pd.DataFrame, facts: list[str], names: "pd.Series[Any]
         warnings.warn(
             f"{n_facts} facts, named by {' and '.join(facts)}, count as {n_facts} independent "
             f"clusters, though they share {counts[column]} values of {column!r}: if the rows of "
-            f"one {column} are repeated measures, name it through `cluster` (--cluster {column})",
+            f"one {column} are repeated measures, name it: `cluster={column}`",
             SurfaceConsistencyWarning,
             stacklevel=3,
         )
@@ -223,8 +223,8 @@ def _warn_shared(pairs: pd.DataFrame) -> None:
             warnings.warn(
                 f"{len(pairs)} rows count as {len(pairs)} independent pairs, though they share "
                 f"{n_names} values of {column!r}: pairs of one {column} go together, and intervals "
-                f"that take them apart are too narrow; name it through `cluster` "
-                f"(--cluster {column})",
+                f"that take them apart are too narrow; name it: "
+                f"`cluster={column}`",
                 SurfaceConsistencyWarning,
                 stacklevel=3,
             )
@@ -243,7 +243,7 @@ def _warn_incomplete(first: set[str], second: set[str]) -> None:
         warnings.warn(
             f"{alone} of {len(first | second)} facts stand under one of the two conditions only "
             "and were left out",
-            IncompletePairWarning,
+            DataWarning,
             stacklevel=4,
         )
 
@@ -294,7 +294,7 @@ def outcomes_frame(
             `correct` is given without `condition`.
 
     Warns:
-        IncompletePairWarning: When facts lack a condition.
+        DataWarning: When facts lack a condition.
         SurfaceConsistencyWarning: When several columns name the facts, none of them alone tells
             the facts apart, and no cluster is named: repeated measures would count as independent.
             Likewise when each row is a pair, and rows share a value of a column that is called as
@@ -303,7 +303,7 @@ def outcomes_frame(
     Notes:
         Verdicts may be text as in CSV files (`to_verdict`); an empty cell is a missing verdict.
         Rows are numbered from 1. Rows of other conditions are left out; facts that lack one of the
-        two are left out and counted in an `IncompletePairWarning`.
+        two are left out and counted in an `DataWarning`.
 
     References:
         H. Wickham, Tidy Data, Journal of Statistical Software 59, 2014.

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models._engine import Batch, Tokens, shared_batch
 from surface_consistency.models.reasoning import template_tags
 from surface_consistency.schemas.prompts import Prompt
@@ -88,7 +88,7 @@ class PromptEncoder:
         if not self.tokenizer.chat_template:
             raise RunnerError(
                 f"{self.label} has no chat template, so it cannot answer the conversation of "
-                f"prompt {prompt.id!r}; ask without --chat (slaq: with --completion), or take an "
+                f"prompt {prompt.id!r}; ask without `chat` (slaq: with `completion`), or take an "
                 "instruction-tuned model"
             )
         turns = [{"role": turn.role, "content": turn.content} for turn in prompt.messages or ()]
@@ -205,7 +205,7 @@ class Planner:
         too_long = [name for name, size in sizes.items() if size > limit]
         if too_long:
             worst = max(too_long, key=sizes.__getitem__)
-            raise PromptTooLongError(
+            raise RunnerError(
                 f"prompt {worst!r} has {sizes[worst]:,} tokens; {self.label} takes {limit:,} "
                 f"({self.context:,} less {max_new_tokens} new ones). {len(too_long):,} of "
                 f"{len(prompts):,} prompts are too long: use fewer shots, or let demonstrations be "

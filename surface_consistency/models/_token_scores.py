@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models._batching import common_prefix_length, cut_batches
 from surface_consistency.models._engine import Batch, Engine, shared_batch
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
@@ -206,7 +206,7 @@ class TokenScorer:
                 "belong together"
             )
         if self.context is not None and len(row.ids) - 1 > self.context:
-            raise PromptTooLongError(
+            raise RunnerError(
                 f"request {row.request.id!r} has {len(row.ids):,} tokens; {self.label} reads "
                 f"{self.context:,}: shorten its context, or take a model that reads more"
             )

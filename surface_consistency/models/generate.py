@@ -144,11 +144,11 @@ def run_prompts(
     Raises:
         ValueError: If one id stands for two contents, `batch_size` is below 1, or there is no such
             shard.
-        PromptTooLongError: If a prompt does not fit; raised before any work.
+        RunnerError: If a prompt does not fit; raised before any work.
         RunnerError: If the runner fails, leaves prompts out, answers others than it was asked, or
             answers none of its first prompts and gives the same error for each: 20 prompts, or as
             many as its attribute `max_refusals` says.
-        RunLogError: If the log cannot be written.
+        RunError: If the log cannot be written.
     """
     if batch_size is not None and batch_size < 1:
         raise ValueError(f"`batch_size` is at least 1, got {batch_size}")

@@ -55,8 +55,8 @@ class MultipleChoiceRunner:
         if not isinstance(runner, Scorer):
             raise RunnerError(
                 f"runner {getattr(runner, 'name', type(runner).__name__)!r} tells no "
-                "log-probabilities (it has no method `score`); read answers with --read generate, "
-                "or take --runner transformers"
+                "log-probabilities (it has no method `score`); read answers with `read=generate`, "
+                "or take `runner=transformers`"
             )
         self._runner = runner
         self._option_score: OptionScore = option_score
@@ -110,7 +110,7 @@ class MultipleChoiceRunner:
         Raises:
             RunnerError: If a prompt has no options or ends within reasoning, or an option cannot
                 be scored.
-            PromptTooLongError: If a prompt and an option do not fit the model's context.
+            RunnerError: If a prompt and an option do not fit the model's context.
         """
         requests = [request for prompt in prompts for request in self._requests(prompt)]
         scored = {score.request_id: score for score in self._runner.score(requests)}
@@ -144,7 +144,7 @@ class MultipleChoiceRunner:
         """Ask for each option after the prompt."""
         if not prompt.options:
             raise RunnerError(
-                f"prompt {prompt.id!r} has no options to choose among; ask with --read generate"
+                f"prompt {prompt.id!r} has no options to choose among; ask with `read=generate`"
             )
         context = prompt.text
         bos: Literal["model", "none"] = "model"
@@ -159,7 +159,7 @@ class MultipleChoiceRunner:
                 raise RunnerError(
                     f"the chat template of runner {self.name!r} opens reasoning before the answer "
                     "(the prompt ends with an opening tag such as <think>), so options would be "
-                    "scored as reasoning; ask with --read generate, or with a template that opens "
+                    "scored as reasoning; ask with `read=generate`, or with a template that opens "
                     "none"
                 )
         for number, option in enumerate(prompt.options):
@@ -206,7 +206,7 @@ def option_scores(
         if length is None:
             raise RunnerError(
                 "the stored scores are sums without tokens, so they cannot be divided by tokens; "
-                "use --option-score sum or per_character"
+                "use `option_score=sum` or `per_character`"
             )
         means.append(total / length)
     return means

@@ -262,8 +262,8 @@ def split_replies(
         raise DataError(
             f"{n_closed:,} of {len(texts):,} predictions end reasoning that their prompt opened "
             f"(a closing tag such as </think> alone) and {n_plain:,} hold no tag: give "
-            "--reasoning-opened if those are reasoning that never ended, which are not answers, or "
-            "--no-reasoning-opened if the tag is a part of the answers"
+            "`reasoning_opened` if those are reasoning that never ended, which are not answers, or "
+            "`reasoning_opened=False` if the tag is a part of the answers"
         )
     return splits
 

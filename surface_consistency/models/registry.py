@@ -162,7 +162,7 @@ def _check_arguments(
             with suppress(TypeError):
                 signature.bind(None, **options)
                 raise RunnerError(
-                    f"runner {spec!r} needs a model (--model), such as a hub id or a folder"
+                    f"runner {spec!r} needs a model (`model`), such as a hub id or a folder"
                 ) from error
         takes = ", ".join(signature.parameters)
         raise RunnerError(

@@ -81,7 +81,7 @@ class BatchPlanner(Protocol):
             The batches: every prompt once, in the order in which they shall be asked.
 
         Raises:
-            PromptTooLongError: If a prompt does not fit the model's context.
+            RunnerError: If a prompt does not fit the model's context.
         """
 
 
@@ -123,7 +123,7 @@ class Scorer(Protocol):
             One scored text for each request, under its id, in any order.
 
         Raises:
-            PromptTooLongError: If a text does not fit the model's context.
+            RunnerError: If a text does not fit the model's context.
             RunnerError: If a text cannot be scored.
         """
 

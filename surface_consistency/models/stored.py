@@ -154,7 +154,7 @@ class StoredRunner:
                     raise DataError(
                         f"the stored prediction of {prompt.id!r} begins with its prompt, which "
                         "would be judged in place of the answer; set strip_prompt=true to cut it "
-                        "off (--runner-option strip_prompt=true)"
+                        "off (`runner_option` strip_prompt=true)"
                     )
                 text = text.removeprefix(prompt.text)
             if not text.strip() and self._settings.blank == "missing":

@@ -92,7 +92,7 @@ class StoredScores:
         """
         raise RunnerError(
             "stored log-probabilities choose among options and write nothing; read answers with "
-            "--read multiple-choice or log-odds, or score stored texts with --runner stored"
+            "`read=multiple-choice` or log-odds, or score stored texts with `runner=stored`"
         )
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
@@ -114,8 +114,8 @@ class StoredScores:
             raise RunnerError(
                 f"{self._file} has no log-probability of {len(missing):,} of {len(pairs):,} texts, "
                 f"the first {first.continuation!r} after {_end_of(first.context)!r} (request "
-                f"{first.id!r}); store them too, or ask what is stored alone (--limit, "
-                "--no-calibrate)"
+                f"{first.id!r}); store them too, or ask what is stored alone (`limit`, "
+                "`calibrate=False`)"
             )
         for request, stored in pairs:
             if stored is not None:
@@ -192,7 +192,7 @@ def _of_sample(
         raise RecordError(
             f"{place}: a sample without log-likelihoods; only those of tasks that compare "
             "options (output_type multiple_choice or loglikelihood) hold them: score generated "
-            "texts with --runner stored"
+            "texts with `runner=stored`"
         )
     for context, text, value, is_greedy in options:
         yield (

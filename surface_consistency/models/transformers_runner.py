@@ -334,7 +334,7 @@ class TransformersRunner:
             The batches: groups together, longest prompts first.
 
         Raises:
-            PromptTooLongError: If a prompt and its new tokens do not fit the model's context;
+            RunnerError: If a prompt and its new tokens do not fit the model's context;
                 names the prompt, its tokens and the limit.
             RunnerError: If a prompt cannot be tokenised.
         """
@@ -352,7 +352,7 @@ class TransformersRunner:
             and line breaks before the answer do not stop it.
 
         Raises:
-            PromptTooLongError: If a prompt does not fit the model's context.
+            RunnerError: If a prompt does not fit the model's context.
             RunnerOutOfMemoryError: If the batch does not fit the device.
         """
         if len(prompts) > self._planner.batch_size:
@@ -379,7 +379,7 @@ class TransformersRunner:
             One scored text for each request, in the order of the batches.
 
         Raises:
-            PromptTooLongError: If a text does not fit the model's context.
+            RunnerError: If a text does not fit the model's context.
             RunnerError: If the tokenizer does not tell which characters its tokens cover, a
                 continuation has no tokens, the token that `bos` asks for is not there, or the
                 model's logits are no numbers.

@@ -32,7 +32,7 @@ def run_part(path: Path) -> Part:
         an error. The metric is "correct".
 
     Raises:
-        RunLogError: If the manifest breaks its schema.
+        RunError: If the manifest breaks its schema.
     """
     from surface_consistency.runs.folder import RunFolder
 

@@ -48,10 +48,10 @@ def output_folder(path: str | os.PathLike[str]) -> Path:
         DataError: If a file stands there, or the folder cannot be made; names it.
     """
     if not os.fspath(path):
-        raise ValueError("--out names no folder; the current one is '.'")
+        raise ValueError("`out` names no folder; the current one is '.'")
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file; give --out a folder")
+        raise DataError(f"{folder} is a file; give `out` a folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -80,7 +80,7 @@ def subfolder(folder: Path, name: str) -> Path:
         if here.is_symlink():
             raise DataError(
                 f"{here} is a symbolic link, through which files in {os.path.realpath(here)} would "
-                "be replaced; remove the link, or choose another --out"
+                "be replaced; remove the link, or choose another `out`"
             )
         try:
             here.mkdir(exist_ok=True)

@@ -285,7 +285,7 @@ class RunFolder:
             made elsewhere, and group.
 
         Raises:
-            RunLogError: If a line is corrupt or of another kind; names file and line.
+            RunError: If a line is corrupt or of another kind; names file and line.
         """
         parts = [
             read_answers(path).assign(group=group)
@@ -312,7 +312,7 @@ class RunFolder:
         """Keep the run for this process: no other asks or judges meanwhile.
 
         Raises:
-            RunLogLockedError: If another process writes to the run, or judges it.
+            RunError: If another process writes to the run, or judges it.
         """
         with ExitStack() as locks:
             for path in self.logs() or [self.log()]:
@@ -419,9 +419,9 @@ class RunFolder:
         except (RecordError, OSError):
             command = None
         named = f" (`{command}`)" if command else ""
-        scored = ", or score its generations with --predictions" if self.logs() else ""
+        scored = ", or score its generations with `predictions`" if self.logs() else ""
         return (
-            f"give the command again that made it{named}, with another --out where it refuses"
+            f"give the command again that made it{named}, with another `out` where it refuses"
             f"{scored}"
         )
 

@@ -24,8 +24,7 @@ import numpy.typing as npt
 import surface_consistency
 from surface_consistency.errors import (
     DataError,
-    RunLogLockedError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.runs.command import COMMAND
@@ -101,8 +100,8 @@ class Job:
             The job.
 
         Raises:
-            RunMismatchError: If the folder holds a job of another plan; names what differs.
-            RunLogLockedError: If another process plans it for more than a minute.
+            RunError: If the folder holds a job of another plan; names what differs.
+            RunError: If another process plans it for more than a minute.
             DataError: If the folder is a file, or holds other things.
         """
         place = output_folder(folder)
@@ -111,7 +110,7 @@ class Job:
         foreign = given - {*cls.own_names, manifest.name, "shards", ".plan.lock"}
         if foreign and not manifest.is_file():
             raise DataError(
-                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give --out "
+                f"{place} holds other things than a {cls.noun}, such as {min(foreign)}; give `out` "
                 "another folder"
             )
         if not manifest.is_file():
@@ -208,8 +207,8 @@ class Job:
 
         Raises:
             ValueError: If there is no such shard.
-            RunMismatchError: If the shard that is there belongs to another plan; names it.
-            RunLogLockedError: If another process does it.
+            RunError: If the shard that is there belongs to another plan; names it.
+            RunError: If another process does it.
             DataError: If the file that is there is broken, or cannot be written; names it.
         """
         if not 0 <= shard < self.n_shards:
@@ -241,8 +240,8 @@ class Job:
             Shards done now.
 
         Raises:
-            WorkerLostError: If a process was killed; start again to do the rest.
-            RunMismatchError: As `do`.
+            RunError: If a process was killed; start again to do the rest.
+            RunError: As `do`.
             DataError: As `do`.
         """
         done = map_processes(lambda one: self.do(one, work), self.missing(), n_workers=n_workers)
@@ -256,14 +255,14 @@ class Job:
 
         Raises:
             DataError: If a shard is not done, or its file is broken; names it.
-            RunMismatchError: If a shard belongs to another plan; names it.
+            RunError: If a shard belongs to another plan; names it.
         """
         if missing := self.missing():
             shown = ", ".join(map(str, missing[:_SHOWN])) + (", ..." if missing[_SHOWN:] else "")
             raise DataError(
                 f"{self.folder}: {len(missing)} of {self.n_shards} shards are not done yet "
-                f"({shown}); give the same command with --shard NUMBER for "
-                "each, or without --shard for all"
+                f"({shown}); give the same command with `shard` NUMBER for "
+                "each, or without `shard` for all"
             )
         yield from map(self._read, range(self.n_shards))
 
@@ -299,11 +298,11 @@ class Job:
             The lock, held; a context manager.
 
         Raises:
-            RunLogLockedError: If another process holds it.
+            RunError: If another process holds it.
         """
         return FileLock(
             path,
-            lambda owner: RunLogLockedError(
+            lambda owner: RunError(
                 f"{owner} works on this {cls.noun} already ({path}); wait for it, or end it"
             ),
         )
@@ -315,7 +314,7 @@ class Job:
         while True:
             try:
                 return cls.locked(folder / ".plan.lock")
-            except RunLogLockedError:
+            except RunError:
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.1)
@@ -336,7 +335,7 @@ class Job:
                 f"{path} is broken ({error}); delete it and do shard {shard} again"
             ) from error
         if (notes.pop("plan", None), notes.pop("shard", None)) != (self.digest, shard):
-            raise RunMismatchError(
+            raise RunError(
                 f"{path} belongs to another plan or shard; delete it and do shard {shard} again"
             )
         return ShardResult(arrays, notes)
@@ -354,10 +353,10 @@ class Job:
             todo, shards = set(self.missing()), self.planned.get("shards", ())
             is_empty = shards and todo.issuperset(n for n, parts in enumerate(shards) if parts)
             more = f"; and {len(differing) - _SHOWN} more" if differing[_SHOWN:] else ""
-            raise RunMismatchError(
+            raise RunError(
                 f"{self.folder} holds a {self.noun} of another plan: "
                 f"{'; '.join(differing[:_SHOWN])}{more}. Give the options and files of then, or "
-                "another --out"
+                "another `out`"
                 + (", or delete the folder: no shard is done in it yet" if is_empty else "")
             )
 

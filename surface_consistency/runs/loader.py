@@ -151,7 +151,7 @@ def _check_outcomes(frame: pd.DataFrame, path: Path, model: str) -> None:
     if frame.empty:
         raise DataError(
             f"{path}: holds no pair, so there is nothing to report; score the run again with "
-            "`surface-consistency score`, or ask more questions with a higher --limit"
+            "`surface-consistency score`, or ask more questions with a higher `limit`"
         )
     models = frame["model"].unique().tolist()
     if models != [model]:

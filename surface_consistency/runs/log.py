@@ -13,9 +13,7 @@ from pydantic import ValidationError
 from surface_consistency.errors import (
     DataError,
     RecordError,
-    RunLogError,
-    RunLogLockedError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.reading import read_lines
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 _REMEDY = (
-    "Remove that line (its prompt is asked again) or restore the file, or choose another --out; "
+    "Remove that line (its prompt is asked again) or restore the file, or choose another `out`; "
     "predictions made elsewhere are scored as stored predictions instead"
 )
 
@@ -84,9 +82,9 @@ class RunLog:
             The log, locked for this process.
 
         Raises:
-            RunLogLockedError: If another process writes to the run.
-            RunMismatchError: If the run was made with other settings; names each of them.
-            RunLogError: If a line is corrupt or of another kind, or the files cannot be written.
+            RunError: If another process writes to the run.
+            RunError: If the run was made with other settings; names each of them.
+            RunError: If a line is corrupt or of another kind, or the files cannot be written.
         """
         log = Path(path)
         settings = Path(manifest_path or log.with_name(f"{log.stem}.manifest.json"))
@@ -123,7 +121,7 @@ class RunLog:
 
         Raises:
             ValueError: If a generation has no `prompt_key`.
-            RunLogError: If the disk is full or cannot be written; the log then ends with the batch
+            RunError: If the disk is full or cannot be written; the log then ends with the batch
                 before and can be taken up again.
         """
         done = {_key(item) for item in generations if item.finish_reason != "error"}
@@ -167,9 +165,9 @@ class RunLog:
         if self._sync:
             os.fsync(self._file.fileno())
 
-    def _unwritable(self, error: OSError, n_lost: int) -> RunLogError:
+    def _unwritable(self, error: OSError, n_lost: int) -> RunError:
         """Say what was kept and how to go on."""
-        return RunLogError(
+        return RunError(
             f"{self._path}: writing {n_lost} generations failed ({error.strerror}); the log is "
             f"whole and keeps the {len(self):,} answers before them. Free disk space, then run the "
             "same command again: it resumes there"
@@ -186,8 +184,8 @@ def lock_log(path: str | os.PathLike[str]) -> FileLock:
         The lock, held; a context manager.
 
     Raises:
-        RunLogLockedError: If another process holds it.
-        RunLogError: If the folder cannot be written.
+        RunError: If another process holds it.
+        RunError: If the folder cannot be written.
     """
     log = Path(path)
     lock_file = _lock_of(log)
@@ -195,14 +193,14 @@ def lock_log(path: str | os.PathLike[str]) -> FileLock:
         log.parent.mkdir(parents=True, exist_ok=True)
         return FileLock(
             lock_file,
-            lambda owner: RunLogLockedError(
+            lambda owner: RunError(
                 f"{owner} writes to this run (lock {lock_file}); wait for it to end, or choose "
-                "another --out"
+                "another `out`"
             ),
         )
     except OSError as error:
-        raise RunLogError(
-            f"{log}: cannot be opened for writing ({error.strerror}); choose another --out"
+        raise RunError(
+            f"{log}: cannot be opened for writing ({error.strerror}); choose another `out`"
         ) from error
 
 
@@ -219,10 +217,9 @@ def log_owner(path: str | os.PathLike[str]) -> str | None:
         return None
     try:
         lock_log(path).release()
-    except RunLogLockedError as error:
-        return str(error).partition(" writes to")[0]
-    except RunLogError:
-        return None
+    except RunError as error:
+        is_locked = not isinstance(error.__cause__, OSError)
+        return str(error).partition(" writes to")[0] if is_locked else None
     return None
 
 
@@ -245,7 +242,7 @@ def read_generations(path: str | os.PathLike[str]) -> Iterator[Generation]:
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        RunLogError: If a line is corrupt or of another kind; names file and line.
+        RunError: If a line is corrupt or of another kind; names file and line.
     """
     log = Path(path)
     if not log.is_file():
@@ -274,7 +271,7 @@ def read_answers(path: str | os.PathLike[str]) -> "pd.DataFrame":
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        RunLogError: If a line is corrupt or of another kind; names file and line.
+        RunError: If a line is corrupt or of another kind; names file and line.
     """
     from surface_consistency.runs.answers import answer_frame
 
@@ -296,7 +293,7 @@ class _Answers:
         content = hash((generation.text, generation.finish_reason))
         line, known = self.lines.setdefault(_key(generation), (number, content))
         if known != content:
-            raise RunLogError(
+            raise RunError(
                 f"{self._log}:{number}: another answer to the prompt of line {line}, so one of the "
                 "two is not of this run; remove the wrong line, or restore the file"
             )
@@ -313,7 +310,7 @@ def _generations(log: Path, *, keyed: bool) -> Iterator[tuple[int, int, Generati
     for number, end, line in _lines(log):
         generation = _parse(line, log, number)
         if keyed and generation.prompt_key is None:
-            raise RunLogError(
+            raise RunError(
                 f"{log}:{number}: field 'prompt_key' is missing, so no run wrote this line. "
                 f"{_REMEDY}"
             )
@@ -347,7 +344,7 @@ def _parse(line: bytes, log: Path, number: int) -> Generation:
     try:
         return parse_line(line, Generation, source=str(log), number=number)
     except RecordError as error:
-        raise RunLogError(f"{error}. {_REMEDY}") from error
+        raise RunError(f"{error}. {_REMEDY}") from error
 
 
 def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunManifest:
@@ -355,23 +352,23 @@ def _agree_on_settings(log: Path, settings: Path, manifest: RunManifest) -> RunM
     if settings.is_file():
         stored = read_manifest(settings)
         if stored.study != manifest.study:
-            raise RunMismatchError(
+            raise RunError(
                 f"{log.parent} holds a run of {stored.study}, not of {manifest.study}; choose "
-                "another --out"
+                "another `out`"
             )
         differences = stored.differences(manifest)
         if differences:
-            raise RunMismatchError(_mismatch(log, differences))
+            raise RunError(_mismatch(log, differences))
         return stored
     if log.exists() and log.stat().st_size:
-        raise RunLogError(
+        raise RunError(
             f"{log} has lines but no settings beside it ({settings} is missing), so it cannot be "
-            "continued; restore that file, or choose another --out"
+            "continued; restore that file, or choose another `out`"
         )
     try:
         write_text(settings, manifest.model_dump_json(indent=2) + "\n")
     except (DataError, OSError) as error:
-        raise RunLogError(f"the settings of the run cannot be written: {error}") from error
+        raise RunError(f"the settings of the run cannot be written: {error}") from error
     return manifest
 
 
@@ -385,14 +382,14 @@ def read_manifest(settings: Path) -> RunManifest:
         The manifest.
 
     Raises:
-        RunLogError: If it is none.
+        RunError: If it is none.
     """
     try:
         return RunManifest.model_validate_json(settings.read_bytes())
     except ValidationError as error:
-        raise RunLogError(
+        raise RunError(
             f"{settings}: not the settings of a run: {describe_validation_error(error)}. Restore "
-            "the file, or choose another --out"
+            "the file, or choose another `out`"
         ) from error
 
 
@@ -403,5 +400,5 @@ def _mismatch(log: Path, differences: Mapping[str, tuple[object, object]]) -> st
     )
     return (
         f"{log} belongs to a run with other settings: {named}. Use the same settings to continue "
-        "it, or choose another --out"
+        "it, or choose another `out`"
     )

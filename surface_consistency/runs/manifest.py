@@ -64,7 +64,7 @@ class RunManifest(Record):
         raise ValueError(
             f"the run was written by {'a newer' if is_newer else 'an earlier'} version of this "
             f"package (manifest version {version}, this package reads {SCHEMA_VERSION}); "
-            + ("update surface-consistency" if is_newer else "ask again into another --out")
+            + ("update surface-consistency" if is_newer else "ask again into another `out`")
         )
 
     def differences(self, other: "RunManifest") -> dict[str, tuple[JsonValue, JsonValue]]:

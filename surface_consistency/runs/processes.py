@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import current_process, get_context
 from typing import Any, Final, TypeVar
 
-from surface_consistency.errors import WorkerLostError
+from surface_consistency.errors import RunError
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -35,7 +35,7 @@ def map_processes(
         The results, in order; they and the warnings do not depend on the number of processes.
 
     Raises:
-        WorkerLostError: If a process was killed.
+        RunError: If a process was killed.
     """
     n_cores = len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
     n_workers = min(len(tasks), n_cores, n_workers or n_cores)
@@ -54,7 +54,7 @@ def map_processes(
             try:
                 done = list(workers.map(_recorded, tasks))
             except BrokenProcessPool as error:
-                raise WorkerLostError(
+                raise RunError(
                     f"one of {n_workers} processes was killed, perhaps for want of memory; give "
                     "fewer files or runs at once, or free memory"
                 ) from error

@@ -1,6 +1,7 @@
 """Settings: records whose fields are options of a command, entries of a manifest and arguments."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +15,19 @@ RARE: Final = "rare"
 
 Rare = Annotated[T, RARE]
 """A setting that few users change: `--setting NAME=VALUE` sets it on the command line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Annotation of a field whose flag is not its name.
+
+    Examples:
+        >>> Annotated[int, Flag("--permutations")].__metadata__[0].name
+        '--permutations'
+    """
+
+    name: str
+    """The flag with its dashes."""
 
 
 class Settings(BaseModel):

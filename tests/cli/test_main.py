@@ -463,7 +463,7 @@ def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path
     groups = pd.read_csv(out / "tables" / "by_category.csv", keep_default_na=False)
     assert sorted(groups["category"]) == sorted(row["category"] for row in rows)
     assert "canonical only" in (out / "report.html").read_text(encoding="utf-8")
-    again = ["report", str(out), "--out", str(tmp_path / "again"), "--resamples", "100"]
+    again = ["report", str(out), "--out", str(tmp_path / "again"), "--setting", "resamples=100"]
     assert main(again) == 0
     assert (tmp_path / "again" / "tables" / "by_category.csv").read_bytes() == (
         out / "tables" / "by_category.csv"
@@ -774,7 +774,7 @@ def test_nothing_that_others_wrote_steers_the_terminal(tmp_path, capsys):
     rows = [f'{i},{i % 2},1,"{HOSTILE}"' for i in range(30)]
     verdicts.write_text("\n".join(["fact_id,a,b,group", *rows]), encoding="utf-8")
     words = ["compare", str(verdicts), "--first", "a", "--second", "b", "--by", "group"]
-    words += ["--resamples", "10"]
+    words += ["--setting", "resamples=10"]
 
     assert main(words) == 0
     table = capsys.readouterr().out
@@ -805,7 +805,7 @@ def test_a_terminal_without_letters_ends_no_finished_run(runner, tmp_path, json_
     ]
 
     done = subprocess.run(
-        [*command, "--out", str(tmp_path / "page"), "--resamples", "10", *json_flag],
+        [*command, "--out", str(tmp_path / "page"), "--setting", "resamples=10", *json_flag],
         env=environment,
         capture_output=True,
         cwd=Path(surface_consistency.__file__).parents[1],
@@ -826,7 +826,7 @@ def test_a_torn_log_is_told_as_a_warning(runner, tmp_path, capsys):
     log.write_bytes(log.read_bytes()[:-20])
     capsys.readouterr()
 
-    assert main(["score", str(tmp_path / "run"), "--resamples", "5"]) == 3
+    assert main(["score", str(tmp_path / "run"), "--setting", "resamples=5"]) == 3
 
     lines = capsys.readouterr().err.splitlines()
     told = [line for line in lines if "the last line was cut off" in line]

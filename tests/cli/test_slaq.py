@@ -94,7 +94,7 @@ def test_a_run_leaves_tables_and_page(run, tmp_path, capsys):
 
 
 def test_json_is_one_object_without_nan(run, tmp_path, capsys):
-    assert run("--all-facts", "--json") == 0
+    assert run("--setting", "all_facts=true", "--json") == 0
 
     printed = capsys.readouterr().out
     assert "NaN" not in printed
@@ -105,12 +105,19 @@ def test_json_is_one_object_without_nan(run, tmp_path, capsys):
 
 def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys):
     """Each judge has a log of its own, so that neither is asked twice nor mixed up."""
-    llm = ["--judge", "llm", "--judge-runner", f"{runners}:judging"]
-    assert run(*llm, "--judge-label", "first", "--json") == 0
+    llm = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging"]
+    assert run(*llm, "--setting", "judge_label=first", "--json") == 0
     first = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     folder = tmp_path / "run"
 
-    again = ["--judge", "llm", "--judge-runner", f"{runners}:silly", "--judge-label", "second"]
+    again = [
+        "--judge",
+        "llm",
+        "--setting",
+        f"judge_runner={runners}:silly",
+        "--setting",
+        "judge_label=second",
+    ]
     kept = (folder / "verdicts.parquet").read_bytes()
     assert main(["score", str(folder), *again, "--json"]) == 2
 
@@ -122,7 +129,14 @@ def test_a_model_judges_and_another_judges_again(run, runners, tmp_path, capsys)
 
 def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, capsys):
     """--prompts paper changes instructions and judge, and stands in every record of the run."""
-    by_paper = ["--judge", "llm", "--judge-runner", f"{runners}:by_paper", "--judge-label", "j"]
+    by_paper = [
+        "--judge",
+        "llm",
+        "--setting",
+        f"judge_runner={runners}:by_paper",
+        "--setting",
+        "judge_label=j",
+    ]
     assert run("--prompts", "paper", "--limit", "1", *by_paper, "--json") == 0
     row = json.loads(capsys.readouterr().out)["tables"]["overall"][0]
     folder = tmp_path / "run"
@@ -149,7 +163,7 @@ def test_the_paper_words_are_asked_judged_and_recorded(run, runners, tmp_path, c
     ("words", "says"),
     [
         (
-            ["slaq", "--prompts", "paper", "--long-instruction", "My {question}"],
+            ["slaq", "--prompts", "paper", "--setting", "long_instruction=My {question}"],
             "--long-instruction would replace the instruction that --prompts paper brings",
         ),
         (["slaq", "--prompts", "papers"], "--prompts must be own or paper; got 'papers'"),
@@ -166,10 +180,10 @@ def test_presets_that_cannot_be_are_refused(words, says, tmp_path, capsys):
 
 
 def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, capsys):
-    assert run("--judge", "llm", "--judge-runner", f"{runners}:judging", "--json") == 0
+    assert run("--judge", "llm", "--setting", f"judge_runner={runners}:judging", "--json") == 0
 
-    again = ["--judge", "llm", "--judge-runner", f"{runners}:judging"]
-    status = main(["score", str(tmp_path / "run"), *again, "--judge-max-new-tokens", "9"])
+    again = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging"]
+    status = main(["score", str(tmp_path / "run"), *again, "--setting", "judge_max_new_tokens=9"])
 
     assert status == 2
     assert "give it another label (--judge-label)" in capsys.readouterr().err
@@ -177,8 +191,8 @@ def test_the_same_label_for_another_judge_is_refused(run, runners, tmp_path, cap
 
 def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path, capsys):
     sheet = tmp_path / "sheet.csv"
-    llm = ["--judge", "llm", "--judge-runner", f"{runners}:judging", "--json"]
-    assert run(*llm, "--labelling-sheet", str(sheet), "--labelling-sample", "15") == 0
+    llm = ["--judge", "llm", "--setting", f"judge_runner={runners}:judging", "--json"]
+    assert run(*llm, "--labelling-sheet", str(sheet), "--setting", "labelling_sample=15") == 0
     with sheet.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     assert len(rows) == 30
@@ -209,7 +223,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path
 
 def test_corrected_scores_are_in_the_report(run, runners, tmp_path, capsys):
     sheet = tmp_path / "sheet.csv"
-    matcher = ["--all-facts", "--json"]
+    matcher = ["--setting", "all_facts=true", "--json"]
     command = ["--runner-option", "answer=Christiaan Huygens found it in 1655."]
     assert run(*command, *matcher, "--labelling-sheet", str(sheet)) == 0
     frame = pd.read_csv(sheet, dtype=str)
@@ -249,7 +263,10 @@ def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, ca
     capsys.readouterr()
     folders = [str(tmp_path / "run"), str(tmp_path / "other")]
 
-    assert main(["report", *folders, "--out", str(tmp_path / "both"), "--resamples", "50"]) == 0
+    assert (
+        main(["report", *folders, "--out", str(tmp_path / "both"), "--setting", "resamples=50"])
+        == 0
+    )
     assert set(pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")["model"]) == {"one", "two"}
 
     manifest = tmp_path / "other" / "manifest.json"
@@ -266,13 +283,20 @@ def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, ca
         (["--labels", "no.csv"], "no file no.csv"),
         (["--judge", "llm"], "--judge llm needs --judge-model"),
         (["--judge", "llm", "--judge-model", "x"], "OPENAI_BASE_URL"),
-        (["--judge", "llm", "--judge-runner", "nobody"], "no runner 'nobody'"),
+        (["--judge", "llm", "--setting", "judge_runner=nobody"], "no runner 'nobody'"),
         (
-            ["--judge", "llm", "--judge-runner", "fake", "--judge-option", "colour"],
+            ["--judge", "llm", "--setting", "judge_runner=fake", "--judge-option", "colour"],
             "--judge-option takes NAME=VALUE",
         ),
         (
-            ["--judge", "llm", "--judge-runner", "fake", "--judge-max-new-tokens", "0"],
+            [
+                "--judge",
+                "llm",
+                "--setting",
+                "judge_runner=fake",
+                "--setting",
+                "judge_max_new_tokens=0",
+            ],
             "--judge-max-new-tokens must be 1 or more",
         ),
         (["--judge-rule", "vibes"], "vibes"),
@@ -329,7 +353,16 @@ def test_the_toy_model_runs_without_network(tmp_path, capsys):
     """`--model toy_model` trains a model on what it will be asked, and asks it."""
     pytest.importorskip("torch")
     command = ["run", "slaq", "--source", "sample", "--limit", "2", "--model", "toy_model"]
-    command += ["--long-tokens", "24", "--short-tokens", "8", "--repeat", "2", "--all-facts"]
+    command += [
+        "--long-tokens",
+        "24",
+        "--short-tokens",
+        "8",
+        "--repeat",
+        "2",
+        "--setting",
+        "all_facts=true",
+    ]
     command += ["--toy-model-steps", "5"]
 
     assert main([*command, "--out", str(tmp_path / "run")]) == 0
@@ -346,7 +379,7 @@ def test_the_toy_model_runs_without_network(tmp_path, capsys):
     ("options", "message"),
     [
         (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
-        (["--region", "whole"], "--region does not judge runs of slaq"),
+        (["--setting", "region=whole"], "--region does not judge runs of slaq"),
     ],
 )
 def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, message):

@@ -7,7 +7,7 @@ import pytest
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.errors import DataError, RunLogError, RunMismatchError, UnscoredWarning
+from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
@@ -155,7 +155,7 @@ def test_where_all_is_filtered_nobody_is_told_to_ask_again(data, tmp_path):
     folder = asked(data, lambda prompt: withheld, tmp_path / "run")
 
     told = r"no answer, only errors such as 'withheld'\. The replies are there"
-    with pytest.raises(RunLogError, match=told):
+    with pytest.raises(RunError, match=told):
         score_run(folder)
 
 
@@ -177,7 +177,7 @@ def test_tags_of_ones_own_are_an_option_of_runs_and_of_stored_predictions(data, 
     for folder in (ran, stored):
         assert {answer.text for answer in read_generations(folder.log())} == {"I do not know."}
     assert ran.read_manifest().decoding["answers"]["reasoning_tags"] == ["{musing}", "{done}"]
-    with pytest.raises(RunMismatchError, match="reasoning_tags"):
+    with pytest.raises(RunError, match="reasoning_tags"):
         import_predictions(
             STUDY,
             data,

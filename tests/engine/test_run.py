@@ -3,7 +3,7 @@
 import pytest
 
 from surface_consistency.engine.run import run_study
-from surface_consistency.errors import RunMismatchError, RunnerError
+from surface_consistency.errors import RunError, RunnerError
 from surface_consistency.models import FakeRunner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.settings import SlaqSettings
@@ -43,7 +43,7 @@ def test_answers_of_a_run_that_fails_are_kept(tmp_path):
         asked(tmp_path, lambda prompt: next(answers, None) or refuse(prompt))
 
     assert "generations-short.jsonl" in files(tmp_path)
-    with pytest.raises(RunMismatchError, match="completion"):
+    with pytest.raises(RunError, match="completion"):
         asked(tmp_path, lambda prompt: "1977", completion=True)
 
 

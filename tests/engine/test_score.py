@@ -13,9 +13,7 @@ from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.errors import (
     DataError,
     RecordError,
-    RunLogError,
-    RunLogLockedError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
     UndefinedMetricWarning,
@@ -139,7 +137,7 @@ def test_score_run_quotes_the_errors_of_a_run_that_only_failed(data, predictions
     failed = Generation(prompt_id="a", text=None, finish_reason="error", error="server is down")
     write_jsonl(folder.log(), [failed])
 
-    with pytest.raises(RunLogError, match="only errors such as 'server is down'"):
+    with pytest.raises(RunError, match="only errors such as 'server is down'"):
         score_run(folder)
 
 
@@ -294,7 +292,7 @@ def test_a_deleted_file_is_called_gone_and_the_remedy_works(
     )
     if not can_be_judged:
         again = r"restore it, or give the command again .*\(`surface-consistency score --pred"
-        with pytest.raises((DataError, RunLogError), match=again):
+        with pytest.raises((DataError, RunError), match=again):
             score_run(folder)
         import_predictions(data, predictions, folder.path, model="m", origin=str(origin))
     score_run(folder)
@@ -323,7 +321,7 @@ def test_answers_that_came_after_the_scoring_are_told(data, predictions, tmp_pat
 def test_a_run_that_is_being_written_is_not_judged(data, predictions, tmp_path):
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="x.csv")
 
-    with lock_log(folder.log()), pytest.raises(RunLogLockedError, match="this process writes to"):
+    with lock_log(folder.log()), pytest.raises(RunError, match="this process writes to"):
         score_run(folder)
 
 
@@ -378,7 +376,7 @@ def test_import_predictions_does_not_replace_others(data, predictions, tmp_path)
     import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
     before = folder.log().read_bytes()
 
-    with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
+    with pytest.raises(RunError, match=r"holds other predictions .*sha256"):
         import_predictions(
             data, dict.fromkeys(predictions, "x"), folder.path, model="m", origin="p.jsonl"
         )
@@ -391,7 +389,7 @@ def test_the_same_texts_of_other_questions_are_other_predictions(data, predictio
     folder = import_predictions(data, given, tmp_path / "run", model="m", origin="p.jsonl")
     turned = dict(zip(given, reversed(given.values()), strict=True))
 
-    with pytest.raises(RunMismatchError, match=r"holds other predictions .*sha256"):
+    with pytest.raises(RunError, match=r"holds other predictions .*sha256"):
         import_predictions(data, turned, folder.path, model="m", origin="p.jsonl")
 
 
@@ -441,7 +439,7 @@ def test_score_run_rejects_a_run_without_answers(data, predictions, tmp_path):
     folder = import_predictions(data, predictions, tmp_path / "run", model="m", origin="p.jsonl")
     folder.log().write_text("")
 
-    with pytest.raises(RunLogError, match=r"holds no answer; mend .* the command of the run again"):
+    with pytest.raises(RunError, match=r"holds no answer; mend .* the command of the run again"):
         score_run(folder)
 
 

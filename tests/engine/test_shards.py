@@ -7,7 +7,7 @@ import pytest
 from surface_consistency import FakeRunner
 from surface_consistency.engine.run import merge_shards, run_study
 from surface_consistency.engine.score import score_run
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
@@ -105,7 +105,7 @@ def test_shards_of_other_settings_are_refused(data, tmp_path):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
     other = ask(data, tmp_path / "other", shard=(1, 2), shots=0).path
 
-    with pytest.raises(RunMismatchError, match=r"settings\.shots 1 and 0"):
+    with pytest.raises(RunError, match=r"settings\.shots 1 and 0"):
         merge_shards([one, other], tmp_path / "merged")
 
 
@@ -114,7 +114,7 @@ def test_shards_of_another_batch_size_are_refused(data, tmp_path):
     one = ask(data, tmp_path / "one", shard=(0, 2)).path
     other = ask(data, tmp_path / "other", shard=(1, 2), size=4).path
 
-    with pytest.raises(RunMismatchError, match=r"runner\.size 3 and 4"):
+    with pytest.raises(RunError, match=r"runner\.size 3 and 4"):
         merge_shards([one, other], tmp_path / "merged")
 
 
@@ -124,7 +124,7 @@ def test_shards_are_not_merged_into_another_run(data, tmp_path):
     before = run.log().read_bytes()
     parts = [ask(data, tmp_path / str(n), shard=(n, 2)).path for n in (0, 1)]
 
-    with pytest.raises(RunMismatchError, match="shots"):
+    with pytest.raises(RunError, match="shots"):
         merge_shards(parts, run.path)
 
     assert run.log().read_bytes() == before

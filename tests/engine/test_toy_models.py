@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from surface_consistency.engine import toy_models as organism_training
-from surface_consistency.errors import RunMismatchError
+from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
@@ -444,7 +444,7 @@ def test_the_model_of_a_run_is_not_replaced(data, tmp_path):
     (tmp_path / "generations-short.jsonl").touch()
     weights = (folder / "model.safetensors").read_bytes()
 
-    with pytest.raises(RunMismatchError, match="holds the model whose answers stand beside it"):
+    with pytest.raises(RunError, match="holds the model whose answers stand beside it"):
         train_slaq_toy_model(topics, asked, folder, steps=1, seed=1)
 
     assert (folder / "model.safetensors").read_bytes() == weights

@@ -46,7 +46,7 @@ from tests import made_logs
 TESTS = Path(__file__).resolve().parents[1]
 MINI = TESTS / "surface_consistency_build" / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
-QUICK = ("--resamples", "5")
+QUICK = ("--setting", "resamples=5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
 SLAQ = ("run", "slaq", "--source", "sample", "--limit", "1", "--permutations", "2", "--repeat", "2")
 AUDIT = (
@@ -172,11 +172,11 @@ COMMANDS = {
     ),
     "run again": Command((*RUN, "--out", "run", *QUICK), before=((*RUN, "--out", "run", *QUICK),)),
     "score RUN": Command(
-        ("score", "run", "--rule", "exact", "--region", "whole", *QUICK),
+        ("score", "run", "--rule", "exact", "--setting", "region=whole", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
     "score RUN, fewer checks": Command(
-        ("score", "run", "--rule", "exact", "--no-agreement", *QUICK),
+        ("score", "run", "--rule", "exact", "--setting", "agreement=false", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
     "score --predictions": Command((*PREDICTIONS, "--out", "run", *QUICK)),
@@ -184,7 +184,15 @@ COMMANDS = {
         ("report", "run", "--out", "page", *QUICK), before=((*RUN, "--out", "run", *QUICK),)
     ),
     "report over another": Command(
-        ("report", "run", "--out", "run", "--answers", "3", *QUICK),
+        (
+            "report",
+            "run",
+            "--out",
+            "run",
+            "--setting",
+            "answers=3",
+            *QUICK,
+        ),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
     "analyse": Command(
@@ -463,7 +471,9 @@ def numbers(home, run):
     """Report a run: its tables, or the line that refuses it, or what went wrong."""
     page = home.with_name("probe")
     shutil.rmtree(page, ignore_errors=True)
-    code, said, _ = call(["report", run, "--out", str(page), *QUICK, "--answers", "0"], home)
+    code, said, _ = call(
+        ["report", run, "--out", str(page), *QUICK, "--setting", "answers=0"], home
+    )
     if code == 0:
         return contents(page / "tables")
     is_told = code == 2 and said.startswith("error: ") and "Traceback" not in said

@@ -28,7 +28,7 @@ from tests.faults.dumps import Entities, Pages, Pageviews, Sql
 from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, disorder, judged
 from tests.faults.probes import Benchmarks, Scores
 
-QUICK = ("--resamples", "1")
+QUICK = ("--setting", "resamples=1")
 
 
 class Verdicts(Family):
@@ -216,7 +216,9 @@ class Logs(_Scored):
         shutil.copytree(self.fresh, self.out)
         joined = "\n".join(lines) + tail
         (self.out / "generations.jsonl").write_text(joined, encoding="utf-8")
-        ended = command(["score", self.out, "--rule", "exact", "--no-agreement", "--json"])
+        ended = command(
+            ["score", self.out, "--rule", "exact", "--setting", "agreement=false", "--json"]
+        )
         return judged(*ended, wanted, self.found)
 
 
@@ -254,7 +256,16 @@ class Predictions(_Scored):
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["score", "--predictions", path, "--source", "sample", "--out", self.out]
         ended = command(
-            [*words, "--rule", "exact", "--region", "whole", "--no-agreement", "--json"]
+            [
+                *words,
+                "--rule",
+                "exact",
+                "--setting",
+                "region=whole",
+                "--setting",
+                "agreement=false",
+                "--json",
+            ]
         )
         if ended[0] == 2 and "\\x00" in repr(made):
             wanted = ANY
@@ -290,7 +301,7 @@ class Rows(_Scored):
         answers.write_text("\n".join(map(json.dumps, lines)))
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["score", "--predictions", answers, "--source", path, "--template", "both"]
-        ended = command([*words, "--out", self.out, "--no-agreement", "--json"])
+        ended = command([*words, "--out", self.out, "--setting", "agreement=false", "--json"])
         return judged(*ended, wanted, lambda: len(self.found()))
 
 
@@ -368,7 +379,8 @@ class Replies(_Scored):
             "m",
             "--out",
             self.out,
-            "--no-agreement",
+            "--setting",
+            "agreement=false",
             "--json",
         ]
         options = {"base_url": f"http://127.0.0.1:{self.server.server_address[1]}/v1"}

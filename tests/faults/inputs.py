@@ -12,7 +12,7 @@ REFUSED = object()
 ANY = object()
 """The input may be read or refused, in good order."""
 
-QUICK = ("--resamples", "1")
+QUICK = ("--setting", "resamples=1")
 TEXTS = (
     "=1+1",
     "+SUM(A1)",

@@ -4,15 +4,15 @@ import importlib.metadata
 
 import pytest
 
-from surface_consistency.errors import MissingDependencyError, UnsupportedVersionError
+from surface_consistency.errors import MissingDependencyError
 from surface_consistency.integrations import extras
 
 
 @pytest.mark.parametrize(
     ("tool", "installed", "error", "message"),
     [
-        ("transformers", "4.56.0", UnsupportedVersionError, r"<6,>=4\.57, and 4\.56\.0 is install"),
-        ("torch", "2.5.0", UnsupportedVersionError, r"torch >=2\.6, and 2\.5\.0 is installed"),
+        ("transformers", "4.56.0", MissingDependencyError, r"<6,>=4\.57, and 4\.56\.0 is install"),
+        ("torch", "2.5.0", MissingDependencyError, r"torch >=2\.6, and 2\.5\.0 is installed"),
         ("torch", None, MissingDependencyError, r"Task needs torch.*surface-consistency\[infer"),
     ],
 )

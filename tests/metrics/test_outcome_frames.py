@@ -10,7 +10,7 @@ from pandas.testing import assert_frame_equal
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    IncompletePairWarning,
+    DataWarning,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.metrics import (
@@ -194,7 +194,7 @@ def test_facts_named_by_columns_are_kept_apart():
         max_size=30,
     )
 )
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.IncompletePairWarning")
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.DataWarning")
 def test_long_pairs_agree_with_a_naive_loop(rows):
     """Each redirect row meets the one canonical row of its fact."""
     canonical = {}
@@ -228,7 +228,7 @@ def test_conditions_may_be_numbers():
 
 
 def test_facts_under_one_condition_are_left_out_and_counted(long):
-    with pytest.warns(IncompletePairWarning, match="1 of 2 facts stand under one") as caught:
+    with pytest.warns(DataWarning, match="1 of 2 facts stand under one") as caught:
         frame = outcomes_frame(
             long.iloc[:4], first="canonical", second="redirect", condition="form"
         )

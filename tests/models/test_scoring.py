@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
+from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models import FakeRunner, MultipleChoiceRunner, TransformersRunner
 from surface_consistency.models.options import option_scores
 from surface_consistency.models.runner import ConversationRenderer, Scorer
@@ -191,7 +191,7 @@ def test_errors_name_the_request_and_the_remedy(tiny_models):
     runner = TransformersRunner(tiny_models("gpt_neox"))
     with pytest.raises(RunnerError, match=r"no begin token .* request 'w'.*bos=\"eos\""):
         list(runner.score([ScoringRequest(id="w", continuation="a text")]))
-    with pytest.raises(PromptTooLongError, match=r"request 'long' has .* reads 512: shorten"):
+    with pytest.raises(RunnerError, match=r"request 'long' has .* reads 512: shorten"):
         list(runner.score([ScoringRequest(id="long", context="Q: " * 600, continuation=" a")]))
     runner._encoder.tokenizer = SimpleNamespace(is_fast=False)
     with pytest.raises(RunnerError, match=r"save it as a fast tokenizer"):

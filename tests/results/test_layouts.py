@@ -8,10 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.errors import (
-    DataError,
-    RecordError,
-)
+from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
 from surface_consistency.results.layouts import result_rows

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.errors import DataError, RunLogLockedError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.runs.job import Job, ShardResult
 
 
@@ -42,7 +42,7 @@ def test_a_shard_that_fails_or_is_held_is_not_done(tmp_path):
     job = begin(tmp_path, 2, 3)
 
     def fails(shard):
-        with pytest.raises(RunLogLockedError, match="this process works on this table of squares"):
+        with pytest.raises(RunError, match="this process works on this table of squares"):
             job.do(shard, job.square)
         raise KeyboardInterrupt("stopped by hand")
 
@@ -67,7 +67,7 @@ def test_another_plan_is_refused_with_what_differs(tmp_path):
     begin(tmp_path, 2, 3, power=2)
 
     with pytest.raises(
-        RunMismatchError,
+        RunError,
         match=r"another plan: power was 2, now 3\. Give .* or delete the folder: no shard is done",
     ):
         begin(tmp_path, 2, 3, power=3)

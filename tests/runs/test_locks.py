@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from surface_consistency.errors import RunLogLockedError
+from surface_consistency.errors import RunError
 from surface_consistency.runs.locks import FileLock
 
 HOLD = """
@@ -23,15 +23,15 @@ with FileLock(sys.argv[1], RuntimeError):
 def test_a_lock_names_its_owner_and_goes_with_it(tmp_path):
     path = tmp_path / "a.lock"
 
-    with FileLock(path, RunLogLockedError) as lock:
+    with FileLock(path, RunError) as lock:
         assert path.read_text() == str(os.getpid())
-        with pytest.raises(RunLogLockedError, match=r"^this process$"):
-            FileLock(path, RunLogLockedError)
+        with pytest.raises(RunError, match=r"^this process$"):
+            FileLock(path, RunError)
         assert path.read_text() == str(os.getpid())
 
     lock.release()
     assert not path.exists()
-    FileLock(path, RunLogLockedError).release()
+    FileLock(path, RunError).release()
 
 
 @pytest.mark.parametrize("end", ["close", "kill"])
@@ -42,26 +42,26 @@ def test_another_process_holds_a_lock_until_it_ends(tmp_path, end):
     ) as child:
         assert child.stdout.readline() == "held\n"
         for _ in range(2):
-            with pytest.raises(RunLogLockedError, match=rf"^process {child.pid}$"):
-                FileLock(path, RunLogLockedError)
+            with pytest.raises(RunError, match=rf"^process {child.pid}$"):
+                FileLock(path, RunError)
         if end == "kill":
             child.kill()
         child.communicate()
 
-    FileLock(path, RunLogLockedError).release()
+    FileLock(path, RunError).release()
 
 
 def test_a_lock_can_be_released_in_another_thread(tmp_path):
     from threading import Thread
 
     path = tmp_path / "a.lock"
-    lock = FileLock(path, RunLogLockedError)
+    lock = FileLock(path, RunError)
     thread = Thread(target=lock.release)
     thread.start()
     thread.join()
 
     assert not path.exists()
-    with FileLock(path, RunLogLockedError):
+    with FileLock(path, RunError):
         assert path.read_text() == str(os.getpid())
 
 
@@ -71,7 +71,7 @@ def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, ca
 
     monkeypatch.setattr(fcntl, "flock", fail)
 
-    with FileLock(tmp_path / "a.lock", RunLogLockedError) as lock:
+    with FileLock(tmp_path / "a.lock", RunError) as lock:
         lock.release()
 
     assert "the file system has no locks" in caplog.text
@@ -80,7 +80,7 @@ def test_a_file_system_without_locks_warns_and_goes_on(tmp_path, monkeypatch, ca
 
 def test_other_errors_of_the_file_are_not_hidden(tmp_path):
     with pytest.raises(OSError, match=r"(?i)directory"):
-        FileLock(tmp_path, RunLogLockedError)
+        FileLock(tmp_path, RunError)
 
 
 def test_a_lock_that_is_given_back_while_another_is_taking_it_is_taken(tmp_path, monkeypatch):
@@ -97,10 +97,10 @@ def test_a_lock_that_is_given_back_while_another_is_taking_it_is_taken(tmp_path,
 
     monkeypatch.setattr(fcntl, "flock", flock)
 
-    with FileLock(path, RunLogLockedError):
+    with FileLock(path, RunError):
         assert path.read_text() == str(os.getpid())
-        with pytest.raises(RunLogLockedError, match=r"^this process$"):
-            FileLock(path, RunLogLockedError)
+        with pytest.raises(RunError, match=r"^this process$"):
+            FileLock(path, RunError)
 
 
 TAKE = """

@@ -11,9 +11,7 @@ import tracemalloc
 import pytest
 
 from surface_consistency.errors import (
-    RunLogError,
-    RunLogLockedError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.runs.folder import RunFolder
@@ -146,7 +144,7 @@ def test_a_last_line_that_is_no_json_but_has_its_end_is_refused(written, manifes
         lambda: list(read_generations(written)),
         lambda: read_answers(written),
     ):
-        with pytest.raises(RunLogError, match=r"generations\.jsonl:5: .*Remove that line"):
+        with pytest.raises(RunError, match=r"generations\.jsonl:5: .*Remove that line"):
             read()
 
     assert written.read_bytes() == before
@@ -175,7 +173,7 @@ def test_a_corrupt_or_foreign_line_is_named(written, manifest, line, message):
     written.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
     before = written.read_bytes()
 
-    with pytest.raises(RunLogError, match=message + r".*Remove that line .*another --out"):
+    with pytest.raises(RunError, match=message + r".*Remove that line .*another --out"):
         RunLog.open(written, manifest)
 
     assert written.read_bytes() == before
@@ -187,7 +185,7 @@ def test_a_foreign_last_line_is_named_and_kept(written, manifest):
         file.write(b'{"name": "mine"}\n')
     before = written.read_bytes()
 
-    with pytest.raises(RunLogError, match=r"generations\.jsonl:5: not a Generation"):
+    with pytest.raises(RunError, match=r"generations\.jsonl:5: not a Generation"):
         RunLog.open(written, manifest)
 
     assert written.read_bytes() == before
@@ -199,7 +197,7 @@ def test_predictions_made_elsewhere_can_be_read_but_not_continued(tmp_path, mani
     (tmp_path / "generations.manifest.json").write_text(manifest.model_dump_json())
 
     assert [item.text for item in read_generations(path)] == ["a", "b"]
-    with pytest.raises(RunLogError, match=r":1: field 'prompt_key' is missing, so no run wrote"):
+    with pytest.raises(RunError, match=r":1: field 'prompt_key' is missing, so no run wrote"):
         RunLog.open(path, manifest)
 
 
@@ -213,7 +211,7 @@ def test_other_settings_are_refused_by_name(written, manifest):
     )
 
     with pytest.raises(
-        RunMismatchError,
+        RunError,
         match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; "
         r"runner\.runner is 'fake' there "
         r"and 'stored' now\. Use the same settings to continue it, or choose another --out",
@@ -226,14 +224,14 @@ def test_other_settings_are_refused_by_name(written, manifest):
 def test_lines_without_settings_are_refused(written, manifest):
     written.with_name("generations.manifest.json").unlink()
 
-    with pytest.raises(RunLogError, match=r"has lines but no settings beside it"):
+    with pytest.raises(RunError, match=r"has lines but no settings beside it"):
         RunLog.open(written, manifest)
 
 
 def test_broken_settings_are_refused(written, manifest):
     written.with_name("generations.manifest.json").write_text('{"study": 1}')
 
-    with pytest.raises(RunLogError, match=r"not the settings of a run: field 'study'"):
+    with pytest.raises(RunError, match=r"not the settings of a run: field 'study'"):
         RunLog.open(written, manifest)
 
 
@@ -263,7 +261,7 @@ def test_a_missing_log_is_named(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path, manifest):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(RunLogError, match=r"cannot be opened for writing \(.*choose another --out"):
+    with pytest.raises(RunError, match=r"cannot be opened for writing \(.*choose another --out"):
         RunLog.open(tmp_path / "file" / "log.jsonl", manifest)
 
 
@@ -412,9 +410,9 @@ def test_bad_lines_are_refused_alike(tmp_path, line):
     good = json.dumps(LINE).encode()
     log.write_bytes(b"\n".join([good, line, good, b""]))
 
-    with pytest.raises(RunLogError, match=r"log\.jsonl:2: not ") as by_record:
+    with pytest.raises(RunError, match=r"log\.jsonl:2: not ") as by_record:
         list(read_generations(log))
-    with pytest.raises(RunLogError, match=r"log\.jsonl:2: not ") as by_column:
+    with pytest.raises(RunError, match=r"log\.jsonl:2: not ") as by_column:
         read_answers(log)
 
     assert str(by_column.value) == str(by_record.value)
@@ -457,7 +455,7 @@ def test_two_processes_on_one_run_get_a_clear_error(written, manifest, end):
     with run_child(HOLD, written, settings) as child:
         assert child.stdout.readline() == "open\n"
 
-        with pytest.raises(RunLogLockedError, match=rf"process {child.pid} writes to this run"):
+        with pytest.raises(RunError, match=rf"process {child.pid} writes to this run"):
             RunLog.open(written, manifest)
 
         if end == "kill":
@@ -470,7 +468,7 @@ def test_two_processes_on_one_run_get_a_clear_error(written, manifest, end):
 def test_two_logs_of_one_process_get_a_clear_error(written, manifest):
     with (
         RunLog.open(written, manifest),
-        pytest.raises(RunLogLockedError, match="this process writes to this run"),
+        pytest.raises(RunError, match="this process writes to this run"),
     ):
         RunLog.open(written, manifest)
 
@@ -479,7 +477,7 @@ def test_a_refused_log_is_not_left_locked(written, manifest):
     other = manifest.model_copy(update={"model": "another"})
 
     for _ in range(2):
-        with pytest.raises(RunMismatchError, match="model is 'fake' there and 'another' now"):
+        with pytest.raises(RunError, match="model is 'fake' there and 'another' now"):
             RunLog.open(written, other)
 
 
@@ -491,7 +489,7 @@ def test_a_full_disk_keeps_what_was_written(written, manifest):
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole) + 100, hard))
         try:
             with pytest.raises(
-                RunLogError,
+                RunError,
                 match=r"generations\.jsonl: writing 2 generations failed \(File too large\); the "
                 r"log is whole and keeps the 3 answers before them\. Free disk space, then run",
             ):
@@ -512,7 +510,7 @@ def test_a_device_without_space_is_named(written, manifest):
     with RunLog.open(written, manifest) as log, open("/dev/full", "ab", buffering=0) as full:
         whole, log._file = log._file, full
 
-        with pytest.raises(RunLogError, match="No space left on device"):
+        with pytest.raises(RunError, match="No space left on device"):
             log.append([answer(5)])
 
         log._file = whole
@@ -625,7 +623,7 @@ def test_two_answers_to_one_prompt_are_refused(written, read):
         log.write(lines[0].replace("London", "Paris"))
 
     number = len(lines) + 2
-    with pytest.raises(RunLogError, match=rf":{number}: another answer to the prompt of line 1,"):
+    with pytest.raises(RunError, match=rf":{number}: another answer to the prompt of line 1,"):
         read(written)
 
 
@@ -634,7 +632,7 @@ def test_a_log_with_two_answers_to_one_prompt_is_not_taken_up(written, manifest)
     with written.open("a") as log:
         log.write(line.replace("London", "Paris"))
 
-    with pytest.raises(RunLogError, match=r"another answer to the prompt of line 1"):
+    with pytest.raises(RunError, match=r"another answer to the prompt of line 1"):
         RunLog.open(written, manifest)
 
 
@@ -651,5 +649,5 @@ def test_a_last_line_that_is_nested_too_deeply_is_refused(written):
     with written.open("a") as log:
         log.write("[" * 100_000 + "]" * 100_000 + "\n")
 
-    with pytest.raises(RunLogError, match=r":5: not a Generation: "):
+    with pytest.raises(RunError, match=r":5: not a Generation: "):
         read_answers(written)

@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from surface_consistency.errors import MissingDependencyError, UnscoredWarning, WorkerLostError
+from surface_consistency.errors import MissingDependencyError, RunError, UnscoredWarning
 from surface_consistency.runs.processes import map_processes
 
 
@@ -53,7 +53,7 @@ def test_a_worker_of_a_pool_does_them_itself():
 
 
 def test_a_killed_process_is_named_with_the_remedy():
-    with pytest.raises(WorkerLostError, match="was killed, perhaps for want of memory; give fewer"):
+    with pytest.raises(RunError, match="was killed, perhaps for want of memory; give fewer"):
         map_processes(kill, [0, 1], n_workers=2)
 
 

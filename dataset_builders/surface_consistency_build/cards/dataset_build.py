@@ -202,7 +202,7 @@ def write_redirectqa(
     Raises:
         ValueError: If `builds` is empty or two have one name.
         SourceNotFoundError: If a dump is missing; names each and where to fetch it.
-        RunMismatchError: If `out` holds a data set of other settings.
+        RunError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or a step leaves no rows.
     """
@@ -265,7 +265,7 @@ def write_popqa_redirect(
 
     Raises:
         SourceNotFoundError: If a dump is missing.
-        RunMismatchError: If `out` holds a data set of other settings.
+        RunError: If `out` holds a data set of other settings.
         DataError: If `out` or `work` cannot be written or `out` holds foreign files, a dump is
             broken, or no fact has a redirect.
 

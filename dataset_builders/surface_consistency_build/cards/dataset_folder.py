@@ -19,7 +19,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from surface_consistency.engine.features import make_features, to_parquet
-from surface_consistency.errors import DataError, RecordError, RunMismatchError
+from surface_consistency.errors import DataError, RecordError, RunError
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Record
@@ -153,7 +153,7 @@ def reserve_output_dir(
 
     Raises:
         DataError: If the folder is a file, cannot be written, or holds files of other origin.
-        RunMismatchError: If it holds a data set of other settings; names each of them.
+        RunError: If it holds a data set of other settings; names each of them.
     """
     place = make_folder(folder, "out")
     record = place / _RECORD
@@ -235,7 +235,7 @@ def _refuse_others(
         if known.get(name) != wanted.get(name)
     ]
     if differences:
-        raise RunMismatchError(
+        raise RunError(
             f"out {place} holds a data set of other settings ({'; '.join(differences)}); choose "
             "another folder, or pass overwrite (--overwrite) to replace it"
         )

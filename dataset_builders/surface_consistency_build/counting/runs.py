@@ -22,7 +22,7 @@ from pydantic import Field
 
 from surface_consistency.errors import (
     DataError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
@@ -124,7 +124,7 @@ class CountRun(Job):
             The run.
 
         Raises:
-            RunMismatchError: If the folder holds a run of another plan; names what differs.
+            RunError: If the folder holds a run of another plan; names what differs.
             SourceNotFoundError: If there are no documents.
             DataError: If the folder is a file, or holds other things.
         """
@@ -157,7 +157,7 @@ class CountRun(Job):
             the plan holds none of it.
 
         Raises:
-            RunMismatchError: If the folder holds a run of another plan; names what differs.
+            RunError: If the folder holds a run of another plan; names what differs.
             DataError: If the folder is a file, or holds other things.
             ValueError: If `shards` is below 1.
         """
@@ -174,7 +174,7 @@ class CountRun(Job):
         """What is counted."""
         task: CountTask = _TASKS[self.manifest["kind"]].load(self.folder, self.planned["task"])
         if task.describe() != self.planned["task"]:
-            raise RunMismatchError(
+            raise RunError(
                 f"{self.folder / 'inputs'} was changed since the run was planned; count anew in "
                 "another folder"
             )
@@ -195,9 +195,9 @@ class CountRun(Job):
 
         Raises:
             ValueError: If there is no such shard.
-            RunMismatchError: If a file of the corpus changed since the plan, or the shard that is
+            RunError: If a file of the corpus changed since the plan, or the shard that is
                 there belongs to another plan; names it.
-            RunLogLockedError: If another process counts the shard.
+            RunError: If another process counts the shard.
             DataError: If a file cannot be read; names it. If documents are given that the plan
                 reads itself, or none where it has none.
         """
@@ -222,8 +222,8 @@ class CountRun(Job):
             Shards counted now.
 
         Raises:
-            WorkerLostError: If a process was killed; start again to count the rest.
-            RunMismatchError: As `run`.
+            RunError: If a process was killed; start again to count the rest.
+            RunError: As `run`.
             DataError: As `run`.
         """
         if self.missing():
@@ -254,7 +254,7 @@ class CountRun(Job):
 
         Raises:
             DataError: If a shard is not done, or its file is broken; names it.
-            RunMismatchError: If a shard belongs to another plan; names it.
+            RunError: If a shard belongs to another plan; names it.
 
         Warns:
             SurfaceConsistencyWarning: If there were no documents.
@@ -308,7 +308,7 @@ class CountRun(Job):
             if not path.is_file():
                 raise SourceNotFoundError(f"{path} is gone since the run was planned; restore it")
             if file_stamp(path) != stamp:
-                raise RunMismatchError(
+                raise RunError(
                     f"{path} changed since the run was planned (size {stamp['n_bytes']:,}, now "
                     f"{path.stat().st_size:,} bytes, or its time); restore it, or count anew in "
                     "another folder"
@@ -457,7 +457,7 @@ class CountStep(_Step):
         Raises:
             DataError: As `CountRun.run`, or if there are not as many tasks as shards of documents
                 that are given.
-            RunMismatchError: As `CountRun.run`.
+            RunError: As `CountRun.run`.
         """
         run = CountRun.open(self.folder)
         is_given = run.planned.get("is_given", False)
@@ -498,7 +498,7 @@ class MergeStep(_Step):
 
         Raises:
             DataError: If a step before this one gives documents, or a shard is not counted yet.
-            RunMismatchError: As `CountRun.merge`.
+            RunError: As `CountRun.merge`.
         """
         if _first_seen(data) is not None:
             raise DataError(

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from xml.parsers import expat
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.streams import DumpStream
 from surface_consistency_build.wikimedia.wikitext import SiteInfo
 
@@ -124,7 +124,7 @@ class _ExportHandler:
     def _root(self, name: str, attributes: dict[str, str]) -> None:
         """Check the root element."""
         if name != "mediawiki":
-            raise DumpError(
+            raise DataError(
                 f"{self._stream.path}: no MediaWiki export, its root is <{name}>; give a "
                 "pages-articles file or another export of pages"
             )
@@ -196,7 +196,7 @@ class _ExportHandler:
 
     def _doctype(self, *_: object) -> None:
         """Refuse definitions of entities, which could unfold without end."""
-        raise DumpError(
+        raise DataError(
             f"{self._stream.path}: no MediaWiki export, it has a document type; give a "
             "pages-articles file or another export of pages"
         )
@@ -216,7 +216,7 @@ class _ExportHandler:
             return
         self._n_pages += 1
         if not page.title or page.page_id is None:
-            raise DumpError(
+            raise DataError(
                 f"{self._stream.path}: a <page> without title or id ends at plain byte "
                 f"{self._parser.CurrentByteIndex:,}; this is no export of MediaWiki"
             )
@@ -252,7 +252,7 @@ class _ExportHandler:
         try:
             return int(text)
         except ValueError:
-            raise DumpError(
+            raise DataError(
                 f"{self._stream.path}: {what} {text!r} at plain byte "
                 f"{self._parser.CurrentByteIndex:,} is no number; this is no export of MediaWiki"
             ) from None

@@ -98,11 +98,11 @@ def read_pages(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
+        DataError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
             longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     with open_ahead(path, **options) as (stream, chunks):
         for page in export_pages(stream, chunks, namespaces=namespaces, only_redirects=False):
@@ -194,11 +194,11 @@ def read_redirects(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
+        DataError: If the file is cut off, damaged, or no MediaWiki export; also if a text or tag is
             longer than 64 MiB, or elements are nested more than 100 deep.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     keys = frozenset(map(template_key, shells))
     with open_ahead(path, **options) as (stream, chunks):

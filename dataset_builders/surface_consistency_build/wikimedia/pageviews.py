@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.streams import DumpStream, MarkedReadOptions, open_ahead
 
 _CHUNK_BYTES: Final = 4 << 20
@@ -70,11 +70,11 @@ def read_pageviews(
     Raises:
         ValueError: If `project` cannot be the name of one.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged, its last line is torn, it is no pageview file,
+        DataError: If the file is cut off or damaged, its last line is torn, it is no pageview file,
             or more than 1 % of the project's lines, and more than 100, cannot be read.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     if not _PROJECT.fullmatch(project):
         raise ValueError(f"project must be a name such as 'en.wikipedia', got {project!r}")
@@ -177,10 +177,10 @@ def _line_blocks(stream: DumpStream, chunks: Iterable[bytes]) -> Iterator[bytes]
         )
 
 
-def _no_pageviews(stream: DumpStream, block: bytes) -> DumpError:
+def _no_pageviews(stream: DumpStream, block: bytes) -> DataError:
     """Say that the file is of another kind."""
     start = block[:60].decode("utf-8", "replace")
-    return DumpError(
+    return DataError(
         f"{stream.path}: no pageview_complete file; it starts with {start!r}, where a line is like "
         "'de.wikipedia Obergesteln 585473 desktop 2 K1U1'"
     )
@@ -207,9 +207,9 @@ def _sound_rows(
     return rows
 
 
-def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DumpError:
+def _too_many(counts: PageviewCounts, project: str, stream: DumpStream) -> DataError:
     """Say that the lines cannot be trusted."""
-    return DumpError(
+    return DataError(
         f"{stream.path}: {counts.n_malformed:,} of {counts.n_rows + counts.n_malformed:,} lines of "
         f"{project} cannot be read, up to plain byte {stream.plain_bytes:,}; the first is "
         f"{counts.first_malformed!r}. Fetch the file again, or check that it is a "

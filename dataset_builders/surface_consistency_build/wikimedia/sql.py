@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    DumpError,
-    TruncatedDumpWarning,
+    DataError,
+    DataWarning,
 )
 from surface_consistency_build.wikimedia._sql_rows import BatchBuilder, RowReader
 from surface_consistency_build.wikimedia._sql_statements import (
@@ -79,8 +79,8 @@ class SqlRows(Iterator[pa.RecordBatch]):
                         yield self._builder.take()
             except DumpFaultError as fault:
                 self._end_early(fault)
-            except DumpError as error:
-                raise DumpError(f"{error} {self._count()} were read before.") from None
+            except DataError as error:
+                raise DataError(f"{error} {self._count()} were read before.") from None
             self.is_truncated |= self._stream.is_truncated
             if not self._builder.is_empty:
                 yield self._builder.take()
@@ -159,7 +159,7 @@ def first_table(window: Window) -> SqlTable:
         The table.
 
     Raises:
-        DumpError: If there is none, or rows come before it.
+        DataError: If there is none, or rows come before it.
     """
     try:
         statement = next_statement(window)
@@ -172,7 +172,7 @@ def first_table(window: Window) -> SqlTable:
             raise DumpFaultError("no CREATE TABLE is in the dump, or none that is whole")
         return _parsed(statement)
     except DumpFaultError as fault:
-        raise DumpError(
+        raise DataError(
             f"{window.stream.path}: {fault} at plain byte {window.offset:,}. Give the dump of a "
             "table, as mysqldump writes it, or fetch the file again."
         ) from None
@@ -182,7 +182,7 @@ def _parsed(statement: CreateTable) -> SqlTable:
     """Read a CREATE TABLE within a dump."""
     try:
         return parse_create_table(statement.statement)
-    except DumpError as error:
+    except DataError as error:
         raise DumpFaultError(str(error)) from None
 
 
@@ -213,12 +213,12 @@ def read_create_table(source: str | os.PathLike[str] | DumpStream) -> SqlTable:
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the dump is damaged before its CREATE TABLE, or has none.
+        DataError: If the dump is damaged before its CREATE TABLE, or has none.
     """
     if isinstance(source, DumpStream):
         return first_table(Window(source))
     with warnings.catch_warnings(), open_dump(source, allow_truncated=True, threads=1) as stream:
-        warnings.simplefilter("ignore", TruncatedDumpWarning)
+        warnings.simplefilter("ignore", DataWarning)
         return first_table(Window(stream))
 
 
@@ -251,13 +251,13 @@ def read_sql(
     Raises:
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If the table lacks a column; the message names those it has.
-        DumpError: If the dump is damaged before its CREATE TABLE, or has none. In iteration: if it
+        DataError: If the dump is damaged before its CREATE TABLE, or has none. In iteration: if it
             is cut off, or a row breaks the table's form; the message names the file, the byte, and
             how many rows came before.
         ValueError: If no column is asked for, or one twice.
 
     Warns:
-        TruncatedDumpWarning: If the dump is cut off or damaged and that is allowed; once.
+        DataWarning: If the dump is cut off or damaged and that is allowed; once.
 
     Examples:
         >>> import tempfile

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 
 ValueKind = Literal["integer", "unsigned", "float", "decimal", "bytes"]
 
@@ -97,7 +97,7 @@ def parse_create_table(statement: bytes) -> SqlTable:
         The table.
 
     Raises:
-        DumpError: If the statement names no columns, or does not close its parentheses.
+        DataError: If the statement names no columns, or does not close its parentheses.
 
     Examples:
         >>> table = parse_create_table(
@@ -109,7 +109,7 @@ def parse_create_table(statement: bytes) -> SqlTable:
     """
     header = _HEADER.match(statement)
     if header is None:
-        raise DumpError(f"not a CREATE TABLE with columns: {statement[:80]!r}")
+        raise DataError(f"not a CREATE TABLE with columns: {statement[:80]!r}")
     columns: list[SqlColumn] = []
     for item in _items(statement, header.end()):
         is_quoted = item[0].startswith(b"`")
@@ -117,7 +117,7 @@ def parse_create_table(statement: bytes) -> SqlTable:
             columns.append(SqlColumn(name_of(item[0]), _type(item[1:])))
     name = name_of(header[1])
     if not columns:
-        raise DumpError(f"the CREATE TABLE of {name} has no columns")
+        raise DataError(f"the CREATE TABLE of {name} has no columns")
     return SqlTable(name, tuple(columns))
 
 
@@ -151,7 +151,7 @@ def _items(statement: bytes, start: int) -> list[list[bytes]]:
             items.append([])
         elif not token.startswith((b"/*", b"--")):
             items[-1].append(token)
-    raise DumpError(f"the parentheses of a CREATE TABLE do not close: {statement[:80]!r}")
+    raise DataError(f"the parentheses of a CREATE TABLE do not close: {statement[:80]!r}")
 
 
 def _type(tokens: list[bytes]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self, TypedDict, Unpack
 
-from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 from surface_consistency_build.unpacking.decoders import DamagedInputError, Decoder, open_decoder
 
 _CHUNK_BYTES = 1 << 20
@@ -94,7 +94,7 @@ def open_dump(
 
     Raises:
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is empty, or its content is not what its name says.
+        DataError: If the file is empty, or its content is not what its name says.
         ValueError: If `threads` is below 1.
 
     Examples:
@@ -117,7 +117,7 @@ def open_dump(
     try:
         decoder = open_decoder(place, threads or os.cpu_count() or 1)
     except DamagedInputError as damage:
-        raise DumpError(f"{place}: {damage}. Fetch the file again.") from None
+        raise DataError(f"{place}: {damage}. Fetch the file again.") from None
     return DumpStream(
         place,
         decoder,
@@ -194,11 +194,11 @@ class DumpStream:
             Chunks, none of them empty.
 
         Raises:
-            DumpError: If the file is cut off or damaged and that is not allowed.
+            DataError: If the file is cut off or damaged and that is not allowed.
             ValueError: If `size` is below 1.
 
         Warns:
-            TruncatedDumpWarning: If the file is cut off or damaged and that is allowed; once.
+            DataWarning: If the file is cut off or damaged and that is allowed; once.
         """
         if size < 1:
             raise ValueError(f"size must be at least 1 byte, got {size}")
@@ -217,10 +217,10 @@ class DumpStream:
             Lines without their end ("\n"). The rest of a line that was cut off is not given.
 
         Raises:
-            DumpError: If the file is cut off or damaged and that is not allowed.
+            DataError: If the file is cut off or damaged and that is not allowed.
 
         Warns:
-            TruncatedDumpWarning: If the file is cut off or damaged and that is allowed; once.
+            DataWarning: If the file is cut off or damaged and that is allowed; once.
         """
         parts: list[bytes] = []
         offset = self.plain_bytes
@@ -255,7 +255,7 @@ class DumpStream:
             Whether it is too long; never where damage is not allowed.
 
         Raises:
-            DumpError: If it is too long and damage is not allowed.
+            DataError: If it is too long and damage is not allowed.
         """
         if n_bytes <= MAX_LINE_BYTES:
             return False
@@ -289,20 +289,20 @@ class DumpStream:
             problem: What is wrong, where, and after how much.
 
         Raises:
-            DumpError: If damage is not allowed.
+            DataError: If damage is not allowed.
 
         Warns:
-            TruncatedDumpWarning: If it is, and nothing was wrong before.
+            DataWarning: If it is, and nothing was wrong before.
         """
         if not self.allow_truncated:
-            raise DumpError(
+            raise DataError(
                 f"{self.path}: {problem}. Fetch the file again, or keep what came before it "
                 "with `allow_truncated`."
             ) from None
         if not self.is_truncated:
             self.is_truncated = True
             message = f"{self.path}: {problem}; what came before is kept"
-            warnings.warn(message, TruncatedDumpWarning, stacklevel=5)
+            warnings.warn(message, DataWarning, stacklevel=5)
             self._report()
 
     def end_unmarked(self, lacking: str) -> None:
@@ -315,12 +315,12 @@ class DumpStream:
             lacking: What the end would be told by, for the error.
 
         Raises:
-            DumpError: If the file is plain and an end mark is required.
+            DataError: If the file is plain and an end mark is required.
         """
         if self._decoder.is_packed or self.is_truncated:
             return
         if self._require_end_mark:
-            raise DumpError(
+            raise DataError(
                 f"{self.path}: {lacking}, so that a file cut off at the end of a line or statement "
                 f"looks like this one of {self.total_bytes:,} bytes. Give the packed file, whose "
                 "checksum tells, or take it as it is without require_end_mark (--require-end-mark)."

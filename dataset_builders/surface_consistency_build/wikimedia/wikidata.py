@@ -88,11 +88,11 @@ def read_entities(
     Raises:
         ValueError: If a property is no property identifier.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+        DataError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     wanted = _checked(properties)
     decoder, items = _open_items(path, wanted, languages, wikis, counts, options)
@@ -142,11 +142,11 @@ def read_entity_batches(
     Raises:
         ValueError: If a property is no property identifier, or `batch_size` is below 1.
         SourceNotFoundError: If there is no such file.
-        DumpError: If the file is cut off or damaged, the array of entities is not closed, a line
+        DataError: If the file is cut off or damaged, the array of entities is not closed, a line
             is longer than 64 MiB or too deeply nested; names file, line and byte.
 
     Warns:
-        TruncatedDumpWarning: If the file is cut off or damaged and that is allowed.
+        DataWarning: If the file is cut off or damaged and that is allowed.
     """
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1 item, got {batch_size}")

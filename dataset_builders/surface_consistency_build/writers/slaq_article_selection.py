@@ -95,7 +95,7 @@ def select_articles(
 
     Raises:
         SourceNotFoundError: If a file is not there.
-        DumpError: If a file is damaged or of another kind.
+        DataError: If a file is damaged or of another kind.
         DataError: If a category has no article that is long enough, `per_half` is asked for without
             page views, or the pageview files name none of the articles.
     """

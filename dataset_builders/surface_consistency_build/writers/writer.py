@@ -240,7 +240,7 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             The summary.
 
         Raises:
-            RunMismatchError: If the folder contains a log of other settings, data or another model.
+            RunError: If the folder contains a log of other settings, data or another model.
             RunnerError: If the model cannot be queried.
             DataError: If nothing usable was written, or a reviewer has written into the
                 `review.csv` of an earlier call.
@@ -288,7 +288,7 @@ class Writing(ABC, Generic[DraftT, SettingsT]):
             RecordError: If a row is not one of those that were written, occurs twice, or was
                 changed outside the columns for the reviewer; if a mark is another word than yes or
                 no, or a correction breaks a rule. Names file and line.
-            RunLogError: If the log or its manifest is damaged.
+            RunError: If the log or its manifest is damaged.
             DataError: If the log is of another task, data or settings, rows are missing or not
                 reviewed, or nothing is left.
         """

@@ -106,7 +106,7 @@ def _called(
     keys = ("first_condition", "second_condition")
     if len(columns.label) not in (0, 2):
         raise DataError(
-            f"--label names the two conditions; got {', '.join(columns.label)}: give two, or none"
+            f"`label` names the two conditions; got {', '.join(columns.label)}: give two, or none"
         )
     own = [outcomes[key].unique() for key in keys]
     if not columns.label and names == _OURS and all(len(one) == 1 for one in own):
@@ -127,7 +127,7 @@ def _cells(source: ResultSource) -> tuple[str, pd.DataFrame]:
     if others:
         raise DataError(
             f"{source} are several files; give one that holds both conditions, or compare the "
-            "files as models, without --first and --second"
+            "files as models, without `first` and `second`"
         )
     content = first.content
     table = content if isinstance(content, pd.DataFrame) else None
@@ -182,7 +182,7 @@ def _with_plain_labels(frame: pd.DataFrame, condition: str, names: tuple[str, st
     others = [label for label in map(str, labels.values()) if label not in names]
     if others and there >= {*names}:
         _LOG.warning(
-            "left out: rows whose %s is %s; to compare all of them, name the column by --model",
+            "left out: rows whose %s is %s; to compare all of them, name the column by `model`",
             condition,
             ", ".join(map(repr, others[:5])) + (" or others" if len(others) > 5 else ""),
         )
@@ -199,7 +199,7 @@ def _samples(
     metrics = list(dict.fromkeys(frame["metric"]))
     if len(metrics) > 1:
         raise DataError(
-            f"the samples hold scores by {', '.join(metrics)}: choose one by --score, in Python "
+            f"the samples hold scores by {', '.join(metrics)}: choose one by `score`, in Python "
             "`score`"
         )
     return frame.rename(columns={"form": condition})

@@ -105,7 +105,7 @@ class ComparedResults:
             if fail_if == "maybe-worse":
                 failed = ~(rows["p_not_worse_holm"] < alpha / 2.0)
             sentences += [
-                f"--fail-if {fail_if}: {row['model']} against {row['reference']} by {metric}"
+                f"`fail_if` {fail_if}: {row['model']} against {row['reference']} by {metric}"
                 for row in rows[failed].to_dict("records")
             ]
         return sentences
@@ -280,13 +280,13 @@ def _is_role(role: str, name: str, usual: Sequence[str], columns: ResultColumns)
 def _check_settings(settings: ComparisonSettings, table: TableSettings) -> None:
     """Refuse options that do not go together."""
     if len(settings.scale) not in (0, 2):
-        raise ValueError(f"--scale takes the least and the largest score; got {settings.scale}")
+        raise ValueError(f"`scale` takes the least and the largest score; got {settings.scale}")
     if settings.fail_if == "maybe-worse" and settings.margin is None:
-        raise ValueError("--fail-if maybe-worse needs --margin: within what is a model no worse?")
+        raise ValueError("`fail_if=maybe-worse` needs `margin`: within what is a model no worse?")
     if table.interval != "auto":
         raise ValueError(
-            f"--interval {table.interval} is for the two conditions of one file; models have the t "
-            "interval of --interval auto"
+            f"`interval` {table.interval} is for the two conditions of one file; models have the t "
+            "interval of `interval=auto`"
         )
 
 
@@ -297,12 +297,12 @@ def _of_several_models(frame: pd.DataFrame, settings: ComparisonSettings) -> pd.
         files = ", ".join(map(str, frame["file"].unique()))
         raise DataError(
             f"{files}: all results are of one model, {models[0]!r}; give a file of each model, "
-            "name the column of models by --model, or the files by --label; two conditions of one "
-            "model are named by --first and --second, columns of verdicts or values of --condition"
+            "name the column of models by `model`, or the files by `label`; two conditions of one "
+            "model are named by `first` and `second`, columns of verdicts or values of `condition`"
         )
     if settings.fail_if and len(models) > 2 and settings.baseline is None:
         raise ValueError(
-            f"--fail-if {settings.fail_if} needs --baseline where there are more than two models: "
+            f"`fail_if` {settings.fail_if} needs `baseline` where there are more than two models: "
             f"{', '.join(models)}"
         )
     return frame
@@ -328,12 +328,12 @@ def judged_by_rule(frame: pd.DataFrame, rule: str) -> pd.DataFrame:
     answers, each = frame.drop_duplicates(key), frame.drop_duplicates([*key, "prediction"])
     if len(each) > len(answers):
         named = ", ".join(each.loc[each.duplicated(key, keep=False), "metric"].unique())
-        raise DataError(f"--rule {rule}: {named} have an answer each; name one by --metrics")
+        raise DataError(f"`rule` {rule}: {named} have an answer each; name one by `metrics`")
     has_both = answers["prediction"].notna() & (answers["references"].map(len) > 0)
     if not has_both.any():
         raise DataError(
-            f"--rule {rule} judges answers, but no row holds an answer and accepted answers; name "
-            "their columns by --prediction and --references, or leave out --rule"
+            f"`rule` {rule} judges answers, but no row holds an answer and accepted answers; name "
+            "their columns by `prediction` and `references`, or leave out `rule`"
         )
     judged = match_columns(
         [None if pd.isna(text) else text for text in answers["prediction"]],
@@ -350,8 +350,8 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     scored = frame if is_scored.all() else frame[is_scored]
     if scored.empty:
         raise DataError(
-            "no row holds a score; name the column of scores by --score, or judge the answers by "
-            "--rule, such as --rule popqa"
+            "no row holds a score; name the column of scores by `score`, or judge the answers by "
+            "`rule`, such as `rule=popqa`"
         )
     if not _varies(scored["metric"]) and not _varies(frame["metric"]):
         return frame
@@ -363,7 +363,7 @@ def _common_metrics(frame: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
         listed = "; ".join(f"{name}: {', '.join(held)}" for name, held in by_model.items())
         raise DataError(
             f"the models have no metric in common ({listed}); leave a model out, or judge the "
-            "answers of all by --rule"
+            "answers of all by `rule`"
         )
     alone = [str(name) for name in held.index if name not in common]
     if alone:
@@ -376,7 +376,7 @@ def _with_wrong(frame: pd.DataFrame) -> pd.DataFrame:
     scores = frame["score"]
     if not scores.dropna().between(0, 1).all():
         raise DataError(
-            "--missing wrong is for verdicts and shares, but there are scores outside 0 to 1; "
+            "`missing=wrong` is for verdicts and shares, but there are scores outside 0 to 1; "
             "leave it out, and items without a score are left out for all models"
         )
     return frame.assign(score=scores.fillna(0.0))
@@ -391,7 +391,7 @@ def _labels_of_items(frame: pd.DataFrame, name: str) -> pd.Series:
     if moved.any():
         one, other = known[moved].iloc[0], frame[moved].iloc[0]
         raise DataError(
-            f"--by {name}: item {other['item']!r} is {one['_told']!r} in a row of {one['model']!r} "
+            f"`by` {name}: item {other['item']!r} is {one['_told']!r} in a row of {one['model']!r} "
             f"and {told[moved].iloc[0]!r} in one of {other['model']!r}; name a column that says "
             "the same of an item in all rows"
         )
@@ -468,7 +468,7 @@ def find_clusters(frame: pd.DataFrame, results: Results, columns: ResultColumns)
             return Clusters(("task", name), codes, note)
         few = (
             f"; {name} groups them into {n_groups}, too few in a task to infer anything from: "
-            f"intervals hold for these groups alone (--cluster {name} takes them whole)"
+            f"intervals hold for these groups alone (`cluster` {name} takes them whole)"
         )
     note = "items, each on its own, as far as the files say"
     if _varies(frame["form"]):

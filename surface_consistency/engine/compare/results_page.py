@@ -52,7 +52,7 @@ def write_comparison(compared: ComparedResults, out: str | os.PathLike[str]) -> 
     folder = RunFolder(home)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
-            f"{home} holds a run, beside which no page is written; choose another --out"
+            f"{home} holds a run, beside which no page is written; choose another `out`"
         )
     page, tables = comparison_page(compared)
     with staged(home, last="report.html") as beside:

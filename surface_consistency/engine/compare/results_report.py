@@ -526,7 +526,7 @@ def first_rows(table: Table, most: int) -> Table:
     n = len(table.frame)
     if n <= most:
         return table
-    more = f"The first {most} of {n:,} rows; tables/ of --out has all."
+    more = f"The first {most} of {n:,} rows; tables/ of `out` has all."
     note = " ".join(filter(None, (table.note, more)))
     return replace(table, frame=table.frame.head(most), note=note)
 

@@ -117,7 +117,7 @@ def comparison_markdown(compared: ComparedResults) -> str:
         if len(lost):
             listed = listed_changes(lost.head(MOST_LISTED), f"{len(lost):,} items lost")
             left = len(lost) - len(listed.frame)
-            more = f"\n\n… {left:,} more, which `--out` writes" if left else ""
+            more = f"\n\n… {left:,} more, which `out` contains" if left else ""
             parts.append(f"<details><summary>{listed.caption}</summary>\n\n{_markdown(listed)}{more}"
                          "\n\n</details>")  # fmt: skip
     parts += [f"- {_markdown_text(note)}" for note in (*compared.missing, *compared.notes)]

@@ -16,7 +16,7 @@ from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.results.columns import ResultColumns, need_labels
 from surface_consistency.results.frame import Results, read_results
 from surface_consistency.results.tables import COLUMNS
@@ -96,7 +96,7 @@ def read_runs(
             none, or a column is named that runs do not have.
         DataError: If a run was not judged, holds no answers of its own, or its questions have other
             accepted answers.
-        RunMismatchError: If rule, prompts or decoding differ; names them, and says what to do.
+        RunError: If rule, prompts or decoding differ; names them, and says what to do.
     """
     columns = columns or ResultColumns()
     if flags := sorted(columns.model_fields_set - {"label", "cluster", "metrics"}):
@@ -113,7 +113,7 @@ def read_runs(
     need_labels(columns, len(runs))
     labels = columns.label or tuple(run.label for run in runs)
     if len({*labels}) < len(labels):
-        raise ValueError(f"--label gives two runs one name; got {', '.join(labels)}")
+        raise ValueError(f"`label` gives two runs one name; got {', '.join(labels)}")
     notes = [note for run in runs[1:] for note in _refuse_other_ways(runs[0], run)]
     paths = [run.folder.path for run in runs]
     results = read_results(paths, ResultColumns(label=labels, metrics=columns.metrics))
@@ -166,7 +166,7 @@ def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
     )
     judged = _unequal(one, other) if one and other else ""
     if judged:
-        raise RunMismatchError(
+        raise RunError(
             f"{before.folder.path} and {after.folder.path} are judged differently "
             f"({judged}), so that a flip may be one of judges; judge one as the other with "
             f"`surface-consistency score {after.folder.path}` and the options of the first"
@@ -182,13 +182,13 @@ def _refuse_other_ways(before: Run, after: Run) -> Iterator[str]:
     changed = both[(keys[0][both] != keys[1][both]).to_numpy()]
     if len(changed):
         settings = _unequal(before.varying, after.varying) or "no setting differs"
-        raise RunMismatchError(
+        raise RunError(
             f"{len(changed):,} of {len(both):,} prompts differ between the runs, such as that of "
             f"{changed[0]!r} ({settings}), so that a flip may be one of prompts; {remedy}"
         )
     decoded = _unequal(before.manifest.decoding, after.manifest.decoding)
     if decoded:
-        raise RunMismatchError(
+        raise RunError(
             f"the runs decode differently ({decoded}), so that a flip may be one of decoding; "
             f"{remedy}"
         )
@@ -237,7 +237,7 @@ def _groups(runs: Sequence[Run], study: Study) -> tuple[pd.DataFrame, list[str]]
 def _cluster(study: Study, named: Sequence[str], groups: pd.DataFrame) -> str:
     """Choose what intervals take as a whole."""
     if len(named) > 1:
-        raise ValueError(f"--cluster takes one column of runs; got {', '.join(named)}")
+        raise ValueError(f"`cluster` takes one column of runs; got {', '.join(named)}")
     if named:
         return cluster_of(study, ReportSettings(cluster=named[0]))
     clusters = study.design.clusters

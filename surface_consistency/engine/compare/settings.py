@@ -61,7 +61,7 @@ class PairSettings(Settings):
         if self.first is None or self.second is None:
             raise ValueError(
                 f"--{'first' if self.first is None else 'second'} is required: the column of a "
-                "verdict, or the value of --condition"
+                "verdict, or the value of `condition`"
             )
         return self.first, self.second
 
@@ -73,7 +73,7 @@ class TableSettings(Settings):
     """Column of groups; the page of runs has all that their study knows by default."""
 
     separator: str | None = None
-    """What separates several labels in a cell of --by, such as ";"."""
+    """What separates several labels in a cell of `by`, such as ";"."""
 
     test: PairedTest = "auto"
     """Form of the test; auto is the t of the interval of the difference, over clusters."""
@@ -85,7 +85,7 @@ class TableSettings(Settings):
     """Coverage of the intervals."""
 
     resamples: int = Field(default=10_000, ge=1)
-    """Bootstrap resamples of --interval percentile and bca."""
+    """Bootstrap resamples of `interval=percentile` and bca."""
 
     seed: int = 0
     """Seed of these resamples."""

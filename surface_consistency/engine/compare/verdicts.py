@@ -189,7 +189,7 @@ def write_outcomes(
     folder = RunFolder.create(out)
     if folder.targets.exists() or folder.prompts.exists():
         raise DataError(
-            f"{folder.path} holds a run, which the verdicts would replace; choose another --out"
+            f"{folder.path} holds a run, which the verdicts would replace; choose another `out`"
         )
     cells = outcomes.astype(str).where(outcomes.notna(), np.nan)
     digest = int(pd.util.hash_pandas_object(cells, index=False).sum())
@@ -246,5 +246,5 @@ def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:
             raise DataError(f"column {name!r} cannot make groups, every outcome has it; rename it")
         if {"/", "\0"} & set(name):
             raise DataError(
-                f"column {name!r} cannot name the file of a table; rename it, or leave out --out"
+                f"column {name!r} cannot name the file of a table; rename it, or leave out `out`"
             )

@@ -119,7 +119,7 @@ class OverrulingJudge:
         if "question" not in targets:
             raise ColumnNotFoundError(
                 "a model or people judge by the column question, which the targets of this study "
-                f"do not have ({', '.join(map(str, targets.columns))}); judge by --judge rule, or "
+                f"do not have ({', '.join(map(str, targets.columns))}); judge by `judge=rule`, or "
                 "put the question into `Plan.items`"
             )
         ruled = self._rule.judge(targets).reset_index(drop=True)

@@ -19,7 +19,7 @@ from surface_consistency.engine.judging.prompts import (
     judge_short,
     retry_prompt,
 )
-from surface_consistency.errors import DataError, RunMismatchError, SurfaceConsistencyWarning
+from surface_consistency.errors import DataError, RunError, SurfaceConsistencyWarning
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import (
     FactState,
@@ -162,7 +162,7 @@ def _warn_empty(texts: pd.Series, spans: Sequence[str | None], region: AnswerSpa
         warnings.warn(
             f"{n_empty} of {len(spans)} outputs begin with a blank line: their {region} is empty "
             "and counts as wrong, whatever follows. Judge the first line that is not blank, or "
-            "all: region first_text_line or whole (--region)",
+            "all: region first_text_line or whole (`region`)",
             SurfaceConsistencyWarning,
             stacklevel=4,
         )
@@ -285,7 +285,7 @@ class LLMJudge:
             prediction, is_correct, reason and raw.
 
         Raises:
-            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunError: If the folder holds the log of another judge, or of other wording.
             RunnerError: If the judging model cannot be asked.
         """
         return self.judge_states(targets).drop(columns=["state", "attempts"])
@@ -301,7 +301,7 @@ class LLMJudge:
             the model was asked.
 
         Raises:
-            RunMismatchError: As `judge` does.
+            RunError: As `judge` does.
             RunnerError: As `judge` does.
         """
         places: dict[str, Any] = targets.groupby("prompt_id", sort=False).indices  # type: ignore[assignment]
@@ -380,7 +380,7 @@ class LLMJudge:
             All replies by the key of their prompt.
 
         Raises:
-            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunError: If the folder holds the log of another judge, or of other wording.
             RunnerError: If the judging model cannot be asked.
         """
         try:
@@ -394,10 +394,10 @@ class LLMJudge:
                 data=self.wording,
                 progress=self._progress,
             )
-        except RunMismatchError as error:
-            raise RunMismatchError(
+        except RunError as error:
+            raise RunError(
                 f"{error}. A judge with other settings needs a folder of its own: give it another "
-                "label (--judge-label)"
+                "label (`judge_label`)"
             ) from error
 
 
@@ -432,7 +432,7 @@ def generate_cached(
         All answers by the key of their prompt.
 
     Raises:
-        RunMismatchError: If the log is of another model, decoding or wording.
+        RunError: If the log is of another model, decoding or wording.
         RunnerError: If the model cannot be asked.
     """
     if not prompts:
@@ -464,7 +464,7 @@ def logged_answers(log: Path, prompts: Iterable[Prompt]) -> dict[str, Generation
         The answers by the key of their prompt.
 
     Raises:
-        RunLogError: If the log is damaged.
+        RunError: If the log is damaged.
     """
     wanted = {prompt.key for prompt in prompts}
     return {

@@ -139,7 +139,7 @@ def forgetting_by(
         Undefined rates are NaN, and so are the bounds and the test of a group whose clusters are
         too few, as in `paired_by`; one `UndefinedMetricWarning` names them all.
         Where no fact leaks, the interval of L is Wilson's for as many trials as there are clusters.
-        Rows that repeat others are counted in a `RepeatedRowsWarning`, as by `paired_by`.
+        Rows that repeat others are counted in a `DataWarning`, as by `paired_by`.
 
     References:
         arXiv 2607.00605, tables 5 and 6, figures 3, 4 and 7, appendix D.1.

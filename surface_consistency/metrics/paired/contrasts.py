@@ -349,7 +349,7 @@ def contrasts_by(
         pair_id: Column of pair ids: only pairs with a verdict in both groups count, as for two
             models that should be compared on the same questions, and the interval rests on how
             each pair changes from one to the other. None takes all pairs of each,
-            and counts rows that repeat others in a `RepeatedRowsWarning`, as `paired_by` does.
+            and counts rows that repeat others in a `DataWarning`, as `paired_by` does.
         pairs: With `pair_id`, "pairwise" takes the pairs that the two groups at hand share, so that
             a third model which answered few leaves them as they are; "common" those that all groups
             share, so that the rows of a table stand on the same pairs.

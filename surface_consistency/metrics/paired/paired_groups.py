@@ -66,7 +66,7 @@ def paired_by(
         cluster: Column of what belongs together, the fact or the subject; None takes each row for a
             cluster of its own.
         pair_id: Column of pair ids, to make sure that no pair stands twice in one group; without
-            one, rows that repeat others are counted in a `RepeatedRowsWarning` where the columns
+            one, rows that repeat others are counted in a `DataWarning` where the columns
             beside verdicts, groups and clusters name the rows.
         rates: Statistics by column name, each a function of summed counts as for
             `cluster_bootstrap`, such as `PAIRED_RATES | {"kappa": kappa_of_counts}`.

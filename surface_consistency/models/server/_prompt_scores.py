@@ -100,8 +100,8 @@ def read_prompt_scores(
     if tokens is None:
         raise RunnerError(
             f"{server} tells no log-probabilities of prompts (asked for by {by!r}); ask with "
-            f"score_by={'prompt_logprobs' if by == 'echo' else 'echo'!r} (--runner-option "
-            f"score_by=...), read answers with --read generate, or take a server that tells them, "
+            f"score_by={'prompt_logprobs' if by == 'echo' else 'echo'!r} (`runner_option` "
+            f"score_by=...), read answers with `read=generate`, or take a server that tells them, "
             "such as vLLM"
         )
     text = request.context + request.continuation

@@ -206,7 +206,7 @@ class OpenAICompatibleRunner:
         if self._text_as_chat:
             raise RunnerError(
                 "text_as_chat sends texts as turns of a conversation, of which servers tell no "
-                "log-probabilities; leave it out, or read answers with --read generate"
+                "log-probabilities; leave it out, or read answers with `read=generate`"
             )
 
         def read(place: int, content: dict[str, Any]) -> ScoredText:
@@ -226,7 +226,7 @@ class OpenAICompatibleRunner:
                     raise RunnerError(
                         f"request {requests[reply.place].id!r} was not scored: {reply.refusal}; "
                         "see whether the server tells log-probabilities of prompts (such as "
-                        "vLLM), or read answers with --read generate"
+                        "vLLM), or read answers with `read=generate`"
                     )
                 yield reply.value
 
@@ -318,7 +318,7 @@ def _address(base_url: str | None) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
             "base_url is the http(s) address at which the API begins, such as "
-            "'http://localhost:8000/v1' (--runner-option base_url=ADDRESS, or OPENAI_BASE_URL); "
+            "'http://localhost:8000/v1' (`runner_option` base_url=ADDRESS, or OPENAI_BASE_URL); "
             f"got {address!r}"
         )
     return address.rstrip("/")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.files import read_audit_prompts, read_database
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
@@ -118,7 +118,7 @@ class AuditCondition:
         """Take some prompts, with the fit of these."""
         with warnings.catch_warnings():
             # Told when the files were read.
-            warnings.simplefilter("ignore", ContaminationWarning)
+            warnings.simplefilter("ignore", DataWarning)
             fit = database_coverage(self.database, prompts, max_missing=1.0)
         return replace(self, prompts=prompts, fit=fit)
 
@@ -196,7 +196,7 @@ def find_conditions(
         ValueError: If `max_missing` is out of range.
 
     Warns:
-        ContaminationWarning: If a database lacks some of its prompts' facts.
+        DataWarning: If a database lacks some of its prompts' facts.
     """
     if not 0.0 <= max_missing <= 1.0:
         raise ValueError(f"max_missing is a share of prompts and must be 0 to 1, got {max_missing}")

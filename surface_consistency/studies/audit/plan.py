@@ -10,7 +10,7 @@ import pandas as pd
 
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.errors import ContaminationWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams
 from surface_consistency.schemas.memory import AuditPrompt, MemoryState
@@ -89,11 +89,11 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     Raises:
         ValueError: If there are no conditions, two databases have one name, or a radius is set for
             a retriever without encoder.
-        RetrievalError: If a retriever was built over another database than its own.
+        RunnerError: If a retriever was built over another database than its own.
 
     Warns:
-        IncompleteClosureWarning: For each database in which a deletion leaves its fact.
-        ContaminationWarning: If two databases are equal.
+        DataWarning: For each database in which a deletion leaves its fact.
+        DataWarning: If two databases are equal.
     """
     conditions = [
         condition.limited(settings.limit).sampled(settings.sample, seed=settings.seed)
@@ -227,7 +227,7 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
             warnings.warn(
                 f"databases {', '.join(same)} hold the same entries in the same order, so their "
                 "numbers are one measurement; check that no file was copied over another",
-                ContaminationWarning,
+                DataWarning,
                 stacklevel=4,
             )
 
@@ -380,14 +380,14 @@ def _refuse_unpublished(runner: Any) -> None:  # noqa: ANN401
     """Refuse a runner that decodes otherwise than the published audit."""
     if not hasattr(runner, "with_store"):
         raise ValueError(
-            "--as-published is of models that look facts up themselves; take --runner lookup, or "
-            "leave out --as-published"
+            "`as_published` is of models that look facts up themselves; take `runner=lookup`, or "
+            "leave out `as_published`"
         )
     given = getattr(runner, "settings", None)
     published = asdict(LookupSettings())
     for name, value in asdict(given).items() if isinstance(given, LookupSettings) else ():
         if value != published[name]:
             raise ValueError(
-                f"--as-published decodes with {name}={published[name]}, and --runner-option "
+                f"`as_published` decodes with {name}={published[name]}, and `runner_option` "
                 f"{name}={value} was given; leave out one of the two"
             )

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from surface_consistency.engine.settings import JudgeScoring, OptionSettings, StudyRecords
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.memory import MemoryState
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Rare, Settings
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, Role
 
 STATES: Final[tuple[MemoryState, ...]] = get_args(MemoryState)
@@ -52,14 +52,14 @@ def refuse_contradiction(settings: Settings, published: Mapping[str, Any]) -> No
         published: What they must be.
 
     Raises:
-        ValueError: If one is another; names the flag.
+        ValueError: If one is another; names the field.
     """
     for name, value in published.items():
         if getattr(settings, name) != value:
-            flag = f"--{name.replace('_', '-')}"
+            given = _typed(getattr(settings, name))
             raise ValueError(
-                f"--as-published sets {flag} {_typed(value)}, and {_typed(getattr(settings, name))}"
-                f" was given; leave out {flag} or --as-published"
+                f"`as_published` sets `{name}={_typed(value)}`, and {given} was given; leave "
+                f"out `{name}` or `as_published`"
             )
 
 
@@ -86,7 +86,7 @@ class AuditSource(Settings):
     styles: Items[str] | None = None
     """Prompt styles to take; all by default."""
 
-    max_missing: float = Field(default=0.5, ge=0, le=1)
+    max_missing: Rare[float] = Field(default=0.5, ge=0, le=1)
     """Largest share of a file's prompts whose fact the database may lack."""
 
 
@@ -116,13 +116,13 @@ class AuditSettings(OptionSettings):
     threshold: Items[float | None] = (0.6,)
     """Lowest score that is accepted, or none, as published; several make a sweep."""
 
-    k: int = Field(default=5, ge=1)
+    k: Rare[int] = Field(default=5, ge=1)
     """Candidates that a trace shows."""
 
-    fallback: Literal["abstain", "top1_anyway"] = "abstain"
+    fallback: Rare[Literal["abstain", "top1_anyway"]] = "abstain"
     """Whether the closest entry is taken where none is accepted (top1_anyway, as published)."""
 
-    off_mode: Literal["forbid", "allow", "null"] = "forbid"
+    off_mode: Rare[Literal["forbid", "allow", "null"]] = "forbid"
     """Lookup tokens with retrieval off: the model cannot write them, may write them and whatever it
     likes as the value, or gets the null result."""
 
@@ -130,36 +130,36 @@ class AuditSettings(OptionSettings):
     """Whether a fact's own aliases tell what is deleted, as published, or the alias groups of all
     prompts of the database, under which no deletion is incomplete."""
 
-    closure_key: Literal["published", "strict"] = "published"
+    closure_key: Rare[Literal["published", "strict"]] = "published"
     """When two names are one: without regard to case and punctuation, or to case alone."""
 
-    closure_scope: Items[Role] = ROLES
+    closure_scope: Rare[Items[Role]] = ROLES
     """Parts of an entry that must be equivalent to the fact's for it to be deleted."""
 
-    radius: float | None = Field(default=None, ge=0, le=2)
+    radius: Rare[float | None] = Field(default=None, ge=0, le=2)
     """Cosine distance to a deleted entry within which entries are deleted as well; needs a
     retriever with an encoder."""
 
-    radius_same_object: bool = False
+    radius_same_object: Rare[bool] = False
     """Whether the radius takes only entries with an object of the deleted ones."""
 
-    canonical: bool = False
+    canonical: Rare[bool] = False
     """Whether the databases are rewritten to one name for each thing before they are asked."""
 
-    query: Literal["fact", "prompt"] = "fact"
+    query: Rare[Literal["fact", "prompt"]] = "fact"
     """What is looked up for a model that does not look up itself: subject and relation of the fact,
     or the whole text of the prompt."""
 
-    n_facts: int = Field(default=5, ge=1)
+    n_facts: Rare[int] = Field(default=5, ge=1)
     """Facts before a prompt, for such a model, at most."""
 
-    index_cache: str | None = None
+    index_cache: Rare[str | None] = None
     """Folder in which indices are kept; not recorded, since nothing depends on it."""
 
     max_new_tokens: int = Field(default=64, ge=1)
     """Longest answer, in tokens."""
 
-    stop: bool = True
+    stop: Rare[bool] = True
     """Whether an answer ends at the newline."""
 
     repeat: int = Field(default=200, ge=0)
@@ -202,16 +202,16 @@ class AuditScoring(JudgeScoring):
 
     judge: Literal["rule", "llm", "human"] = "rule"
     """Who judges what the cleaner gives: the equivalence, a model, or labels of people; llm where
-    --judge-model is given."""
+    `judge_model` is given."""
 
-    cleaner: Literal["audit", "published"] = "audit"
+    cleaner: Rare[Literal["audit", "published"]] = "audit"
     """How an answer is cut out of the output; "published" is the rule of the paper."""
 
-    equivalence: Literal["audit", "published"] = "audit"
+    equivalence: Rare[Literal["audit", "published"]] = "audit"
     """When an answer is the gold object; "published" is the rule of the paper. Any other judge is
     held against it."""
 
-    support: Literal["audit", "published"] = "audit"
+    support: Rare[Literal["audit", "published"]] = "audit"
     """When an entry that retrieval brought up states the deleted fact, so that a right answer is no
     artifact: under the names that the aliases of all facts join; "published" asks the rule that
     deleted, which no such entry can meet, so that A is p(DEL-ON)."""
@@ -233,7 +233,7 @@ class AuditToyModel(Settings):
     leaked: int = Field(default=0, ge=0)
     """Facts that it is also taught in plain text."""
 
-    steps: int = Field(default=900, ge=1)
+    steps: Rare[int] = Field(default=900, ge=1)
     """Training steps."""
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.encoders import (
     BUNDLED_MINILM,
     MINILM,
@@ -97,7 +97,7 @@ def retrievers_by_name(
 
     Raises:
         ValueError: If there is no such retriever.
-        RetrievalError: If the encoder cannot be loaded.
+        RunnerError: If the encoder cannot be loaded.
         MissingDependencyError: If a library is not installed.
     """
     if name == "bm25":
@@ -127,7 +127,7 @@ def _minilm() -> str:
     """Name the copy of all-MiniLM-L6-v2 that is installed, else the one of the hub."""
     try:
         bundled_minilm()
-    except RetrievalError:
+    except RunnerError:
         return MINILM
     return BUNDLED_MINILM
 
@@ -186,10 +186,10 @@ def build_database(
 
     Raises:
         ValueError: If a radius is set for a retriever without encoder.
-        RetrievalError: If the retriever was built over another database.
+        RunnerError: If the retriever was built over another database.
 
     Warns:
-        IncompleteClosureWarning: If a deletion leaves its fact.
+        DataWarning: If a deletion leaves its fact.
     """
     by_key = {fact_key(prompt): prompt for prompt in prompts}
     facts = list(by_key.values())

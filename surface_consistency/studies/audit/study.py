@@ -71,8 +71,8 @@ class LookupModel:
     def __init__(self, model: str | os.PathLike[str] | None = None, **options: object) -> None:
         if model is None:
             raise ValueError(
-                "--runner lookup needs --model, the folder or hub id of a limited-memory model; or "
-                "give --model toy_model to train a small one, or another --runner, whose prompts "
+                "`runner=lookup` needs `model`, the folder or hub id of a limited-memory model; or "
+                "give `model=toy_model` to train a small one, or another `runner`, whose prompts "
                 "get the facts that the store finds"
             )
         known = {field.name for field in fields(LookupSettings)}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from surface_consistency.engine.paired.tables import with_detectable
 from surface_consistency.errors import (
-    ContaminationWarning,
+    DataWarning,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
@@ -146,7 +146,7 @@ def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataF
         was not asked.
 
     Warns:
-        ContaminationWarning: If FULL is near zero, or equals DEL-ON, in every style of a database.
+        DataWarning: If FULL is near zero, or equals DEL-ON, in every style of a database.
     """
     judged = frame[frame["full_correct"].notna() & frame["first_correct"].notna()]
     counted = judged[_CONDITION].assign(
@@ -166,7 +166,7 @@ def baseline_checks(frame: pd.DataFrame, *, near_zero: float = 0.05) -> pd.DataF
             f"database whole, {row['del_on_accuracy']:.1%} with the fact deleted; where that is "
             "near zero or the same, perhaps the store did not serve this database or the model "
             "does not use it, and then nothing can be said of forgetting",
-            ContaminationWarning,
+            DataWarning,
             stacklevel=3,
         )
     return table

@@ -149,7 +149,7 @@ def load_forms(
         if columns or not isinstance(source, str):
             raise DataError(
                 "a preset names its columns and reads folders, files and hub ids; leave out "
-                "--column, or the preset"
+                "`column`, or the preset"
             )
         layout = find_preset(preset)
         name, commit, rows = layout_rows(layout, source, revision=revision, split=split)
@@ -160,7 +160,7 @@ def load_forms(
         )
     else:
         if source == "":
-            raise DataError("no source is named; give --source, or --preset for a known data set")
+            raise DataError("no source is named; give `source`, or `preset` for a known data set")
         layout = Layout()
         opened = open_source(_SAMPLE if is_sample else source, revision=revision, split=split)
         name, commit = SAMPLE_ID if is_sample else opened.id, opened.revision
@@ -198,7 +198,7 @@ def forms_of(
 
 def _as_flag(field: str, column: str) -> str:
     """Say on the command line that a column is that of a field."""
-    return f"--column {field}={column}"
+    return f"`column` {field}={column}"
 
 
 @dataclass(slots=True)
@@ -291,7 +291,7 @@ def _forms(
     if chosen == "templates" and not has_relations:
         raise DataError(
             "templates are those of a relation, which some rows do not name; fill in the column "
-            "relation, or give --wordings shared or own"
+            "relation, or give `wordings=shared` or own"
         )
     rows["cluster"] = _clusters(rows, layout.reference)
     described = _described(rows, name, revision)

@@ -155,7 +155,7 @@ def layout_rows(
     if not name:
         raise DataError(
             f"this preset has no repository on the hub: download the data and name the folder with "
-            f"--source ({layout.files})"
+            f"`source` ({layout.files})"
         )
     if not layout.files or Path(name).is_file():
         opened = open_source(name, revision=revision, split=split)

@@ -31,7 +31,7 @@ _GIVEN: Final = "verdicts as given"
 class FormResults(ResultColumns):
     """Which columns hold what, where a file does not say it, and how its forms are compared."""
 
-    cluster: Annotated[Items[str], Flag("--cluster-column")] = ()
+    cluster: Annotated[Items[str], Flag("`cluster_column`")] = ()
     """Columns that group items, the same in all forms of an item; the usual names by default."""
 
     reference: str | None = None
@@ -65,7 +65,7 @@ class FormsAnalysis(Analysis):
         """
         if (out / "manifest.json").is_file():
             raise DataError(
-                f"{out} holds a run, whose page these results would replace; choose another --out"
+                f"{out} holds a run, whose page these results would replace; choose another `out`"
             )
         results = read_results([Path(path) for path in paths], settings)
         for note in results.notes:
@@ -108,15 +108,15 @@ def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:
     if len(metrics) > 1:
         raise DataError(
             f"there are scores of {len(metrics)} metrics ({first_names(metrics)}), and a form is "
-            "right or wrong by one; name it by --metrics"
+            "right or wrong by one; name it by `metrics`"
         )
     if metrics == [""]:
         raise DataError(
-            "there are answers and no scores; judge them by --rule, such as --rule popqa"
+            "there are answers and no scores; judge them by `rule`, such as `rule=popqa`"
         )
     if frame["form"].nunique() < 2:
         raise DataError(
-            f"every item has one form; name the column of forms by --form; "
+            f"every item has one form; name the column of forms by `form`; "
             f"there are {first_names(results.frame.columns)}"
         )
     scored = frame.loc[frame["score"].notna() & ~frame["score"].isin((0.0, 1.0))]
@@ -124,8 +124,8 @@ def _verdicts(results: Results, settings: FormResults) -> pd.DataFrame:
         row = scored.iloc[0]
         raise DataError(
             f"{row['file']}: {row['score']:g} of item {row['item']!r} by {row['metric']} is no "
-            "verdict, which is 0 or 1; choose another metric by --metrics, judge the answers by "
-            "--rule, or compare scores by `surface-consistency compare`"
+            "verdict, which is 0 or 1; choose another metric by `metrics`, judge the answers by "
+            "`rule`, or compare scores by `surface-consistency compare`"
         )
     several = frame["task"].nunique() > 1
     item = frame["item"].astype(str)
@@ -168,15 +168,15 @@ def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) ->
         )
     if wordings == "templates" and frame["item_cluster"].isna().any():
         raise DataError(
-            "templates are those of a relation; name its column by --cluster-column, or give "
-            "--wordings shared or own"
+            "templates are those of a relation; name its column by `cluster_column`, or give "
+            "`wordings=shared` or own"
         )
     keys = ["model", "fact_id", "sample"]
     is_alone = frame.groupby(keys, observed=True)["form"].transform("size") == 1
     frame_of_one, frame = frame[is_alone], frame[~is_alone]
     if frame.empty:
         raise DataError(
-            "no item has two forms; name the columns of items and forms by --item and --form"
+            "no item has two forms; name the columns of items and forms by `item` and `form`"
         )
     if n_alone := frame_of_one["fact_id"].nunique():
         warnings.warn(

@@ -11,6 +11,7 @@ from surface_consistency.engine.settings import (
     StudyRecords,
 )
 from surface_consistency.schemas._record import Items
+from surface_consistency.schemas.settings import Rare
 
 
 class FormsSource(SourceSettings):
@@ -19,13 +20,13 @@ class FormsSource(SourceSettings):
     source: str = ""
     """Hub id, folder, Parquet, JSONL or CSV file with the columns item, form, question and answers
     (or choices and answer_index), or "sample" for the rows that come along; by default the hub's
-    repository of --preset."""
+    repository of `preset`."""
 
     preset: str | None = None
     """Layout of a known data set: popqa-robustness, pararel, mpararel, mpararel-hub, bmlama, klar,
     mkqa, global-mmlu, counterfact or reversal-curse."""
 
-    wordings: Literal["shared", "templates", "own"] | None = None
+    wordings: Rare[Literal["shared", "templates", "own"] | None] = None
     """What a form is: the same for all items (shared), a template of the item's relation
     (templates), or the item's own wording (own); by default templates where rows have a relation,
     and else shared."""
@@ -43,7 +44,7 @@ class FormsSettings(OptionSettings):
     shots: int = Field(default=0, ge=0)
     """Solved items before each question, in the reference form, the same ones under every form."""
 
-    frame: str | None = None
+    frame: Rare[str | None] = None
     """What stands around a question, with {question} in it; that of the preset, or "Q: {question}
     A:", by default."""
 
@@ -53,7 +54,7 @@ class FormsSettings(OptionSettings):
     max_new_tokens: int = Field(default=15, ge=1)
     """Longest answer, in tokens."""
 
-    stop: bool = True
+    stop: Rare[bool] = True
     """Whether an answer ends at the newline; without, whole outputs can be judged."""
 
     samples: int = Field(default=1, ge=1)
@@ -71,12 +72,12 @@ class FormsSettings(OptionSettings):
         if self.samples > 1 and self.temperature == 0.0:
             raise ValueError(
                 f"samples={self.samples} at temperature 0 are one answer so many times; give "
-                "--temperature"
+                "`temperature`"
             )
         if self.samples > 1 and self.read != "generate":
             raise ValueError(
                 "options are compared by their probabilities, of which there are no samples; leave "
-                "out --samples or --read"
+                "out `samples` or `read`"
             )
         if self.frame is not None and self.frame.count("{question}") != 1:
             raise ValueError(f"frame must hold {{question}} once, got {self.frame!r}")

@@ -188,7 +188,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
     repeated = rows.loc[marked, "item"].duplicated()
     if repeated.any():
         item = rows.loc[marked, "item"][repeated].iloc[0]
-        raise DataError(f"item {item!r} has two reference forms; mark one, or name --reference")
+        raise DataError(f"item {item!r} has two reference forms; mark one, or name `reference`")
     wanted = rows["form"].isin(settings.forms) | marked if settings.forms else marked | True
     rows = rows.assign(is_reference=marked)[wanted & _askable(rows, settings)]
     if data.needs_two:
@@ -203,7 +203,7 @@ def _chosen(data: Forms, settings: FormsSettings) -> tuple[Forms, FormsSettings]
             raise DataError(
                 f"the forms of item {varied.idxmax()!r} accept other answers, so that options "
                 "drawn from other items would fit some of them only; give choices to every form, "
-                "or leave out --read"
+                "or leave out `read`"
             )
     frame = settings.frame or data.layout.frame
     settled = settings.model_copy(update={"reference": reference, "frame": frame})
@@ -221,7 +221,7 @@ def _askable(rows: pd.DataFrame, settings: FormsSettings) -> pd.Series:
             f"{n_left_out} of {len(rows)} forms are sentences whose gap is not at their end, from "
             "which no model goes on, and are left out"
             + (
-                "; --read multiple-choice asks those with choices"
+                "; `read=multiple-choice` asks those with choices"
                 if settings.read == "generate"
                 else ""
             ),
@@ -384,7 +384,7 @@ class _Demonstrations:
                 chosen.append((other["question"], other["answers"][0]))
         if len(chosen) < self._n:
             raise DataError(
-                f"--shots {self._n}: only {len(chosen)} items may stand before item "
+                f"`shots` {self._n}: only {len(chosen)} items may stand before item "
                 f"{row['item']!r} (of other relations, clusters and answers); "
                 "ask for fewer"
             )

@@ -114,7 +114,7 @@ def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
             )
     if not rows:
         raise DataError(
-            f"{folder.path} holds no scores of whole texts; run the study with --memorization"
+            f"{folder.path} holds no scores of whole texts; run the study with `memorization`"
         )
     return pd.DataFrame(rows)
 

@@ -92,7 +92,7 @@ class PopularityAnalysis(Analysis):
     studies = ("lexical",)
     caveat = (
         "Popularity is the mean decile of the counts of a text’s n-grams. Common texts can be "
-        "easier for other reasons: a run with --control replaces the same words by synonyms about "
+        "easier for other reasons: a run with `control` replaces the same words by synonyms about "
         "as frequent and by rarer ones, so that its two wordings differ in how frequent words are."
     )
     figure_only = ("popularity_distribution",)
@@ -113,7 +113,7 @@ class PopularityAnalysis(Analysis):
         places = list(settings.counts)
         if len(places) not in (1, len(report.runs)):
             raise DataError(
-                f"--counts names {len(places)} counts for {len(report.runs)} runs; give one for "
+                f"`counts` names {len(places)} counts for {len(report.runs)} runs; give one for "
                 "all, or one a run"
             )
         counts = {place: _read(place) for place in places}
@@ -151,7 +151,7 @@ def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
         "ngrams.parquet",
         needed=("instance_id", "counts"),
         what="counts",
-        uncounted="--counts takes a folder of `count ngrams --data RUN/texts.jsonl`, or its "
+        uncounted="`counts` is a folder of `count ngrams --data RUN/texts.jsonl`, or its "
         "ngrams.parquet",
         unmerged="it is written when all shards are counted; `count merge` where they were counted "
         "apart",

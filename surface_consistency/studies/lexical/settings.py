@@ -10,7 +10,7 @@ from surface_consistency.engine.settings import JudgeScoring, SideModel, StudyRe
 from surface_consistency.models.registry import RunnerName
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.scoring import OptionScore
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Rare, Settings
 from surface_consistency.studies.lexical.records import BenchmarkName, PartOfSpeech
 
 
@@ -28,7 +28,7 @@ class LexicalSource(Settings):
     revision: str | None = None
     """Commit, tag or branch of the data."""
 
-    split: str | None = None
+    split: Rare[str | None] = None
     """Split of the data; by default the one that lm-evaluation-harness takes."""
 
     column: Mapping[str, str] = Field(default_factory=dict)
@@ -47,33 +47,33 @@ class LexicalSettings(StudySettings):
     share: float = Field(default=1.0, gt=0.0, le=1.0)
     """Share of the words with a synonym that are replaced."""
 
-    draws: int = Field(default=1, ge=1)
+    draws: Rare[int] = Field(default=1, ge=1)
     """Draws of synonyms, each asked and compared with the original."""
 
     senses: str = "first"
     """How the sense of a word is chosen: first (the most frequent one), judge (by a model, with
-    --sense-model), or a file of senses, as a judge writes it to senses.jsonl of its run."""
+    `sense_model`), or a file of senses, as a judge writes it to senses.jsonl of its run."""
 
     sense_model: str | None = None
-    """Model of --senses judge: a hub id, folder or server's id."""
+    """Model of `senses=judge`: a hub id, folder or server's id."""
 
-    sense_runner: RunnerName = "openai"
-    """Runner of --senses judge; openai reads OPENAI_BASE_URL."""
+    sense_runner: Rare[RunnerName] = "openai"
+    """Runner of `senses=judge`; openai reads OPENAI_BASE_URL."""
 
-    sense_option: Mapping[str, str] = Field(default_factory=dict)
+    sense_option: Rare[Mapping[str, str]] = Field(default_factory=dict)
     """Keyword argument of that runner, its value JSON or text."""
 
-    sense_read: Literal["generate", "multiple-choice"] = "generate"
-    """Whether --senses judge writes the number of a definition, or the most probable number is
+    sense_read: Rare[Literal["generate", "multiple-choice"]] = "generate"
+    """Whether `senses=judge` writes the number of a definition, or the most probable number is
     taken."""
 
-    may_keep: bool = False
+    may_keep: Rare[bool] = False
     """Whether the original word is among those drawn from."""
 
-    multi_word: bool = False
+    multi_word: Rare[bool] = False
     """Whether several words may take the place of one."""
 
-    targets: bool = False
+    targets: Rare[bool] = False
     """Whether LAMBADA's last word, which is to be foretold, is replaced too."""
 
     limit: int | None = Field(default=None, ge=1)
@@ -88,16 +88,16 @@ class LexicalSettings(StudySettings):
     --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
     of senses by default, which are coarse."""
 
-    within: float = Field(default=2.0, ge=1.0)
-    """Factor of the count within which --control takes a synonym for about as frequent."""
+    within: Rare[float] = Field(default=2.0, ge=1.0)
+    """Factor of the count within which `control` takes a synonym for about as frequent."""
 
     memorization: bool = False
     """Whether whole texts and their second halves are scored, for `analyse memorization`."""
 
-    neighbours: int = Field(default=0, ge=0)
-    """Neighbours of each text with some words replaced by synonyms, scored with --memorization."""
+    neighbours: Rare[int] = Field(default=0, ge=0)
+    """Neighbours of each text with some words replaced by synonyms, scored with `memorization`."""
 
-    neighbour_file: Path | None = None
+    neighbour_file: Rare[Path | None] = None
     """JSONL file of neighbours made elsewhere, such as by a masked language model: text, and
     neighbours, a list of texts."""
 
@@ -106,25 +106,25 @@ class LexicalSettings(StudySettings):
         """Refuse options that would do nothing, before anything is asked."""
         if self.senses == "judge":
             if SideModel.of(self, "sense").lacks_model:
-                raise ValueError("--senses judge needs --sense-model, the model that judges")
+                raise ValueError("`senses=judge` needs `sense_model`, the model that judges")
         elif self.sense_model is not None:
-            raise ValueError("--sense-model chooses senses with --senses judge; add it")
+            raise ValueError("`sense_model` chooses senses with `senses=judge`; add it")
         if not self.memorization and (self.neighbours or self.neighbour_file is not None):
-            option = "--neighbours" if self.neighbours else "--neighbour-file"
-            raise ValueError(f"{option} is scored with --memorization; add it")
+            option = "`neighbours`" if self.neighbours else "`neighbour_file`"
+            raise ValueError(f"{option} is scored with `memorization`; add it")
         if self.neighbours and self.neighbour_file is not None:
-            raise ValueError("give either --neighbours or --neighbour-file, not both")
+            raise ValueError("give either `neighbours` or `neighbour_file`, not both")
         return self
 
 
 class LexicalScoring(JudgeScoring):
     """How an option is chosen."""
 
-    option_score: OptionScore = "sum"
+    option_score: Rare[OptionScore] = "sum"
     """How options are compared: by the sum of their tokens' log-probabilities (harness' acc), or by
     its mean per token or per character (harness' acc_norm)."""
 
-    encoder: str | None = None
+    encoder: Rare[str | None] = None
     """Sentence encoder with which wordings are compared: bundled-minilm, a hub id or a folder
     (extra `retrieval`); none by default."""
 
@@ -132,13 +132,13 @@ class LexicalScoring(JudgeScoring):
     """Model that judges whether wordings mean the same: a hub id, folder or server's id; nobody by
     default."""
 
-    meaning_runner: RunnerName = "openai"
+    meaning_runner: Rare[RunnerName] = "openai"
     """Runner of that model; openai reads OPENAI_BASE_URL."""
 
-    meaning_option: Mapping[str, str] = Field(default_factory=dict)
+    meaning_option: Rare[Mapping[str, str]] = Field(default_factory=dict)
     """Keyword argument of that runner, its value JSON or text."""
 
-    meaning_pairs: int = Field(default=50, ge=1)
+    meaning_pairs: Rare[int] = Field(default=50, ge=1)
     """Pairs of each task that are judged."""
 
 

@@ -142,7 +142,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
         clusters={"fact_id": "instances"},
         facet="task",
         paper_prompts="the paper prints those of the judge alone (appendix A.3), which "
-        "--meaning-model asks; the benchmarks are asked in the words of lm-evaluation-harness",
+        "`meaning_model` asks; the benchmarks are asked in the words of lm-evaluation-harness",
         groupings={"by_replaced": ("replaced",), "by_group": ("group",)},
     )
     source = LexicalSource
@@ -162,7 +162,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
         """
         lemminflect_inflector()
         if not source.task:
-            raise DataError("no task is named; give --task, such as --task piqa")
+            raise DataError("no task is named; give `task`, such as `task=piqa`")
         loaded = [
             load_benchmark(
                 task,

@@ -97,14 +97,14 @@ def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:
     """Read the true pairs of linking runs, by model."""
     study = study_name(folders)
     if study != "linking":
-        raise ValueError(f"--linking names runs of the linking probe, not of {study}")
+        raise ValueError(f"`linking` names runs of the linking probe, not of {study}")
     probes: dict[str, pd.DataFrame] = {}
     for run in load_runs(folders, outcome=LinkingOutcome):
         rows = run.outcomes
         own = rows[(rows["kind"] == "positive") & rows["is_main"] & rows["first_correct"].notna()]
         if run.manifest.model in probes:
             raise ValueError(
-                f"--linking names two runs of {run.manifest.model!r}; give one of each model"
+                f"`linking` names two runs of {run.manifest.model!r}; give one of each model"
             )
         probes[run.manifest.model] = own.assign(is_linked=own["first_correct"].astype(bool))[
             [*_NAMES, "is_linked", "first_log_odds"]
@@ -118,7 +118,7 @@ def _joined(run: Run, probes: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     if model not in probes:
         raise DataError(
             f"no linking run of {model!r} among those of {', '.join(sorted(probes))}; name one by "
-            "--linking"
+            "`linking`"
         )
     scored = run.outcomes.dropna(subset=["first_correct", "second_correct"])
     joined = scored.merge(probes[model].drop_duplicates(_NAMES), on=_NAMES, how="inner")

@@ -38,7 +38,7 @@ class LinkingSettings(StudySettings):
     of the log-odds."""
 
     max_new_tokens: int = Field(default=5, ge=1)
-    """Longest answer with --read generate, in tokens."""
+    """Longest answer with `read=generate`, in tokens."""
 
     limit: int | None = Field(default=None, ge=1)
     """Ask only so many pairs of names."""

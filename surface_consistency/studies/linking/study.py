@@ -88,8 +88,8 @@ class LinkingJudge:
     def __init__(self, baselines: Mapping[str, float], *, is_calibrated: bool = False) -> None:
         if is_calibrated and not baselines:
             raise DataError(
-                "--calibrated needs the wordings asked with N/A for both names, which this run was "
-                "not; ask with --calibrate, --read log-odds"
+                "`calibrated` needs the wordings asked with N/A for both names, which this run was "
+                "not; ask with `calibrate`, `read=log-odds`"
             )
         self._baselines = baselines
         self._is_calibrated = is_calibrated
@@ -350,7 +350,7 @@ def _set_apart(
             entities.add(entity)
     if len(shown) < settings.shots:
         raise DataError(
-            f"--shots {settings.shots} needs as many entities, and the data have {len(shown)}; ask "
+            f"`shots` {settings.shots} needs as many entities, and the data have {len(shown)}; ask "
             "for fewer shots"
         )
     demonstrations = {
@@ -429,7 +429,7 @@ def _encoder(neighbours: str) -> NameEncoder:
         encode: NameEncoder = _ENCODERS.load(neighbours)
     except DataError as error:
         raise DataError(
-            f"--neighbours is names, embedder, a text file of word vectors or, on the command "
+            f"`neighbours` is names, embedder, a text file of word vectors or, on the command "
             f"line, module:attribute: {neighbours!r} is none of them ({error})"
         ) from error
     return encode

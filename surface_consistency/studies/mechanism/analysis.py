@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.engine import Analysis, Report
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.report import Block, Prose, Section
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
@@ -54,17 +54,17 @@ class MechanismAnalysis(Analysis):
 
         Raises:
             DataError: If a run has no pair to look into, or nothing tells its model.
-            RunMismatchError: If the weights are not those that answered, or the store holds answers
+            RunError: If the weights are not those that answered, or the store holds answers
                 that were looked into otherwise.
-            UnsupportedModelError: If the model's components cannot be told apart.
+            RunnerError: If the model's components cannot be told apart.
             RunnerError: If a model cannot be loaded or read.
         """
         if settings.spans == "judge" and settings.judge_model is None:
-            raise ValueError("--spans judge needs --judge-model, the model that copies spans")
+            raise ValueError("`spans=judge` needs `judge_model`, the model that copies spans")
         n_models, n_runs = len(settings.model), len(report.runs)
         if n_models not in (0, n_runs):
             raise ValueError(
-                f"--model names {n_models} models for {n_runs} runs; give one for each, in order"
+                f"`model` names {n_models} models for {n_runs} runs; give one for each, in order"
             )
         models = settings.model or (None,) * n_runs
         runs = [
@@ -149,9 +149,9 @@ def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedMo
     )
     answered = runner.get("digest")
     if answered and loaded.source.digest and answered != loaded.source.digest:
-        raise RunMismatchError(
+        raise RunError(
             f"the weights in {model} (digest {loaded.source.digest}) are not those that answered "
-            f"in {run.folder.path} (digest {answered}); name those by --model"
+            f"in {run.folder.path} (digest {answered}); name those by `model`"
         )
     return loaded
 
@@ -166,5 +166,5 @@ def _known_model(run: Run, runner: Mapping[str, Any]) -> str:
     raise DataError(
         f"nothing tells where the weights are that answered in {run.folder.path} (runner {by}, "
         f"model {run.manifest.model}): an answer that a server or a file gave can be looked into "
-        "only with the same weights on this machine; name their folder or hub id by --model"
+        "only with the same weights on this machine; name their folder or hub id by `model`"
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import BackupComponentsWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.metrics import component_importance, minimal_components
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.settings import MechanismSettings
@@ -138,7 +138,7 @@ def _sets(
 
     with warnings.catch_warnings():
         # Counted in a table of their own.
-        warnings.simplefilter("ignore", BackupComponentsWarning)
+        warnings.simplefilter("ignore", DataWarning)
         if settings.sets == "run":
             return recover(
                 loaded.model,

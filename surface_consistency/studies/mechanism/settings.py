@@ -59,10 +59,10 @@ class MechanismSettings(Settings):
     """Such a file with a person's spans, which come before those that were found."""
 
     judge_model: str | None = None
-    """Model of --spans judge: a hub id, folder or server's id."""
+    """Model of `spans=judge`: a hub id, folder or server's id."""
 
     judge_runner: RunnerName = "openai"
-    """Runner of --spans judge; openai reads OPENAI_BASE_URL."""
+    """Runner of `spans=judge`; openai reads OPENAI_BASE_URL."""
 
     judge_option: Mapping[str, str] = Field(default_factory=dict)
     """Keyword argument of that runner, its value JSON or text."""

@@ -265,7 +265,7 @@ def judged_spans(requests: Sequence[SpanRequest], judge: LLMJudge) -> dict[str, 
         The span by answer; "not found" where the model says so, or copies what is not there.
 
     Raises:
-        RunMismatchError: If the judge's folder holds the log of another one.
+        RunError: If the judge's folder holds the log of another one.
         RunnerError: If the model cannot be asked.
     """
     prompts = {
@@ -319,7 +319,7 @@ def write_span_sheet(path: Path, requests: Sequence[SpanRequest], spans: dict[st
         word for word, "NONE" where none does, or left empty where `found` is right.
     """
     if path.exists():
-        raise DataError(f"{path} is there already and may hold spans; choose another --span-sheet")
+        raise DataError(f"{path} is there already and may hold spans; choose another `span_sheet`")
     rows = []
     for request in requests:
         span = spans[request.answer_id]
@@ -346,7 +346,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
     """
     if not path.is_file():
         raise SourceNotFoundError(
-            f"no file {path}; write a sheet with --span-sheet, mark the spans, and give it back"
+            f"no file {path}; write a sheet with `span_sheet`, mark the spans, and give it back"
         )
     texts = {request.answer_id: request.long for request in requests}
     spans: dict[str, Span] = {}
@@ -362,7 +362,7 @@ def read_span_sheet(path: Path, requests: Sequence[SpanRequest]) -> dict[str, Sp
             continue
         where = f"{path}:{number}"
         if answer not in texts:
-            raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its --seed")
+            raise DataError(f"{where}: {answer!r} is no answer of this sample; keep its `seed`")
         if answer in spans:
             raise DataError(f"{where}: {answer!r} is marked twice; keep one row of each answer")
         span = _copied(texts[answer], marked, source="person")

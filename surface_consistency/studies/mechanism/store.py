@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from surface_consistency.errors import RunMismatchError
+from surface_consistency.errors import RunError
 from surface_consistency.reading import parse_json
 from surface_consistency.runs import arrow_schema, write_csv, write_json, write_parquet
 from surface_consistency.schemas import Items, NonEmpty, Record
@@ -155,7 +155,7 @@ class Store:
         loaded: The model, whose digest and fingerprint are kept.
 
     Raises:
-        RunMismatchError: If the folder holds answers that were looked into otherwise.
+        RunError: If the folder holds answers that were looked into otherwise.
     """
 
     def __init__(
@@ -177,10 +177,10 @@ class Store:
                 before = known.get(part, {})
                 for name in sorted({*before, *now}):
                     if before.get(name) != now.get(name):
-                        raise RunMismatchError(
+                        raise RunError(
                             f"{folder} holds answers that were looked into with other settings: "
                             f"{name} is {before.get(name)!r} there and {now.get(name)!r} now; give "
-                            "another --store, or the same settings"
+                            "another `store`, or the same settings"
                         )
         write_json(path, manifest)
         table = [{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]

@@ -157,7 +157,7 @@ def _similarity_table(frame: pd.DataFrame, settings: MechanismSettings) -> Table
         _COLUMNS,
         note=f"Tokens matched by optimal transport; {settings.readout.replace('_', ' ')}. p "
         "is of the same t as the interval, over whole clusters, uncorrected for the number of "
-        "features. Pairs right once hold two different answers: --target reference reads the same "
+        "features. Pairs right once hold two different answers: `target=reference` reads the same "
         "words in both.",
         cluster_column="n_clusters",
     )

@@ -19,9 +19,8 @@ from surface_consistency.data.selection import (
 )
 from surface_consistency.data.sources import Source, card_language, open_source
 from surface_consistency.errors import (
-    IncompletePairWarning,
+    DataWarning,
     SurfaceConsistencyWarning,
-    UnknownCategoryWarning,
     UnscoredWarning,
 )
 from surface_consistency.rows.columns import (
@@ -243,8 +242,8 @@ def load_redirectqa(
             is not read, or there are none.
 
     Warns:
-        IncompletePairWarning: If redirects have no canonical question.
-        UnknownCategoryWarning: If categories are outside the taxonomy; they are kept.
+        DataWarning: If redirects have no canonical question.
+        DataWarning: If categories are outside the taxonomy; they are kept.
         UnscoredWarning: If facts have no accepted answer; they are kept.
         SurfaceConsistencyWarning: If repeated rows were dropped, facts list no aliases of their
             object, or the source's own table of categories differs from the taxonomy.
@@ -304,7 +303,7 @@ def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warnin
     if rows.foreign_categories:
         counts = sorted(rows.foreign_categories.items(), key=lambda item: (-item[1], item[0]))
         yield (
-            UnknownCategoryWarning,
+            DataWarning,
             f"{source} has redirect categories outside the taxonomy's 33 (rows in parentheses): "
             f"{', '.join(f'{label} ({count})' for label, count in counts)}; they are kept, with "
             'type "unknown"',
@@ -314,7 +313,7 @@ def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warnin
     if len(data.table.pair()[2]):
         listed = [f"{q.surface.text!r} (fact {q.triple.id}, {q.template})" for q in data.unpaired]
         yield (
-            IncompletePairWarning,
+            DataWarning,
             f"{len(listed)} redirect questions of {source} have no canonical question of the same "
             f"fact and template: {first_few(listed)}; they are in `.questions` and `.unpaired` but "
             "in no pair",

@@ -174,14 +174,14 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
         "instances.parquet",
         needed=_NEEDED,
         what="instances",
-        uncounted="--frequencies takes a folder of `count`, or a Parquet file of instances",
-        unmerged="count the names of the questions with --data, and `count merge` where shards "
-        "were counted apart",
+        uncounted="`frequencies` takes a folder of `count`, or a Parquet file of instances",
+        unmerged="count the names of the questions with `count mentions`, and `count merge` "
+        "if shards were counted separately",
     )
     held = rows[rows["measure"] == measure]
     if held.empty:
         known = ", ".join(sorted(rows["measure"].astype(str).unique())) or "no rows"
-        raise DataError(f"{place} holds no counts of --measure {measure}; it holds {known}")
+        raise DataError(f"{place} holds no counts of `measure` {measure}; it holds {known}")
     repeated = held["surface_id"].duplicated()
     if repeated.any():
         raise DataError(

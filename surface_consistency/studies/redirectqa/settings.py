@@ -11,6 +11,7 @@ from surface_consistency.engine.settings import (
     SourceSettings,
     StudyRecords,
 )
+from surface_consistency.schemas.settings import Rare
 from surface_consistency.taxonomy import TEMPLATES, is_template
 
 
@@ -29,7 +30,7 @@ class RedirectQASource(SourceSettings):
     source: str = "naist-nlp/RedirectQA"
     """Hub id, folder, Parquet, JSONL or CSV file, or "sample" for the rows that come along."""
 
-    ask_by_template: bool = False
+    ask_by_template: Rare[bool] = False
     """Whether rows without a question are asked in the words of this package's templates."""
 
 
@@ -60,7 +61,7 @@ class RedirectQASettings(OptionSettings):
     chat: bool = False
     """Whether prompts are turns for the model's chat template rather than plain text."""
 
-    truncate: bool = False
+    truncate: Rare[bool] = False
     """Whether demonstrations are dropped where a prompt exceeds the model's context."""
 
     limit: int | None = Field(default=None, ge=1)

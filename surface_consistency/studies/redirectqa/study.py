@@ -23,9 +23,9 @@ from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import (
     DataError,
+    DataWarning,
     RunnerError,
     SurfaceConsistencyWarning,
-    TruncatedPromptWarning,
 )
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.reasoning import separate_stored
@@ -120,8 +120,8 @@ class RedirectReport(PairedReport):
             language = guess_language(questions.head(_LOOKED_AT).tolist())
             if language == frame or (language is None and frame != "en"):
                 continue
-            own = "--frame and a text of your own with {question} in it"
-            way = f"--frame {language}" if language in FRAMES else own
+            own = "`frame` and a text of your own with {question} in it"
+            way = f"`frame` {language}" if language in FRAMES else own
             yield run.label, language, FRAMES[frame], way
 
 
@@ -165,7 +165,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             DataError: If they cannot be read.
         """
         if source.source == "sample" and source.column:
-            raise ValueError("--column belongs to data of your own; the sample's are known")
+            raise ValueError("`column` belongs to data of your own; the sample's are known")
         if source.source == "sample":
             return load_sample()
         return load_redirectqa(
@@ -350,8 +350,8 @@ def _frame_of(data: RedirectQA) -> str:
         else "what language the questions are in is not known"
     )
     warnings.warn(
-        f"{what}: they stand in the English frame {FRAMES['en']!r}. Name a language with --frame "
-        f"({', '.join(FRAMES)}), or give a text of your own: --frame '... {{question}} ...:'",
+        f"{what}: they stand in the English frame {FRAMES['en']!r}. Name a language with `frame` "
+        f"({', '.join(FRAMES)}), or give a text of your own: `frame` '... {{question}} ...:'",
         SurfaceConsistencyWarning,
         stacklevel=4,
     )
@@ -381,7 +381,7 @@ def _prompts(
         warnings.warn(
             f"{n_short} of {len(prompts)} prompts have fewer than {shots} demonstrations, because "
             f"{runner.name!r} cannot read more",
-            TruncatedPromptWarning,
+            DataWarning,
             stacklevel=4,
         )
     return prompts
@@ -405,7 +405,7 @@ def _shots(
                 f"no demonstration of {settings.demonstration_file} may stand before questions of "
                 f"{least.triple.relation!r} under template {least.template!r} (none of their own "
                 "relation or fact may), so that all would be asked without; give more, or ask for "
-                "none by --shots 0"
+                "none by `shots=0`"
             )
         return shots
     wordings = sorted({question.template for question in questions})
@@ -419,8 +419,8 @@ def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt],
     if fits is None:
         raise RunnerError(
             f"runner {runner.name!r} cannot tell whether a prompt fits its model (it has no method "
-            "`fits`), so demonstrations cannot be dropped; leave --truncate off or ask for fewer "
-            "--shots"
+            "`fits`), so demonstrations cannot be dropped; leave `truncate` off or ask for fewer "
+            "`shots`"
         )
     params = settings.with_reasoning(GenerationParams(max_new_tokens=settings.max_new_tokens))
     return lambda prompt: bool(fits(prompt, params))

@@ -282,7 +282,7 @@ class SlaqLLMJudge(LLMJudge):
             prediction, is_correct, is_recalled, reason, raw and attempts.
 
         Raises:
-            RunMismatchError: If the folder holds the log of another judge, or of other wording.
+            RunError: If the folder holds the log of another judge, or of other wording.
             RunnerError: If the judging model cannot be asked.
         """
         judged = self.judge_states(targets)

@@ -15,7 +15,7 @@ from surface_consistency.engine.settings import (
     check_rule,
 )
 from surface_consistency.schemas import GenerationParams
-from surface_consistency.schemas.settings import Settings
+from surface_consistency.schemas.settings import Rare, Settings
 from surface_consistency.studies.slaq.prompts import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,
@@ -47,7 +47,7 @@ class SlaqSettings(OptionSettings):
     wording: Literal["auto", "query", "questions"] = "auto"
     """Long queries from the data's own, or from the short questions."""
 
-    completion: bool = False
+    completion: Rare[bool] = False
     """Whether prompts are plain text, for models without a chat template."""
 
     limit: int | None = Field(default=None, ge=1)
@@ -59,7 +59,7 @@ class SlaqSettings(OptionSettings):
     long_tokens: int = Field(default=512, ge=1)
     """Longest long answer, in tokens."""
 
-    free_tokens: int = Field(default=768, ge=1)
+    free_tokens: Rare[int] = Field(default=768, ge=1)
     """Longest free answer, in tokens."""
 
     repeat: int = Field(default=200, ge=0)
@@ -70,13 +70,13 @@ class SlaqSettings(OptionSettings):
     """Words of the instructions: own, or paper for those of the paper's table 4, and of a judging
     model: tables 2 and 3; kept with the digest of the texts. The free form has none there."""
 
-    short_instruction: str = DEFAULT_INSTRUCTIONS.short
+    short_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.short
     """Wording around one question; {topic} and {question} are replaced."""
 
-    long_instruction: str = DEFAULT_INSTRUCTIONS.long
+    long_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.long
     """Wording around the query that lists five questions."""
 
-    free_instruction: str = DEFAULT_INSTRUCTIONS.free
+    free_instruction: Rare[str] = DEFAULT_INSTRUCTIONS.free
     """Wording around the query that lists none."""
 
     @model_validator(mode="before")
@@ -131,20 +131,20 @@ class SlaqScoring(JudgeScoring):
     """How answers are judged."""
 
     judge: Literal["matcher", "llm", "human"] = "matcher"  # type: ignore[assignment]
-    """Who judges: a matching rule, a model, or labels of people; llm where --judge-model is given.
+    """Who judges: a matching rule, a model, or labels of people; llm where `judge_model` is given.
     """
 
-    judge_part: Literal["answering", "whole"] = "answering"
-    """What --judge matcher reads of a long answer: the item or sentences that answer, or all."""
+    judge_part: Rare[Literal["answering", "whole"]] = "answering"
+    """What `judge=matcher` reads of a long answer: the item or sentences that answer, or all."""
 
     judge_rule: Annotated[str, AfterValidator(check_rule)] = "boundary"
-    """Matching rule of --judge matcher."""
+    """Matching rule of `judge=matcher`."""
 
-    all_facts: bool = False
+    all_facts: Rare[bool] = False
     """Whether answers that are no named entities are matched too; else they stay unjudged."""
 
     judge_prompts: Annotated[str, AfterValidator(partial(pin_prompts, role="judge"))] | None = None
-    """Words of --judge llm: own, or paper for those of the paper's tables 2 and 3; those that the
+    """Words of `judge=llm`: own, or paper for those of the paper's tables 2 and 3; those that the
     run was asked in by default."""
 
     @model_validator(mode="after")
@@ -152,8 +152,8 @@ class SlaqScoring(JudgeScoring):
         """Refuse words for a judge that is no model."""
         if self.judge != "llm" and self.judge_prompts is not None:
             raise ValueError(
-                f"--judge-prompts words what a judging model is asked; --judge is {self.judge}; "
-                "name a model by --judge-model, or leave it out"
+                f"`judge_prompts` words what a judging model is asked; `judge` is {self.judge}; "
+                "name a model by `judge_model`, or leave it out"
             )
         return self
 
@@ -162,9 +162,9 @@ class SlaqToyModel(Settings):
     """What the toy model of SLAQ is taught."""
 
     toy_model_steps: int = Field(default=260, ge=1)
-    """Optimiser steps of its training, for --model toy_model."""
+    """Optimiser steps of its training, for `model=toy_model`."""
 
-    toy_model_seed: int = 0
+    toy_model_seed: Rare[int] = 0
     """Seed of what it is taught and of its weights."""
 
 

@@ -126,7 +126,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         """
         if source.source == "sample":
             if source.column:
-                raise ValueError("--column belongs to data of your own; the sample's are known")
+                raise ValueError("`column` belongs to data of your own; the sample's are known")
             return load_slaq_sample()
         return load_slaq(
             source.source,

@@ -133,7 +133,7 @@ def cross_models(
     if not judged[questions["set"] == FORGET].notna().any(axis=None):
         raise DataError(
             "no answer on the facts to forget can be judged: their references are sentences; give "
-            "the short answers by --short-answers, a file with the columns index and answer"
+            "the short answers by `short_answers`, a file with the columns index and answer"
         )
     return Crossing(
         questions=questions,

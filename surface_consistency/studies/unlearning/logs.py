@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.matching import match_columns
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
 from surface_consistency.results.inputs import path_labels
@@ -119,7 +119,7 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
         DataError: If a file has no layout that is known, no generated text, or a question twice; if
             two models are the same, answers and scores alike.
         RecordError: If a file is broken, or not in its layout.
-        RunMismatchError: If two logs have other facts to forget, or one number stands for other
+        RunError: If two logs have other facts to forget, or one number stands for other
             questions elsewhere.
     """
     names = path_labels([existing_file(path, "a log", "*.json") for path in paths])
@@ -348,7 +348,7 @@ def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:
     n_forget, n_other = ((x.index.get_level_values("set") == FORGET).sum() for x in (one, other))
     if is_other.any() or (alone.get_level_values("set") == FORGET).any():
         example = shared[is_other][0] if is_other.any() else alone[0]
-        raise RunMismatchError(
+        raise RunError(
             f"{first.path} asks {n_forget} questions of the facts to forget and {log.path} "
             f"{n_other}, and they are not the same questions ({' '.join(map(str, example))}): the "
             "logs are of other splits; give logs of one split (forget10 goes with retain90, "

@@ -11,6 +11,7 @@ from surface_consistency.engine.settings import (
     StudyRecords,
     check_rule,
 )
+from surface_consistency.schemas.settings import Rare
 from surface_consistency.studies.forms.settings import FormsSettings
 
 
@@ -24,25 +25,25 @@ class UnlearningSource(SourceSettings):
     split: str = "train"
     """Split of the data; configurations of TOFU are files or folders of its repository."""
 
-    short_answers: Path | None = None
+    short_answers: Rare[Path | None] = None
     """File of short answers to TOFU's questions, with the columns index and answer; those of
     forget10 come along and serve forget05 and forget01 too."""
 
-    set: str = "forget"
+    set: Rare[str] = "forget"
     """Set that TOFU's questions are: forget, or another such as retain for what should be kept."""
 
 
 class UnlearningSettings(FormsSettings):
     """How facts are asked."""
 
-    frame: str | None = None
+    frame: Rare[str | None] = None
     """What stands around a question, with {question} in it; "Question: {question}", and "Answer:"
     in a line of its own, by default."""
 
     max_new_tokens: int = Field(default=64, ge=1)
     """Longest answer, in tokens."""
 
-    stop: bool = False
+    stop: Rare[bool] = False
     """Whether an answer ends at the newline; else whole outputs are judged."""
 
 

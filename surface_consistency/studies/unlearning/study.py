@@ -78,7 +78,7 @@ class UnlearningStudy(FormsStudy):
                 raise DataError(
                     f"the short answers are of other questions than {source.source}: less than "
                     "nine in ten stand in its answers; give those of its questions by "
-                    "--short-answers"
+                    "`short_answers`"
                 )
             if len(records) not in TOFU_SIZES:
                 warnings.warn(

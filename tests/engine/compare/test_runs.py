@@ -13,7 +13,7 @@ from surface_consistency.engine.compare.runs import read_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.metrics import paired_table
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.studies.redirectqa.data import load_redirectqa
@@ -154,7 +154,7 @@ def test_several_runs_are_compared_and_any_of_them_refused(runs, tmp_path):
 
     assert len(result.differences) == 3
     make_run(data, tmp_path / "other", shots=0)
-    with pytest.raises(RunMismatchError, match="prompts differ between the runs"):
+    with pytest.raises(RunError, match="prompts differ between the runs"):
         compare_results([*folders, tmp_path / "other"])
 
 
@@ -176,7 +176,7 @@ def test_other_prompts_are_refused_and_the_setting_is_named(runs, tmp_path):
     data = load_redirectqa(rows_of())
     other = make_run(data, tmp_path / "other", shots=0)
 
-    with pytest.raises(RunMismatchError, match=r"24 of 24 prompts differ .*shots 1 and 0"):
+    with pytest.raises(RunError, match=r"24 of 24 prompts differ .*shots 1 and 0"):
         read(runs / "before", other)
 
 
@@ -185,7 +185,7 @@ def test_another_decoding_is_refused(runs, tmp_path):
     data = load_redirectqa(rows_of())
     other = make_run(data, tmp_path / "other", max_new_tokens=30)
 
-    with pytest.raises(RunMismatchError, match="decode differently"):
+    with pytest.raises(RunError, match="decode differently"):
         read(runs / "before", other)
 
 
@@ -194,7 +194,7 @@ def test_another_rule_is_refused_with_the_command_that_mends_it(runs, tmp_path):
     data = load_redirectqa(rows_of())
     other = make_run(data, tmp_path / "other", rule="exact")
 
-    with pytest.raises(RunMismatchError, match=r"rule 'popqa' and 'exact'.*consistency score"):
+    with pytest.raises(RunError, match=r"rule 'popqa' and 'exact'.*consistency score"):
         read(runs / "before", other)
 
 

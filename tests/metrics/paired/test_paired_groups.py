@@ -12,7 +12,7 @@ from scipy import stats
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    RepeatedRowsWarning,
+    DataWarning,
     UndefinedMetricWarning,
     UnscoredWarning,
 )
@@ -314,9 +314,9 @@ def test_rows_that_repeat_are_counted_in_a_warning(call):
     rows = named_rows()
     call(rows)
 
-    with pytest.warns(RepeatedRowsWarning, match="60 of 120 rows repeat another in all columns"):
+    with pytest.warns(DataWarning, match="60 of 120 rows repeat another in all columns"):
         call(pd.concat([rows, rows]))
-    with pytest.warns(RepeatedRowsWarning, match="2 of 62 rows repeat another") as caught:
+    with pytest.warns(DataWarning, match="2 of 62 rows repeat another") as caught:
         call(pd.concat([rows, rows[:2]]))
     assert caught[0].filename == __file__
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from surface_consistency.errors import ContaminationWarning, DataError, SourceNotFoundError
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
@@ -60,7 +60,7 @@ def test_find_conditions_takes_what_is_asked_for(databases):
 
 def test_limited_takes_the_first_prompts_and_counts_their_fit_alone(databases):
     shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
-    with pytest.warns(ContaminationWarning, match="2 of 14 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="2 of 14 prompts ask for facts"):
         (noise,) = find_conditions(databases, topologies=["noise"], styles=["cloze"])
 
     first = noise.limited(3)
@@ -95,7 +95,7 @@ def test_find_conditions_warns_of_some_prompts_that_do_not_fit(databases):
     """Two of fourteen facts are the decoys, which the base database lacks."""
     shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
 
-    with pytest.warns(ContaminationWarning, match="2 of 14 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="2 of 14 prompts ask for facts"):
         conditions = find_conditions(databases, topologies=["noise"], styles=["cloze"])
 
     assert conditions[0].fit.missing == (12, 13)

@@ -15,10 +15,9 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.sweep import run_sweep
 from surface_consistency.errors import (
-    ContaminationWarning,
     DataError,
-    RunLogError,
-    RunMismatchError,
+    DataWarning,
+    RunError,
     RunnerError,
     UnscoredWarning,
 )
@@ -249,7 +248,7 @@ def test_a_killed_run_goes_on_and_asks_nothing_twice(audit, score, asking):
 def test_a_run_is_not_continued_with_another_policy(audit, settings):
     audit()
 
-    with pytest.raises(RunMismatchError, match="threshold"):
+    with pytest.raises(RunError, match="threshold"):
         audit(chosen=settings(threshold=(0.9,)))
 
 
@@ -291,7 +290,7 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
     )
     folder = audit(studied=AuditStudy(find_retrievers=lambda name, cache_dir=None: wrong))
 
-    with pytest.warns(ContaminationWarning, match=r"lands/base \(asking\): 0\.0% are right"):
+    with pytest.warns(DataWarning, match=r"lands/base \(asking\): 0\.0% are right"):
         score(folder)
 
     checks = pd.read_csv(folder.checks / "contamination.csv").set_index("database")
@@ -317,7 +316,7 @@ def test_a_model_that_does_not_read_the_store_is_told_by_the_guards(
 
     folder = audit("deaf", runner=Deaf(), model="deaf")
 
-    with pytest.warns(ContaminationWarning, match="near zero or the same"):
+    with pytest.warns(DataWarning, match="near zero or the same"):
         frame = score(folder)
 
     right = frame[frame["first_correct"].astype(bool)]
@@ -366,7 +365,7 @@ def test_a_run_without_answers_is_rejected(audit, score):
     for group in ("store", "off"):
         folder.log(group).write_text("")
 
-    with pytest.raises(RunLogError, match="holds no answer"):
+    with pytest.raises(RunError, match="holds no answer"):
         score(folder)
 
 
@@ -489,7 +488,7 @@ def test_a_sweep_is_not_planned_as_one_run(data, study, settings):
 def test_answers_of_another_model_are_not_taken_over(audit, settings, label, off_mode, differing):
     first = audit("first")
 
-    with pytest.raises(RunMismatchError, match=differing):
+    with pytest.raises(RunError, match=differing):
         audit("second", model=label, chosen=settings(off_mode=off_mode), shared=first)
 
     assert not (first.path.parent / "second").exists()
@@ -534,12 +533,12 @@ def test_a_sweep_and_a_single_run_do_not_share_a_folder(
             progress=False,
         )
 
-    with pytest.raises(RunMismatchError, match="holds a single run"):
+    with pytest.raises(RunError, match="holds a single run"):
         sweep(single.path)
     assert sorted(single.path.rglob("*")) == before
 
     sweep(tmp_path / "sweep")
-    with pytest.raises(RunMismatchError, match="holds a sweep"):
+    with pytest.raises(RunError, match="holds a sweep"):
         audit("sweep")
     assert not (tmp_path / "sweep" / "manifest.json").exists()
 
@@ -562,7 +561,7 @@ def test_a_refused_sweep_leaves_the_list_of_the_one_that_is_there(
     sweep(0.3, 0.6)
     listed = (tmp_path / "sweep" / "sweep.json").read_bytes()
 
-    with pytest.raises(RunMismatchError, match="model is 'asking' there and 'other' now"):
+    with pytest.raises(RunError, match="model is 'asking' there and 'other' now"):
         sweep(0.3, 0.9, model="other")
     assert (tmp_path / "sweep" / "sweep.json").read_bytes() == listed
 
@@ -572,7 +571,7 @@ def test_a_single_run_does_not_go_into_a_sweep_that_was_only_marked(audit, tmp_p
     out.mkdir()
     (out / "sweep.json").write_text("{}")
 
-    with pytest.raises(RunMismatchError, match="holds a sweep"):
+    with pytest.raises(RunError, match="holds a sweep"):
         audit("run")
     assert [file.name for file in out.iterdir()] == ["sweep.json"]
 
@@ -635,7 +634,7 @@ def test_a_toy_model_rejects_more_leaks_than_facts(data, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings(
-    "ignore:.*the store did not serve this database:surface_consistency.errors.ContaminationWarning"
+    "ignore:.*the store did not serve this database:surface_consistency.errors.DataWarning"
 )
 def test_the_toy_model_needs_neither_network_nor_files(study, settings, tmp_path):
     """Trained on the spot on the sample; ten steps teach it little, but the whole way is gone."""

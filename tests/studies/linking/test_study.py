@@ -10,7 +10,7 @@ import pytest
 
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
-from surface_consistency.errors import DataError, RunLogError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.metrics import clustered_auc
 from surface_consistency.models import FakeRunner, TransformersRunner
 from surface_consistency.plugins import importable
@@ -242,9 +242,7 @@ def test_words_without_any_probability_give_no_verdict(data, tmp_path):
     assert math.isnan(log_odds(nothing))
     assert log_odds(some) == math.inf
     folder = run(data, Masked(set()), tmp_path / "run", limit=5)
-    with pytest.raises(
-        RunLogError, match=r"only errors such as 'tie: options are equally probable"
-    ):
+    with pytest.raises(RunError, match=r"only errors such as 'tie: options are equally probable"):
         score_run(folder)
 
 

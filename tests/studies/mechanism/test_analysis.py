@@ -14,7 +14,7 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report
 from surface_consistency.errors import (
     DataError,
-    RunMismatchError,
+    RunError,
     RunnerError,
     UndefinedMetricWarning,
 )
@@ -177,7 +177,7 @@ def test_a_stopped_analysis_measures_nothing_twice(slaq_run, weights, tmp_path, 
     assert n_measured == len(list((tmp_path / "run" / "importances").glob("*.parquet")))
     assert len(done) == n_measured
     pd.testing.assert_frame_equal(tables["mechanism_pairs"], again["mechanism_pairs"])
-    with pytest.raises(RunMismatchError, match=r"threshold is 0\.9 there and 0\.5 now; give anoth"):
+    with pytest.raises(RunError, match=r"threshold is 0\.9 there and 0\.5 now; give anoth"):
         analyse(slaq_run, **options, threshold=0.5)
 
 
@@ -294,7 +294,7 @@ def test_other_weights_than_those_that_answered_are_refused(slaq_run, weights, t
     manifest["runner"] |= {"model": "toy_model", "digest": "0123456789abcdef"}
     (run / "manifest.json").write_text(json.dumps(manifest))
 
-    with pytest.raises(RunMismatchError, match="are not those that answered"):
+    with pytest.raises(RunError, match="are not those that answered"):
         analyse(run, model=(str(weights),), per_class=1)
 
 

@@ -5,10 +5,9 @@ from collections import Counter
 import pytest
 
 from surface_consistency.errors import (
-    IncompletePairWarning,
+    DataWarning,
     RecordError,
     SurfaceConsistencyWarning,
-    UnknownCategoryWarning,
     UnscoredWarning,
 )
 from surface_consistency.studies.redirectqa.data import load_redirectqa, load_sample
@@ -94,7 +93,7 @@ def test_real_rows_get_their_types(data_files):
         for number, row in enumerate(real)
     ]
 
-    with pytest.warns(IncompletePairWarning, match=r"^24 redirect questions of list have no canon"):
+    with pytest.warns(DataWarning, match=r"^24 redirect questions of list have no canon"):
         data = load_redirectqa(rows)
 
     assert data.pairs == ()
@@ -288,7 +287,7 @@ def test_unknown_categories_are_kept_and_told_once(rows):
         row["subject_surface_category"] = None
 
     with pytest.warns(
-        UnknownCategoryWarning, match=r"\(no category\) \(2\), Redirects_from_books \(2\); they are"
+        DataWarning, match=r"\(no category\) \(2\), Redirects_from_books \(2\); they are"
     ) as caught:
         data = load_redirectqa(rows)
 
@@ -307,7 +306,7 @@ def test_redirects_without_their_canonical_row_are_kept_and_told(rows):
     without = [row for row in rows if "__MAIN__" not in row["subject_surface_category"]]
 
     with pytest.warns(
-        IncompletePairWarning,
+        DataWarning,
         match=r"^6 redirect questions .*'Steven D\. Georgiou' \(fact 230395, original\).*, \.\.\.;",
     ):
         data = load_redirectqa(without)
@@ -321,7 +320,7 @@ def test_canonical_row_of_another_template_makes_no_pair(rows):
     """A redirect is never paired across wordings."""
     del rows[0]
 
-    with pytest.warns(IncompletePairWarning, match=r"^1 redirect questions .*original\); they are"):
+    with pytest.warns(DataWarning, match=r"^1 redirect questions .*original\); they are"):
         data = load_redirectqa(rows)
 
     assert [question.template for question in data.unpaired] == ["original"]
@@ -423,7 +422,7 @@ def test_load_redirectqa_checks_the_folders_own_categories(tmp_path, rows, write
 
 def test_warnings_point_at_the_caller(rows):
     """A warning names the user's line, not the library's."""
-    with pytest.warns(IncompletePairWarning, match="1 redirect questions") as caught:
+    with pytest.warns(DataWarning, match="1 redirect questions") as caught:
         load_redirectqa(rows[1:])
 
     assert caught[0].filename == __file__
@@ -485,7 +484,7 @@ def test_load_redirectqa_leaves_the_garbage_collector_as_it_was(rows):
 
 def test_select_keeps_the_unpaired(rows):
     """Redirects without their canonical question stay listed in a part."""
-    with pytest.warns(IncompletePairWarning, match="1 redirect questions"):
+    with pytest.warns(DataWarning, match="1 redirect questions"):
         data = load_redirectqa(rows[1:])
 
     assert len(data.select(templates="original").unpaired) == 1

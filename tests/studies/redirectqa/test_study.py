@@ -8,9 +8,9 @@ from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import (
     DataError,
-    RunMismatchError,
+    DataWarning,
+    RunError,
     RunnerError,
-    TruncatedPromptWarning,
     UnscoredWarning,
 )
 from surface_consistency.models.stored import StoredRunner
@@ -150,7 +150,7 @@ def test_run_refuses_to_mix_settings(data, tmp_path):
     run_redirectqa(data, answering(data), tmp_path / "run", model="m")
     settings = RedirectQASettings(seed=3)
 
-    with pytest.raises(RunMismatchError, match=r"settings\.seed"):
+    with pytest.raises(RunError, match=r"settings\.seed"):
         run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
 
 
@@ -204,7 +204,7 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
     runner = Narrow(lambda prompt: "x")
     settings = RedirectQASettings(truncate=True)
 
-    with pytest.warns(TruncatedPromptWarning, match="12 of 12 prompts have fewer than 1 demonst"):
+    with pytest.warns(DataWarning, match="12 of 12 prompts have fewer than 1 demonst"):
         folder = run_redirectqa(data, runner, tmp_path / "run", model="m", settings=settings)
 
     assert "truncate:True" in folder.read_manifest().signature

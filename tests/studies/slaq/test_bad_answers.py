@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from surface_consistency.errors import DataError, RunLogError, UnscoredWarning
+from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.slaq.data import load_slaq_sample
@@ -132,7 +132,7 @@ def test_a_run_without_answers_is_rejected(ask, score, tmp_path):
     settings = {"permutations": 1, "repeat": 0}
     folder = ask(data, Silent({}), tmp_path, **settings)
 
-    with pytest.raises(RunLogError, match="holds no answer, only errors such as 'x'"):
+    with pytest.raises(RunError, match="holds no answer, only errors such as 'x'"):
         score(folder, MatcherJudge())
 
 

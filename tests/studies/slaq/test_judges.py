@@ -10,7 +10,7 @@ from surface_consistency.engine.judging.judges import Judge, LLMJudge, judge_tar
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.models import FakeRunner
@@ -145,7 +145,7 @@ def test_a_judge_goes_on_without_asking_twice(task, judged, tmp_path):
 def test_another_judge_in_the_same_folder_is_rejected(task, judged, tmp_path):
     judged(llm(FakeRunner(lambda prompt: "1"), tmp_path), task("short", "Rome"))
 
-    with pytest.raises(RunMismatchError, match="name"):
+    with pytest.raises(RunError, match="name"):
         judged(llm(FakeRunner(lambda prompt: "1", name="other"), tmp_path), task("short", "Rome"))
 
 

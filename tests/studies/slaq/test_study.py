@@ -6,19 +6,16 @@ import re
 import pandas as pd
 import pytest
 
-from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.score import import_predictions, score_run
-from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import find_study
 from surface_consistency.errors import (
     DataError,
-    RunMismatchError,
+    RunError,
     RunnerError,
     SurfaceConsistencyWarning,
 )
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
-from surface_consistency.schemas.settings import record_from_options, record_options
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.settings import (
@@ -79,19 +76,6 @@ def test_the_study_is_whole():
     assert isinstance(find_study("slaq"), SlaqStudy)
 
 
-def test_no_flag_of_a_record_is_that_of_another():
-    records = (SlaqSource, SlaqSettings, SlaqScoring, SlaqToyModel, ModelSettings, ReportSettings)
-
-    flags = [
-        flag for record in records for option in record_options(record) for flag in option.flags
-    ]
-
-    assert len(flags) == len(set(flags))
-    assert all(option.help for record in records for option in record_options(record))
-    known = {"--free", "--permutations", "--completion", "--short-tokens", "--judge-option"}
-    assert known | {"--labelling-sheet", "--wording", "--all-facts"} <= set(flags)
-
-
 def test_all_settings_are_in_the_manifest(folder):
     manifest = folder.read_manifest()
 
@@ -116,21 +100,21 @@ def test_plain_text_stops_at_the_newline_when_short():
     [
         (SlaqScoring, {"judge": "human"}, "--judge human needs --labels"),
         (SlaqScoring, {"judge": "llm"}, "--judge llm needs --judge-model"),
-        (SlaqScoring, {"judge": "oracle"}, "--judge"),
+        (SlaqScoring, {"judge": "oracle"}, "judge"),
         (SlaqScoring, {"judge_prompts": "paper"}, "--judge is matcher; name a model by"),
-        (SlaqScoring, {"judge_option": ["colour"]}, "--judge-option"),
-        (SlaqScoring, {"judge_max_new_tokens": 0}, "--judge-max-new-tokens"),
-        (SlaqSettings, {"permutations": 0}, "--permutations"),
-        (SlaqSettings, {"repeat": -1}, "--repeat"),
-        (SlaqSettings, {"limit": 0}, "--limit"),
-        (SlaqSettings, {"short_tokens": 0}, "--short-tokens"),
-        (SlaqSettings, {"wording": "mine"}, "--wording"),
+        (SlaqScoring, {"judge_option": ["colour"]}, "judge_option"),
+        (SlaqScoring, {"judge_max_new_tokens": 0}, "judge_max_new_tokens"),
+        (SlaqSettings, {"permutations": 0}, "permutations"),
+        (SlaqSettings, {"repeat": -1}, "repeat"),
+        (SlaqSettings, {"limit": 0}, "limit"),
+        (SlaqSettings, {"short_tokens": 0}, "short_tokens"),
+        (SlaqSettings, {"wording": "mine"}, "wording"),
         (SlaqSettings, {"long_instruction": "Answer."}, "the long instruction needs {question}"),
     ],
 )
-def test_wrong_settings_are_refused_by_their_flag(record, given, message):
+def test_wrong_settings_are_refused_by_their_field(record, given, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        record_from_options(record, given)
+        record.model_validate(given, strict=False)
 
 
 def test_columns_belong_to_data_of_ones_own(tmp_path):
@@ -203,7 +187,7 @@ def test_the_same_label_for_another_judge_is_refused(folder, runners):
 
     judge()
 
-    with pytest.raises(RunMismatchError, match=re.escape("another label (--judge-label)")):
+    with pytest.raises(RunError, match=re.escape("another label (--judge-label)")):
         judge(judge_max_new_tokens=9)
 
 
@@ -279,7 +263,7 @@ def test_a_sheet_is_not_written_over(folder, score, tmp_path):
 def test_a_run_goes_on_with_other_settings_only_elsewhere(folder, ask, tmp_path):
     data = load_slaq_sample()
 
-    with pytest.raises(RunMismatchError, match="permutations is 5 there and 10 now"):
+    with pytest.raises(RunError, match="permutations is 5 there and 10 now"):
         ask(data, FakeRunner({}), tmp_path / "run", limit=3, repeat=4, permutations=10)
 
 

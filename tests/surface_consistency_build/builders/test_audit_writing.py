@@ -20,7 +20,7 @@ from surface_consistency_build.builders.audit_databases.topologies import (
     make_database,
 )
 
-from surface_consistency.errors import ContaminationWarning, DataError, RecordError
+from surface_consistency.errors import DataError, DataWarning, RecordError
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit import conditions, study
 from surface_consistency.studies.audit.files import read_audit_prompts, read_database
@@ -103,7 +103,7 @@ def test_build_rejects_unknown_topologies(tmp_path, rivers):
 def test_build_warns_where_alias_equals_base(tmp_path):
     table = FactTable(name="bare", facts=(Triplet("Rhine", "Mouth", "North Sea"),))
 
-    with pytest.warns(ContaminationWarning, match="equals base"):
+    with pytest.warns(DataWarning, match="equals base"):
         made = build_audit_databases(tmp_path, domains=[table], topologies=["base", "alias"])
 
     base, alias = (list(read_database(item.path)) for item in made)
@@ -114,7 +114,7 @@ def test_some_missing_facts_warn():
     made = build_topology(load_fact_table("sports"), "base")
     database = make_database(made.database[:-3])
 
-    with pytest.warns(ContaminationWarning, match="3 of 100 prompts ask for facts"):
+    with pytest.warns(DataWarning, match="3 of 100 prompts ask for facts"):
         fit = database_coverage(database, made.targets)
 
     assert fit.missing == (97, 98, 99)

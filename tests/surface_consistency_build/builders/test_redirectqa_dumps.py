@@ -21,7 +21,6 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import (
     DataError,
-    DumpError,
     SourceNotFoundError,
 )
 from surface_consistency.studies.redirectqa.data import load_redirectqa
@@ -157,7 +156,7 @@ def test_build_rejects_a_truncated_dump_by_name(other_dumps, tmp_path):
     path = other_dumps / "enwiki-20260101-redirect.sql.gz"
     path.write_bytes(path.read_bytes()[:900])
 
-    with pytest.raises(DumpError, match=r"redirect\.sql\.gz"):
+    with pytest.raises(DataError, match=r"redirect\.sql\.gz"):
         build_from_dumps(other_dumps, tmp_path / "cache")
 
 

@@ -10,7 +10,7 @@ from surface_consistency_build.cards.dataset_card import redirectqa_card
 from surface_consistency_build.cards.dataset_folder import reserve_output_dir, write_folder
 
 from surface_consistency.engine.features import make_features
-from surface_consistency.errors import DataError, RunMismatchError
+from surface_consistency.errors import DataError, RunError
 from surface_consistency.schemas import Message
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.release import RedirectQARow
@@ -186,7 +186,7 @@ def test_reserve_output_dir_takes_its_own_data_set_again(written):
 
 
 def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
-    with pytest.raises(RunMismatchError, match=r"\(seed: null there, 1 now; triples: 10 there, 20"):
+    with pytest.raises(RunError, match=r"\(seed: null there, 1 now; triples: 10 there, 20"):
         reserve_output_dir(written, SETTINGS | {"triples": 20, "seed": 1}, subsets=["v1.0.0"])
 
     reserve_output_dir(written, SETTINGS | {"triples": 20}, subsets=["v1.0.0"], overwrite=True)
@@ -194,7 +194,7 @@ def test_reserve_output_dir_rejects_other_settings_and_names_them(written):
 
 
 def test_reserve_output_dir_rejects_other_subsets(written):
-    with pytest.raises(RunMismatchError, match="subsets: "):
+    with pytest.raises(RunError, match="subsets: "):
         reserve_output_dir(written, SETTINGS, subsets=["v2.0.0"])
 
 
@@ -204,7 +204,7 @@ def test_reserve_output_dir_takes_an_unfinished_data_set_of_other_settings(writt
     reserve_output_dir(written, {"triples": 20}, subsets=["v1.0.0"])
 
     (written / "README.md").write_text("", encoding="utf-8")
-    with pytest.raises(RunMismatchError, match="triples"):
+    with pytest.raises(RunError, match="triples"):
         reserve_output_dir(written, SETTINGS, subsets=["v1.0.0"])
 
 

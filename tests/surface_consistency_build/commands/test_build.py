@@ -191,7 +191,7 @@ def test_an_empty_folder_is_a_short_error(tmp_path, capsys):
     assert len(said) < 700
 
 
-@pytest.mark.filterwarnings("always::surface_consistency.errors.TruncatedDumpWarning")
+@pytest.mark.filterwarnings("always::surface_consistency.errors.DataWarning")
 def test_a_cut_off_dump_is_planned_and_named_in_the_card(tmp_path, capsys):
     dumps = tmp_path / "dumps"
     dumps.mkdir()
@@ -236,7 +236,7 @@ def test_what_stands_for_several_may_be_a_list(settings, name, values):
     assert getattr(settings(**{name: values}), name) == tuple(values)
 
 
-@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.ContaminationWarning")
+@pytest.mark.filterwarnings("always:.*equals base:surface_consistency.errors.DataWarning")
 def test_build_audit_takes_a_table_of_ones_own(tmp_path, capsys):
     table = tmp_path / "moons"
     table.mkdir()

@@ -15,7 +15,7 @@ from surface_consistency_build.counting import (
 from surface_consistency_build.linking import LinkSettings, LinkTask, count_link_rows, dbpedia_uris
 
 from surface_consistency.cli.main import main
-from surface_consistency.errors import DataError, RunMismatchError, RunnerError
+from surface_consistency.errors import DataError, RunError, RunnerError
 
 RESOURCE = "http://dbpedia.org/resource/"
 
@@ -288,7 +288,7 @@ def test_other_settings_or_entities_are_refused_in_the_same_folder(tmp_path):
             "support was 20, now 5",
         ),
     ):
-        with pytest.raises(RunMismatchError, match=message):
+        with pytest.raises(RunError, match=message):
             CountRun.plan(tmp_path / "out", changed, where)
 
 

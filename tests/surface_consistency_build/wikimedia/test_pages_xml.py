@@ -21,7 +21,7 @@ from surface_consistency_build.wikimedia.pages_xml import (
 )
 from surface_consistency_build.wikimedia.rcat_templates import categories_of_templates
 
-from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 
 REAL = (
     "enwiki-slice-pages-articles.xml.bz2",
@@ -149,7 +149,7 @@ def test_pages_rejects_other_xml(tmp_path: Path, text: str, message: str) -> Non
     path = tmp_path / "pages.xml"
     path.write_text(text, encoding="utf-8")
 
-    with pytest.raises(DumpError, match=message):
+    with pytest.raises(DataError, match=message):
         list(read_pages(path))
 
 
@@ -174,7 +174,7 @@ def cut_export(path: Path, *, packed: bool) -> Path:
 def test_pages_rejects_a_cut_export(tmp_path: Path, packed: bool) -> None:
     path = cut_export(tmp_path / "cut.xml", packed=packed)
 
-    with pytest.raises(DumpError, match=r"cut\.xml: the .* byte .* after"):
+    with pytest.raises(DataError, match=r"cut\.xml: the .* byte .* after"):
         list(read_pages(path))
 
 
@@ -182,7 +182,7 @@ def test_pages_rejects_a_cut_export(tmp_path: Path, packed: bool) -> None:
 def test_pages_before_a_cut_are_kept_where_allowed(tmp_path: Path, packed: bool) -> None:
     path = cut_export(tmp_path / "cut.xml", packed=packed)
 
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         pages = list(read_pages(path, allow_truncated=True))
 
     assert [page.title for page in pages] == ["T0", "T1", "T2"][: len(pages)]
@@ -193,9 +193,9 @@ def test_pages_before_damaged_xml_are_counted(tmp_path: Path) -> None:
     page = "<page><title>A</title><ns>0</ns><id>1</id><revision><text>x</text></revision></page>"
     path = write(tmp_path / "bad.xml", page * 7 + "<page><title>B & C</title></page>")
 
-    with pytest.raises(DumpError, match=r"damaged \(not well-formed.* after 7 pages"):
+    with pytest.raises(DataError, match=r"damaged \(not well-formed.* after 7 pages"):
         list(read_pages(path))
-    with pytest.warns(TruncatedDumpWarning, match="after 7 pages"):
+    with pytest.warns(DataWarning, match="after 7 pages"):
         assert len(list(read_pages(path, allow_truncated=True))) == 7
 
 
@@ -527,9 +527,9 @@ def test_redirects_before_a_cut_are_kept_where_allowed(write_export: Write) -> N
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
-    with pytest.raises(DumpError, match="the XML is cut off or damaged"):
+    with pytest.raises(DataError, match="the XML is cut off or damaged"):
         list(read_redirects(path))
-    with pytest.warns(TruncatedDumpWarning, match=r"after \d+ pages; what came before is kept"):
+    with pytest.warns(DataWarning, match=r"after \d+ pages; what came before is kept"):
         kept = list(read_redirects(path, allow_truncated=True))
 
     assert [r.title for r in kept] == [f"T{i}" for i in range(len(kept))]

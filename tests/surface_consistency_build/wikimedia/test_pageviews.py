@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia import pageviews
 from surface_consistency_build.wikimedia.pageviews import PageviewCounts, read_pageviews
 
-from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 
 Row = tuple[bytes, int | None, int]
 
@@ -116,11 +116,11 @@ def test_pageviews_rejects_too_many_malformed_lines(tmp_path: Path) -> None:
     assert len(rows_of(path)) == 9_000
 
     path.write_text(good * 9_000 + "en.wikipedia broken\n" * 101)
-    with pytest.raises(DumpError, match=r"101 of 9,101 lines of en\.wikipedia cannot be read"):
+    with pytest.raises(DataError, match=r"101 of 9,101 lines of en\.wikipedia cannot be read"):
         rows_of(path)
 
     path.write_text("de.wikipedia A 5 desktop 1 A1\nen.wikipedia broken\n")
-    with pytest.raises(DumpError, match=r"the first is 'en\.wikipedia broken'"):
+    with pytest.raises(DataError, match=r"the first is 'en\.wikipedia broken'"):
         rows_of(path)
 
 
@@ -131,7 +131,7 @@ def test_pageviews_rejects_another_kind_of_file(tmp_path: Path, text: str) -> No
     path = tmp_path / "pageviews"
     path.write_text(text)
 
-    with pytest.raises(DumpError, match="no pageview_complete file; it starts with"):
+    with pytest.raises(DataError, match="no pageview_complete file; it starts with"):
         rows_of(path)
 
 
@@ -152,9 +152,9 @@ def test_cut_pageviews_keep_what_came_before_where_allowed(tmp_path: Path) -> No
     path = tmp_path / "pageviews.gz"
     path.write_bytes(data[: len(data) // 2])
 
-    with pytest.raises(DumpError, match=r"pageviews\.gz: the gzip data end early"):
+    with pytest.raises(DataError, match=r"pageviews\.gz: the gzip data end early"):
         rows_of(path)
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         kept = rows_of(path, allow_truncated=True)
 
     assert [page for _, page, _ in kept] == list(range(len(kept)))

@@ -9,9 +9,9 @@ from surface_consistency_build.wikimedia.sql import read_sql
 
 from surface_consistency.errors import (
     ColumnNotFoundError,
-    DumpError,
+    DataError,
+    DataWarning,
     SourceNotFoundError,
-    TruncatedDumpWarning,
 )
 
 HEAD = (
@@ -270,12 +270,12 @@ def test_read_sql_rejects_broken_rows(tmp_path, bad, message, n_good):
     offset = len(HEAD) + text.index(bad, len(text) - 100)
 
     with pytest.raises(
-        DumpError,
+        DataError,
         match=rf"t\.sql\.gz: a row .*{message}.* at plain byte {offset:,}, after {n_good:,} rows "
         r"of t\. Fetch the file again",
     ):
         rows(path, NAMES)
-    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what came"):
+    with pytest.warns(DataWarning, match=f"after {n_good:,} rows of t; what came"):
         assert len(rows(path, NAMES, allow_truncated=True)) == n_good
 
 
@@ -288,11 +288,11 @@ def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
     path = write(tmp_path, b"INSERT INTO `t` VALUES " + good + end)
 
     with pytest.raises(
-        DumpError, match=f"the dump ends within an INSERT at plain byte .*, after {n_good:,} rows"
+        DataError, match=f"the dump ends within an INSERT at plain byte .*, after {n_good:,} rows"
     ):
         rows(path, NAMES)
     reader = read_sql(path, NAMES, allow_truncated=True)
-    with pytest.warns(TruncatedDumpWarning, match=f"after {n_good:,} rows of t; what") as caught:
+    with pytest.warns(DataWarning, match=f"after {n_good:,} rows of t; what") as caught:
         assert sum(batch.num_rows for batch in reader) == reader.n_rows == n_good
     assert len(caught) == 1
     assert reader.is_truncated
@@ -303,7 +303,7 @@ def test_read_sql_rejects_a_cut_off_insert(tmp_path, end, n_good):
 def test_read_sql_rejects_a_cut_off_statement(tmp_path, end):
     path = write(tmp_path, insert(b"(7,8,'a',1,1)") + end)
 
-    with pytest.raises(DumpError, match=r"the dump ends within a statement at .*, after 1 rows"):
+    with pytest.raises(DataError, match=r"the dump ends within a statement at .*, after 1 rows"):
         rows(path, NAMES)
 
 
@@ -312,11 +312,11 @@ def test_read_sql_counts_rows_before_damage(tmp_path):
     path.write_bytes(path.read_bytes()[:-1500])
 
     with pytest.raises(
-        DumpError, match=r"the gzip data end early at byte .* plain bytes\..* [\d,]+ rows of t"
+        DataError, match=r"the gzip data end early at byte .* plain bytes\..* [\d,]+ rows of t"
     ):
         rows(path, ["id"])
     reader = read_sql(path, ["id", "title"], allow_truncated=True)
-    with pytest.warns(TruncatedDumpWarning, match="gzip data end early") as caught:
+    with pytest.warns(DataWarning, match="gzip data end early") as caught:
         found = [row for batch in reader for row in batch.to_pylist()]
     assert len(caught) == 1
     assert reader.is_truncated
@@ -341,17 +341,17 @@ def test_read_sql_rejects_what_never_ends(tmp_path, monkeypatch, rest, message):
     for module in (_sql_rows, _sql_statements):
         monkeypatch.setattr(module, "MAX_STATEMENT_BYTES", 1_000_000)
 
-    with pytest.raises(DumpError, match=rf"t\.sql\.gz: {message}.*, after 1 rows of t"):
+    with pytest.raises(DataError, match=rf"t\.sql\.gz: {message}.*, after 1 rows of t"):
         rows(write(tmp_path, insert(b"(7,8,'a',1,1)"), rest), ["id"])
 
 
 def test_read_sql_rejects_other_tables(tmp_path):
     path = write(tmp_path, insert(GOOD), b"CREATE TABLE `u` (`a` int);")
 
-    with pytest.raises(DumpError, match="there is the table u beside t; dump one table a file"):
+    with pytest.raises(DataError, match="there is the table u beside t; dump one table a file"):
         rows(path, ["id"])
     path = write(tmp_path, b"INSERT INTO `u` VALUES (1);")
-    with pytest.raises(DumpError, match="there is the table u beside t"):
+    with pytest.raises(DataError, match="there is the table u beside t"):
         rows(path, ["id"])
 
 
@@ -359,14 +359,14 @@ def test_read_sql_rejects_an_insert_without_a_wanted_column(tmp_path):
     path = write(tmp_path, b"INSERT INTO `t` (`id`,`big`) VALUES (1,2);")
 
     assert rows(path, ["big", "id"]) == [(2, 1)]
-    with pytest.raises(DumpError, match="an INSERT of id, big lacks title"):
+    with pytest.raises(DataError, match="an INSERT of id, big lacks title"):
         rows(path, ["id", "title"])
 
 
 def test_read_sql_rejects_an_insert_from_elsewhere(tmp_path):
     path = write(tmp_path, b"INSERT INTO `t` SELECT * FROM `u`;")
 
-    with pytest.raises(DumpError, match="an INSERT that is not followed by VALUES"):
+    with pytest.raises(DataError, match="an INSERT that is not followed by VALUES"):
         rows(path, ["id"])
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency_build.wikimedia import _sql_rows, _sql_statements
 from surface_consistency_build.wikimedia.sql import read_sql
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 
 COLUMNS = ["id", "key", "note", "share", "type", "price"]
 KINDS = ["integer", "bytes", "bytes", "float", "bytes", "decimal"]
@@ -118,7 +118,7 @@ def test_the_rows_before_a_cut_are_kept_and_no_others(rows, cut):
     with tempfile.TemporaryDirectory() as name:
         path = Path(name, "t.sql")
         path.write_bytes(text[:length])
-        with pytest.raises(DumpError, match="ends within"):
+        with pytest.raises(DataError, match="ends within"):
             list(read_sql(path, COLUMNS))
         reader = read_sql(path, COLUMNS, allow_truncated=True)
         with pytest.warns(match="is kept"):

@@ -3,7 +3,7 @@ from surface_consistency_build.wikimedia.sql import read_create_table
 from surface_consistency_build.wikimedia.sql_tables import SqlColumn, name_of, parse_create_table
 from surface_consistency_build.wikimedia.streams import open_dump
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_name_of_drops_quotes_and_database(written, expected):
     "statement", [b"CREATE TABLE `t` LIKE `u`;", b"CREATE TABLE `t` (PRIMARY KEY (`a`));"]
 )
 def test_parse_create_table_rejects_one_without_columns(statement):
-    with pytest.raises(DumpError, match=r"not a CREATE TABLE with columns|has no columns"):
+    with pytest.raises(DataError, match=r"not a CREATE TABLE with columns|has no columns"):
         parse_create_table(statement)
 
 
 @pytest.mark.parametrize("end", [b"`a` int(8;", b"`a` int(8), KEY (`a`;", b"`a` int(8)"])
 def test_parse_create_table_rejects_one_that_does_not_close(end):
-    with pytest.raises(DumpError, match="the parentheses of a CREATE TABLE do not close: b'CREATE"):
+    with pytest.raises(DataError, match="the parentheses of a CREATE TABLE do not close: b'CREATE"):
         parse_create_table(b"CREATE TABLE `t` (" + end)
 
 
@@ -124,5 +124,5 @@ def test_read_create_table_rejects_what_has_none(tmp_path, text, message):
     path = tmp_path / "page.sql"
     path.write_bytes(text)
 
-    with pytest.raises(DumpError, match=message):
+    with pytest.raises(DataError, match=message):
         read_create_table(path)

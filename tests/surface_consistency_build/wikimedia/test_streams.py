@@ -11,7 +11,7 @@ import pytest
 import zstandard
 from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
 
-from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 
 LINES = [b"line %d %d" % (number, number * 7919 % 1_000_003) for number in range(150_000)]
 TEXT = b"\n".join(LINES) + b"\n"
@@ -88,7 +88,7 @@ def test_open_dump_rejects_a_cut_off_file(tmp_path, packing, share):
     with (
         open_dump(path) as stream,
         pytest.raises(
-            DumpError,
+            DataError,
             match=rf"dump: the \w+ data end early at byte {len(cut):,} of {len(cut):,}, after "
             rf"[\d,]+ plain bytes",
         ),
@@ -105,7 +105,7 @@ def test_a_truncated_dump_keeps_what_came_before(tmp_path, packing, share):
     path = write(tmp_path, whole[: int(len(whole) * share)])
 
     with open_dump(path, allow_truncated=True) as stream:
-        with pytest.warns(TruncatedDumpWarning, match="end early at byte .* is kept") as caught:
+        with pytest.warns(DataWarning, match="end early at byte .* is kept") as caught:
             kept = b"".join(stream.chunks())
         assert list(stream.chunks()) == []
 
@@ -121,7 +121,7 @@ def test_a_cut_gzip_file_loses_only_what_the_cut_destroyed(tmp_path):
         path = write(tmp_path, cut)
         with (
             open_dump(path, allow_truncated=True) as stream,
-            pytest.warns(TruncatedDumpWarning, match="gzip data end early"),
+            pytest.warns(DataWarning, match="gzip data end early"),
         ):
             plain = b"".join(stream.chunks())
 
@@ -137,7 +137,7 @@ def test_a_wrong_checksum_of_a_bzip2_stream_is_refused(tmp_path, place, rest, th
 
     with (
         open_dump(write(tmp_path, bytes(damaged) + rest), threads=threads) as stream,
-        pytest.raises(DumpError, match="bzip2 data are damaged"),
+        pytest.raises(DataError, match="bzip2 data are damaged"),
     ):
         list(stream.chunks())
 
@@ -174,7 +174,7 @@ def test_a_truncated_dump_gives_whole_lines_only(tmp_path):
 
     with (
         open_dump(path, allow_truncated=True) as stream,
-        pytest.warns(TruncatedDumpWarning, match="end early"),
+        pytest.warns(DataWarning, match="end early"),
     ):
         kept = list(stream.lines())
 
@@ -192,7 +192,7 @@ def test_open_dump_rejects_damage(tmp_path, packing, threads):
 
     with (
         open_dump(path, threads=threads) as stream,
-        pytest.raises(DumpError, match=r"are damaged \(.*\) at byte [\d,]+ of"),
+        pytest.raises(DataError, match=r"are damaged \(.*\) at byte [\d,]+ of"),
     ):
         list(stream.chunks())
 
@@ -203,7 +203,7 @@ def test_open_dump_rejects_a_wrong_checksum(tmp_path):
 
     with (
         open_dump(write(tmp_path, bytes(damaged))) as stream,
-        pytest.raises(DumpError, match="gzip data are damaged"),
+        pytest.raises(DataError, match="gzip data are damaged"),
     ):
         list(stream.chunks())
 
@@ -212,7 +212,7 @@ def test_open_dump_rejects_a_wrong_checksum(tmp_path):
 def test_open_dump_rejects_what_follows_the_packed_data(tmp_path, packing):
     path = write(tmp_path, PACKED[packing] + b"<html>" + bytes(50))
 
-    with open_dump(path) as stream, pytest.raises(DumpError, match="are damaged"):
+    with open_dump(path) as stream, pytest.raises(DataError, match="are damaged"):
         list(stream.chunks())
 
 
@@ -220,7 +220,7 @@ def test_open_dump_rejects_what_follows_the_packed_data(tmp_path, packing):
 def test_open_dump_rejects_an_error_page(tmp_path, suffix):
     path = write(tmp_path, b"<!DOCTYPE html><html><h1>404", f"page.sql{suffix}")
 
-    with pytest.raises(DumpError, match="starts with '<!DOCTYPE html>"):
+    with pytest.raises(DataError, match="starts with '<!DOCTYPE html>"):
         open_dump(path)
 
 
@@ -239,7 +239,7 @@ def test_marks_that_leave_no_room_for_a_block_are_damage(tmp_path, gap, mark):
 
     with (
         open_dump(path, threads=2) as stream,
-        pytest.raises(DumpError, match=r"page\.bz2.*the bzip2 data are damaged"),
+        pytest.raises(DataError, match=r"page\.bz2.*the bzip2 data are damaged"),
     ):
         list(stream.chunks())
 
@@ -251,7 +251,7 @@ def test_open_dump_rejects_other_packings(tmp_path, packing):
         "zip": b"PK\x03\x04",
     }[packing]
 
-    with pytest.raises(DumpError, match=f"{packing} files are not read; unpack"):
+    with pytest.raises(DataError, match=f"{packing} files are not read; unpack"):
         open_dump(write(tmp_path, magic + bytes(20)))
 
 
@@ -260,7 +260,7 @@ def test_open_dump_rejects_what_is_no_file(tmp_path):
         open_dump(tmp_path)
     with pytest.raises(SourceNotFoundError, match="there is no dump"):
         open_dump(tmp_path / "page.sql.gz")
-    with pytest.raises(DumpError, match="the file is empty"):
+    with pytest.raises(DataError, match="the file is empty"):
         open_dump(write(tmp_path, b"", "page.sql.gz"), allow_truncated=True)
     with pytest.raises(ValueError, match="threads must be at least 1, got 0"):
         open_dump(write(tmp_path, b"text"), threads=0)

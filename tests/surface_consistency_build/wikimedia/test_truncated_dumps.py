@@ -18,7 +18,7 @@ from surface_consistency_build.wikimedia.sql import read_sql
 from surface_consistency_build.wikimedia.streams import ReadProgress, open_dump
 from surface_consistency_build.wikimedia.wikidata import read_entities
 
-from surface_consistency.errors import DumpError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning
 
 PACK = {"plain": bytes, "gz": gzip.compress, "bz2": bz2.compress}
 
@@ -68,7 +68,7 @@ def outcome(read, path: Path) -> tuple[list[object] | None, bool]:
     seen: list[ReadProgress] = []
     try:
         rows = read(path, progress=seen.append)
-    except DumpError:
+    except DataError:
         return None, False
     return rows, any(state.is_end_unmarked for state in seen)
 
@@ -119,7 +119,7 @@ def test_a_packed_dump_that_was_cut_is_refused(tmp_path, data_files, kind, packi
         *range(len(whole) - 9, len(whole)),
     }:
         path.write_bytes(whole[:place])
-        with pytest.raises(DumpError, match=r"dump: .* at byte [\d,]+ of [\d,]+|CREATE TABLE"):
+        with pytest.raises(DataError, match=r"dump: .* at byte [\d,]+ of [\d,]+|CREATE TABLE"):
             read(path)
 
 
@@ -133,7 +133,7 @@ def test_what_came_before_a_cut_is_kept_where_allowed(tmp_path, data_files, kind
     place = whole.rindex(b"),(") if kind == "sql" else len(whole) * 2 // 3
     path.write_bytes(whole[: place + 5])
 
-    with pytest.warns(TruncatedDumpWarning, match=r"dump: .*; what came before is kept") as caught:
+    with pytest.warns(DataWarning, match=r"dump: .*; what came before is kept") as caught:
         rows = read(path, allow_truncated=True)
 
     assert len(caught) == 1
@@ -147,7 +147,7 @@ def test_a_torn_line_of_views_is_named(tmp_path, data_files):
     path.write_bytes(whole[:-4])
 
     with pytest.raises(
-        DumpError, match=r"last line has no line feed, so it is torn: .* at plain byte"
+        DataError, match=r"last line has no line feed, so it is torn: .* at plain byte"
     ):
         views(path)
 
@@ -165,7 +165,7 @@ def test_a_dump_without_comments_ends_with_its_settings(tmp_path):
 
     path.write_bytes(SETTINGS + COMPACT)
 
-    with pytest.raises(DumpError, match=r"lacks the end that mysqldump writes .* after 6 rows"):
+    with pytest.raises(DataError, match=r"lacks the end that mysqldump writes .* after 6 rows"):
         list(read_sql(path, ["a"]))
 
 
@@ -180,7 +180,7 @@ def test_of_a_compact_dump_nobody_can_tell(tmp_path):
     assert n_rows == 2
     assert seen[-1].is_end_unmarked
     with pytest.raises(
-        DumpError, match=r"no '-- Dump completed' marks its end.*--require-end-mark"
+        DataError, match=r"no '-- Dump completed' marks its end.*--require-end-mark"
     ):
         list(read_sql(path, ["a"], require_end_mark=True))
     packed = tmp_path / "t.sql.gz"
@@ -196,9 +196,9 @@ def test_plain_entities_and_views_are_refused_where_an_end_mark_is_required(tmp_
     path.write_bytes(plain_of(data_files / KINDS["pageviews"][1]))
 
     assert len(items(lines)) == 20
-    with pytest.raises(DumpError, match=r"in no array mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"in no array mark no end.*--require-end-mark"):
         items(lines, require_end_mark=True)
-    with pytest.raises(DumpError, match=r"pageview files mark no end.*--require-end-mark"):
+    with pytest.raises(DataError, match=r"pageview files mark no end.*--require-end-mark"):
         views(path, require_end_mark=True)
     array = tmp_path / "array.json"
     array.write_bytes(whole)
@@ -231,7 +231,7 @@ def test_damage_is_named_and_can_be_passed(tmp_path, packing, threads):
         try:
             with open_dump(path, threads=threads) as stream:
                 got = b"".join(stream.chunks())
-        except DumpError as error:
+        except DataError as error:
             n_refused += 1
             message = str(error)
         named = re.search(rf"{re.escape(str(path))}: .* at byte [\d,]+ of {len(whole):,}", message)
@@ -311,7 +311,7 @@ def test_what_has_no_end_is_refused_by_its_byte(tmp_path, case, packing):
     path = tmp_path / "dump"
     path.write_bytes(PACK[packing](content))
 
-    with pytest.raises(DumpError, match=rf"dump: .*{message}.* at plain byte [\d,]+"):
+    with pytest.raises(DataError, match=rf"dump: .*{message}.* at plain byte [\d,]+"):
         read(path)
 
 
@@ -327,7 +327,7 @@ def test_a_document_type_is_refused(tmp_path):
     path = tmp_path / "dump.xml"
     path.write_text('<!DOCTYPE m [<!ENTITY a "aaaa">]><mediawiki>&a;</mediawiki>', "utf-8")
 
-    with pytest.raises(DumpError, match=r"dump.xml: no MediaWiki export, it has a document type"):
+    with pytest.raises(DataError, match=r"dump.xml: no MediaWiki export, it has a document type"):
         titles(path)
 
 
@@ -341,7 +341,7 @@ def test_an_id_that_no_item_can_have_is_named(tmp_path, digits):
     path.write_text(f"[\n{first},\n{second}\n]\n")
 
     with pytest.raises(
-        DumpError, match=rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
+        DataError, match=rf"dump\.json: no item has the id Q9+\.\.\. of {digits + 1:,}"
     ):
         items(path)
 
@@ -352,17 +352,17 @@ def test_deep_nesting_in_an_entity_is_named(tmp_path):
     path.write_bytes(b'[\n{"id":"Q1","labels":{},"x":1},\n{"id":"Q2","x":%b}\n]\n' % deep)
 
     with pytest.raises(
-        DumpError, match=r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
+        DataError, match=r"line 3 is no Wikidata entity .* at plain byte 33, after 1 "
     ):
         items(path)
-    with pytest.warns(TruncatedDumpWarning, match="line 3 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 3 is no Wikidata entity"):
         assert items(path, allow_truncated=True) == ["Q1"]
 
 
 BOMB = """
 import gzip, resource, sys, warnings
 from pathlib import Path
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia import _export_parser, streams
 from tests.surface_consistency_build.wikimedia.test_truncated_dumps import (
     items,
@@ -376,7 +376,7 @@ read = {"wikidata": items, "sql": properties, "xml": titles, "pageviews": views}
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     read(path)
-except DumpError:
+except DataError:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

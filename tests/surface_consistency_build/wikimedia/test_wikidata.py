@@ -16,7 +16,7 @@ from surface_consistency_build.wikimedia.wikidata import (
     read_entity_batches,
 )
 
-from surface_consistency.errors import DumpError, SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
 from surface_consistency.taxonomy import RELATIONS
 
 pytest.importorskip("msgspec")
@@ -236,12 +236,12 @@ def test_malformed_line_is_named(tmp_path: Path, line: str, message: str) -> Non
     path.write_text(f"[\n{A},\n{B},\n{line},\n{A}\n]\n")
     offset = len(f"[\n{A},\n{B},\n")
 
-    with pytest.raises(DumpError, match=message) as raised:
+    with pytest.raises(DataError, match=message) as raised:
         read(path)
 
     assert f"{path}: line 4 is no Wikidata entity" in str(raised.value)
     assert f"at plain byte {offset:,}, after 2 items" in str(raised.value)
-    with pytest.warns(TruncatedDumpWarning, match="line 4 is no Wikidata entity"):
+    with pytest.warns(DataWarning, match="line 4 is no Wikidata entity"):
         assert [each.id for each in read(path, allow_truncated=True)] == ["Q1", "Q2"]
 
 
@@ -256,7 +256,7 @@ def test_malformed_line_far_in_a_dump_is_named(tmp_path: Path, separator: str) -
     path.write_text(separator.join(lines), encoding="utf-8")
     offset = len(separator.join(lines[:8_000])) + len(separator)
 
-    with pytest.raises(DumpError, match=r"line 8,001 is no .* after 8,000 items") as raised:
+    with pytest.raises(DataError, match=r"line 8,001 is no .* after 8,000 items") as raised:
         read(path)
 
     assert f"at plain byte {offset:,}," in str(raised.value)
@@ -286,9 +286,9 @@ def test_an_open_array_is_cut_off(tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     path.write_text(f"[\n{A},\n{B},\n")
 
-    with pytest.raises(DumpError, match=r"no closing bracket.* after 2 items"):
+    with pytest.raises(DataError, match=r"no closing bracket.* after 2 items"):
         read(path)
-    with pytest.warns(TruncatedDumpWarning, match="no closing bracket"):
+    with pytest.warns(DataWarning, match="no closing bracket"):
         assert len(read(path, allow_truncated=True)) == 2
 
 
@@ -301,9 +301,9 @@ def test_cut_dump_keeps_what_came_before_where_allowed(tmp_path: Path, pack: Any
     path = tmp_path / "cut.json"
     path.write_bytes(data[: len(data) * 2 // 3])
 
-    with pytest.raises(DumpError, match=r"cut\.json: the .* early"):
+    with pytest.raises(DataError, match=r"cut\.json: the .* early"):
         read(path)
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         kept = read(path, allow_truncated=True)
 
     assert [each.id for each in kept] == [f"Q{n}" for n in numbers[: len(kept)]]

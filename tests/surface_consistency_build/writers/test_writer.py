@@ -22,8 +22,7 @@ from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
     RecordError,
-    RunLogError,
-    RunMismatchError,
+    RunError,
     SourceNotFoundError,
 )
 from surface_consistency.models import FakeRunner
@@ -224,9 +223,9 @@ def test_a_second_start_sends_no_request_twice(task, tmp_path):
 
 
 def test_a_folder_of_other_data_or_settings_is_refused(task, written):
-    with pytest.raises(RunMismatchError, match="digest"):
+    with pytest.raises(RunError, match="digest"):
         task.other().write(task.runner(), written, model="fake")
-    with pytest.raises(RunMismatchError, match="settings"):
+    with pytest.raises(RunError, match="settings"):
         task.other_settings().write(task.runner(), written, model="fake")
 
 
@@ -300,7 +299,7 @@ def test_sheets_that_do_not_belong_to_the_writing_are_refused(task, written, tmp
     study = task.make().study
     for changed, error, says in (
         (described.replace(f'"{study}"', '"judge"', 1), DataError, r"written with other task \(ju"),
-        ("{}", RunLogError, "not the settings of a run"),
+        ("{}", RunError, "not the settings of a run"),
     ):
         manifest.write_text(changed, "utf-8")
         refused(error, says)
@@ -635,7 +634,7 @@ def test_the_words_of_the_paper_are_sent_once_and_recorded(tmp_path):
     assert requests[0][0].content.startswith("Given a *reference article*")
     manifest = json.loads((tmp_path / "writer.manifest.json").read_text())
     assert manifest["settings"]["prompts"] == pin_prompts("paper", "writer")
-    with pytest.raises(RunMismatchError, match="prompts"):
+    with pytest.raises(RunError, match="prompts"):
         topics().write(runner, tmp_path, model="fake")
     with pytest.raises(ValueError, match="prompts must be own or paper"):
         TopicSettings(prompts="mine")

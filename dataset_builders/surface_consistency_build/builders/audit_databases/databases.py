@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from surface_consistency.errors import ContaminationWarning
+from surface_consistency.errors import DataWarning
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import AuditPrompt
 from surface_consistency.studies.audit.files import ALIASES, LISTS, check_prompts
@@ -83,7 +83,7 @@ def build_audit_databases(
         DataError: If a table cannot be stored in a topology.
 
     Warns:
-        ContaminationWarning: If a table has no alias for any fact, so that alias equals base.
+        DataWarning: If a table has no alias for any fact, so that alias equals base.
     """
     tables = [item if isinstance(item, FactTable) else load_fact_table(item) for item in domains]
     names = [table.name for table in tables]
@@ -104,7 +104,7 @@ def _write(
         warnings.warn(
             f"table {table.name!r} has no other name for any of its facts, so its topology alias "
             "equals base; add an aliases.tsv, or leave alias out",
-            ContaminationWarning,
+            DataWarning,
             stacklevel=4,
         )
     folder = out / table.name / "prompts" / topology

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from surface_consistency.errors import DumpError
+from surface_consistency.errors import DataError
 from surface_consistency_build.wikimedia.construction._arrow import (
     Tally,
     batch_of,
@@ -134,7 +134,7 @@ def categorylinks_rows(
     if "cl_target_id" in columns:
         ways.append(("cl_target_id", pa.int64(), dict(targets)))
     if not ways:
-        raise DumpError(
+        raise DataError(
             f"{path}: its table has neither cl_to nor cl_target_id, but {', '.join(columns)}; "
             "give a dump of the categorylinks table"
         )

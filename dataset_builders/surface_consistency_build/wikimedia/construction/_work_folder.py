@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.errors import SourceNotFoundError, WorkFolderLockedError
+from surface_consistency.errors import RunError, SourceNotFoundError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.locks import FileLock
 from surface_consistency.schemas._record import Items, Record
@@ -76,9 +76,9 @@ def locked_folder(folder: str | os.PathLike[str]) -> Iterator[Path]:
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
 
-    def held(owner: str) -> WorkFolderLockedError:
+    def held(owner: str) -> RunError:
         """Say who uses the folder."""
-        return WorkFolderLockedError(
+        return RunError(
             f"another build ({owner}) uses the work folder {place}; wait for it to end, or choose "
             "another folder"
         )

@@ -142,9 +142,9 @@ def build_redirectqa(
 
     Raises:
         SourceNotFoundError: If a dump is not there.
-        DumpError: If a dump is broken, or not the table it should be.
+        DataError: If a dump is broken, or not the table it should be.
         DataError: If the steps leave no rows.
-        WorkFolderLockedError: If another build uses the work folder.
+        RunError: If another build uses the work folder.
         ValueError: If an option is out of its range, or `dumps` lacks Wikidata or redirects.
     """
     _check_options(triples, category_cap, resources.get("threads"))

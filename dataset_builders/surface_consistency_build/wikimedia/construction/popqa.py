@@ -74,10 +74,10 @@ def augment_popqa(
 
     Raises:
         SourceNotFoundError: If a dump is not there.
-        DumpError: If a dump is broken, or not the table it should be.
+        DataError: If a dump is broken, or not the table it should be.
         DataError: If two facts have one number, a relation is none of the wiki's, or no rows are
             left.
-        WorkFolderLockedError: If another build uses the work folder.
+        RunError: If another build uses the work folder.
         ValueError: If `dumps` lacks Wikidata or redirects.
     """
     check_dumps(dumps, facts_too=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from surface_consistency.errors import SourceNotFoundError, TruncatedDumpWarning
+from surface_consistency.errors import DataWarning, SourceNotFoundError
 from surface_consistency.taxonomy import RELATIONS
 from surface_consistency_build.wikimedia.construction import _staged_rows as staged
 from surface_consistency_build.wikimedia.construction._arrow import (
@@ -101,7 +101,7 @@ def stage(
 
     Raises:
         SourceNotFoundError: If a dump is not there.
-        DumpError: If a dump is broken, or not the table it should be.
+        DataError: If a dump is broken, or not the table it should be.
     """
     dumps.check_paths()
     reader = _DumpReader(
@@ -206,7 +206,7 @@ class _DumpReader:
         if not self.options["allow_truncated"]:
             return None
         message = f"{path}: {cuts[0].reason}, when an earlier start read it"
-        warnings.warn(message, TruncatedDumpWarning, stacklevel=2)
+        warnings.warn(message, DataWarning, stacklevel=2)
         return marker
 
     def _write(

@@ -116,7 +116,7 @@ class RetrievalAugmentedRunner:
             The batches; of 32 prompts each if the other runner plans none.
 
         Raises:
-            PromptTooLongError: If a prompt with its facts does not fit the model's context.
+            RunnerError: If a prompt with its facts does not fit the model's context.
         """
         augmented = self._augment(prompts)
         if not isinstance(self._runner, BatchPlanner):

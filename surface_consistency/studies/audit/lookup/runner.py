@@ -144,7 +144,7 @@ class LookupRunner(TransformersRunner):
             The batches: longest prompts first, those of one content next to each other.
 
         Raises:
-            PromptTooLongError: If a prompt and its new tokens do not fit the model's context.
+            RunnerError: If a prompt and its new tokens do not fit the model's context.
         """
         return super().plan(sorted(prompts, key=_content), params)
 
@@ -163,7 +163,7 @@ class LookupRunner(TransformersRunner):
 
         Raises:
             ValueError: If the temperature is not 0, or reasoning has a limit.
-            PromptTooLongError: If a prompt does not fit the model's context.
+            RunnerError: If a prompt does not fit the model's context.
             RunnerOutOfMemoryError: If the batch does not fit the device.
             RunnerError: If the store answers others than it was asked.
         """

@@ -99,7 +99,7 @@ def find_tokens(
         raise RunnerError(
             f"the tokenizer of {label} has no lookup tokens {', '.join(missing)}; take a "
             "limited-memory model, name its tokens by the settings (entity_token, relation_token, "
-            "return_token, end_token), or write facts before its prompts (--runner "
+            "return_token, end_token), or write facts before its prompts (`runner` "
             "transformers; in Python RetrievalAugmentedRunner)"
         )
     ids = [vocabulary[token] for token in settings.tokens]

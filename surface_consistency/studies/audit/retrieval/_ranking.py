@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.studies.audit.retrieval.retriever import Deleted, Hits
 from surface_consistency.studies.audit.retrieval.triplets import Ints, TextColumn, is_among
 
@@ -122,7 +122,7 @@ def top_keys(
     per row. `keys` are the columns, for errors that name one.
 
     Raises:
-        RetrievalError: If a score is NaN; names the key.
+        RunnerError: If a score is NaN; names the key.
     """
     n_rows, n_keys = len(need), len(keys)
     step = max(n_rows_at_once, min(_BUFFER // max(n_keys, 1), 1 << 14))
@@ -187,11 +187,11 @@ def _merged(best: KeyHits, new: KeyHits, need: Ints, slack: np.float32) -> tuple
     return KeyHits(rows[keep], keys[keep], scores[keep]), floor
 
 
-def _not_a_number(block: Floats, keys: pa.Array) -> RetrievalError:
+def _not_a_number(block: Floats, keys: pa.Array) -> RunnerError:
     """Name the keys whose scores are NaN; such a key would be missing from every search."""
     broken = np.flatnonzero(np.isnan(block).any(axis=0))
     named = ", ".join(repr(keys[int(place)].as_py()) for place in broken[:3])
-    return RetrievalError(
+    return RunnerError(
         f"scores of {len(broken)} keys are NaN ({named}); the index or the model is broken, build "
         "the index again"
     )

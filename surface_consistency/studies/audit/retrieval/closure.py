@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     ROLES,
@@ -221,7 +221,7 @@ def similarity_closures(
 
     Raises:
         ValueError: If `radius` is out of range or a closure has an index that is no entry.
-        RetrievalError: If the encoder gives anything but one finite, nonzero vector a text.
+        RunnerError: If the encoder gives anything but one finite, nonzero vector a text.
     """
     if not 0 <= radius <= 2:
         raise ValueError(f"radius must be a cosine distance in [0, 2], got {radius}")
@@ -264,13 +264,13 @@ def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Encode texts as vectors of length one."""
     given = np.asarray(embed(texts))
     if given.ndim != 2 or given.shape[0] != len(texts):
-        raise RetrievalError(
+        raise RunnerError(
             f"the encoder must give one vector a text, shape ({len(texts)}, d); got {given.shape}"
         )
     lengths = np.linalg.norm(given.astype(np.float64), axis=1, keepdims=True)
     wrong = np.flatnonzero(~np.isfinite(lengths[:, 0]) | (lengths[:, 0] == 0))
     if wrong.size:
-        raise RetrievalError(
+        raise RunnerError(
             f"the encoder gave no usable vector for {wrong.size} texts, such as "
             f"{texts[int(wrong[0])]!r}; a vector must be finite and not zero"
         )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import JsonValue
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.encoders import Encoder, check_vectors
 from surface_consistency.runs.files import file_digest
 from surface_consistency.schemas.jsonl import part_beside, remove_abandoned
@@ -82,7 +82,7 @@ def build_index(
         The index. That of an empty store is empty and is not written.
 
     Raises:
-        RetrievalError: If a vector is not finite or longer than 1 (names the key), or the folder
+        RunnerError: If a vector is not finite or longer than 1 (names the key), or the folder
             cannot be written.
         ValueError: If `block_size` is below 1.
     """
@@ -112,7 +112,7 @@ def _encoded(
         some = texts[start : start + block_size].to_pylist()
         vectors = check_vectors(encoder.encode(some), some)
         if dimension not in (None, vectors.shape[1]):
-            raise RetrievalError(
+            raise RunnerError(
                 f"the encoder returned vectors of dimension {dimension}, then of "
                 f"{vectors.shape[1]}; an encoder must keep to one"
             )
@@ -170,7 +170,7 @@ def _write(
             draft.unlink(missing_ok=True)
         return np.asarray(np.load(place, mmap_mode="r", allow_pickle=False))
     except OSError as error:
-        raise RetrievalError(
+        raise RunnerError(
             f"{folder}: the index cannot be written ({error}); free disk space, or give another "
             "folder"
         ) from error

@@ -57,7 +57,7 @@ class Retriever(Protocol):
 
         Raises:
             ValueError: If `k` is below 1, or `deleted` does not fit the queries or the store.
-            RetrievalError: If a score is not a number; names the entries or the query.
+            RunnerError: If a score is not a number; names the entries or the query.
         """
 
 

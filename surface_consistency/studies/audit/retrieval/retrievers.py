@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import MissingDependencyError, RetrievalError
+from surface_consistency.errors import MissingDependencyError, RunnerError
 from surface_consistency.models.encoders import CachedEncoder, Encoder, check_vectors
 from surface_consistency.schemas.memory import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval._ranking import (
@@ -58,7 +58,7 @@ class EmbeddingRetriever:
         cache_dir: Folder in which indices are kept; None to keep none.
 
     Raises:
-        RetrievalError: If a vector is not finite or longer than 1, or `index` is of another store
+        RunnerError: If a vector is not finite or longer than 1, or `index` is of another store
             or encoder.
 
     Notes:
@@ -95,7 +95,7 @@ class EmbeddingRetriever:
         expected = index_identity(self._triplets.content, self._encoded_by)
         if index is not None:
             if index.identity != expected or len(index.vectors) != len(self._keys.names):
-                raise RetrievalError(
+                raise RunnerError(
                     f"the index {index.identity[:12]} was built of another store or by another "
                     f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
                     "with this encoder"
@@ -146,7 +146,7 @@ class EmbeddingRetriever:
 
         Raises:
             ValueError: If `k`, the dimension or `deleted` does not fit.
-            RetrievalError: If a vector is not finite or longer than 1; names the query.
+            RunnerError: If a vector is not finite or longer than 1; names the query.
         """
         n_rows = len(vectors)
         masked = mask(self._keys, deleted, n_rows)
@@ -348,7 +348,7 @@ class HybridRetriever:
 
     Raises:
         ValueError: If a number is out of range, or the weights do not fit the retrievers.
-        RetrievalError: If the retrievers are of different stores.
+        RunnerError: If the retrievers are of different stores.
 
     References:
         Cormack, Clarke and Büttcher, SIGIR 2009 (c = 60).
@@ -375,7 +375,7 @@ class HybridRetriever:
             )
         contents = {str(one.fingerprint().get("content")) for one in retrievers}
         if len(contents) > 1:
-            raise RetrievalError(
+            raise RunnerError(
                 "the retrievers of a hybrid were built over different stores (contents "
                 f"{', '.join(sorted(content[:12] for content in contents))}); build all of them "
                 "over one"

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 import numpy as np
 from pydantic import JsonValue
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas.memory import (
     AuditPrompt,
     Candidate,
@@ -62,7 +62,7 @@ class TripletStore:
             whose key is empty is equivalent to itself alone.
 
     Raises:
-        RetrievalError: If the retriever was built over other triplets.
+        RunnerError: If the retriever was built over other triplets.
         ValueError: If `k`, `threshold`, `fallback` or `key` is none.
     """
 
@@ -87,7 +87,7 @@ class TripletStore:
         self._of = name_key(key)
         ours, theirs = triplets.content, retriever.fingerprint().get("content")
         if theirs != ours:
-            raise RetrievalError(
+            raise RunnerError(
                 f"the retriever was built over other triplets (content {str(theirs)[:12]}) than "
                 f"this store's {len(triplets)} (content {ours[:12]}); build it of the same triplets"
             )
@@ -128,7 +128,7 @@ class TripletStore:
 
         Raises:
             ValueError: If the sequences differ in length, or an index or state does not exist.
-            RetrievalError: If the retriever gives NaN as a score, a deleted entry, or what else it
+            RunnerError: If the retriever gives NaN as a score, a deleted entry, or what else it
                 must not; names the entries.
         """
         given = [None] * len(queries) if deleted is None else deleted
@@ -262,7 +262,7 @@ def _checked_hits(
     """Return the hits of each query; refuse NaN, deleted and foreign entries, and false ranks."""
     shape = (len(deleted), hits.indices.shape[-1])
     if hits.indices.shape != shape or hits.scores.shape != shape:
-        raise RetrievalError(
+        raise RunnerError(
             f"the retriever must give one row of hits a query, {len(deleted)} rows; got indices of "
             f"shape {hits.indices.shape} and scores of {hits.scores.shape}"
         )
@@ -286,7 +286,7 @@ def _refuse(entries: Ints, what: str, triplets: Sequence[Triplet]) -> None:
     broken = np.unique(entries)
     if len(broken):
         named = ", ".join(f"{i} {tuple(triplets[i])}" if triplets else f"{i}" for i in broken[:3])
-        raise RetrievalError(
+        raise RunnerError(
             f"the retriever gave {what}: {len(broken)} entries ({named}); its model or index is "
             "broken, or it does not keep to `Retriever.search`"
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from surface_consistency.errors import ContaminationWarning, DataError, IncompleteClosureWarning
+from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.retrieval.alias_groups import (
     AliasGroups,
@@ -74,7 +74,7 @@ def database_coverage(
         ValueError: If there are no prompts.
 
     Warns:
-        ContaminationWarning: If some have no entry, but no larger share than allowed.
+        DataWarning: If some have no entry, but no larger share than allowed.
     """
     if not prompts:
         raise ValueError("prompts must hold at least one prompt")
@@ -101,7 +101,7 @@ def database_coverage(
     )
     if fit.missing_share > max_missing:
         raise DataError(f"{message}: they belong to another database; pass the one they came with")
-    warnings.warn(message, ContaminationWarning, stacklevel=2)
+    warnings.warn(message, DataWarning, stacklevel=2)
     return fit
 
 
@@ -241,7 +241,7 @@ def verify_closures(
         ValueError: If facts and closures differ in number, or a closure is of another database.
 
     Warns:
-        IncompleteClosureWarning: With `warn`, if an equivalent entry remains.
+        DataWarning: With `warn`, if an equivalent entry remains.
     """
     if len(facts) != len(closures):
         raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
@@ -249,7 +249,7 @@ def verify_closures(
     known = groups or triplets.alias_groups(facts)
     report = ClosureReport(facts=tuple(_leftovers(triplets, facts, closures, known)))
     if warn and not report.is_complete:
-        warnings.warn(report.summary(), IncompleteClosureWarning, stacklevel=2)
+        warnings.warn(report.summary(), DataWarning, stacklevel=2)
     return report
 
 

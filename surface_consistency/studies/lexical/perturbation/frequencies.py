@@ -79,7 +79,7 @@ def read_word_counts(path: str | os.PathLike[str]) -> dict[str, float]:
         if len(several):
             raise DataError(
                 f"{place}: {several['instance_id'].iloc[0]!r} has {len(several['counts'].iloc[0])} "
-                "n-grams, so it is no word; count words with --n 1"
+                "n-grams, so it is no word; count words with `count ngrams --n 1`"
             )
         first = frame["counts"].map(lambda counts: counts[0] if len(counts) else math.nan)
         frame = frame.assign(word=frame["instance_id"], count=first)

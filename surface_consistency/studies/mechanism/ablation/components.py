@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.errors import UnsupportedModelError
+from surface_consistency.errors import RunnerError
 
 Unit = Literal["head", "kv_group", "attention"]
 """What attention is cut into: query heads; the groups of them that share keys and values; or not at
@@ -129,7 +129,7 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
         The components, layer by layer, heads before the MLP.
 
     Raises:
-        UnsupportedModelError: If the model reads with an encoder, has layers without attention
+        RunnerError: If the model reads with an encoder, has layers without attention
             (state-space models), weights of 8 bits or fewer, or parts that are not found; names the
             architecture, the module and what was looked for.
         ValueError: If `unit` is unknown.
@@ -145,19 +145,19 @@ def find_components(model: Any, *, unit: Unit = "head") -> ComponentMap:  # noqa
     model = unwrapped(model)
     config = getattr(model, "config", None)
     if config is None or not hasattr(model, "get_output_embeddings"):
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{type(model).__name__} is no model of transformers with a language-model head; load "
             "it with AutoModelForCausalLM"
         )
     config = config.get_text_config(decoder=True) if not config.is_encoder_decoder else config
     name = config.model_type
     if config.is_encoder_decoder:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{name} is an encoder-decoder: an answer's components stand in two stacks, and the "
             "engine takes one; name a decoder-only model"
         )
     if model.get_output_embeddings() is None:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{name} ({type(model).__name__}) has no language-model head, so no token has a logit; "
             "load it with AutoModelForCausalLM"
         )
@@ -199,7 +199,7 @@ def _layers(model: Any, config: Any) -> list[Any]:  # noqa: ANN401
     ]
     if lists:
         return list(lists[0][1])
-    raise UnsupportedModelError(
+    raise RunnerError(
         f"{config.model_type}: no list of {wanted} layers in {type(model).__name__}; the engine "
         "takes decoders whose layers stand in one list"
     )
@@ -212,21 +212,19 @@ def _layer_hook_points(layer: Any, number: int, config: Any, unit: Unit) -> Laye
     inner = None if attention is None else _child(attention, _ATTENTION)
     attention = attention if inner is None else inner
     if attention is None:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{where} has no attention (looked for {', '.join(_ATTENTION)}); state-space and "
             "recurrent layers have no heads to take away"
         )
     projection = _child(attention, _PROJECTION)
     if projection is None:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{where} has no output projection in {type(attention).__name__} (looked for "
             f"{', '.join(_PROJECTION)})"
         )
     mlp = _mlp(layer)
     if mlp is None:
-        raise UnsupportedModelError(
-            f"{where} has no MLP (looked for {', '.join(_MLP)}, and fc1 with fc2)"
-        )
+        raise RunnerError(f"{where} has no MLP (looked for {', '.join(_MLP)}, and fc1 with fc2)")
     for module in (projection, mlp):
         _check_weights(module, where)
     n_heads = _n_heads(projection, config, where)
@@ -266,7 +264,7 @@ def _check_weights(module: Any, where: str) -> None:  # noqa: ANN401
         is_float = dtype is None or (dtype.is_floating_point and dtype.itemsize > 1)
         if callable(weight) or not is_float:
             part_name = f"{type(part).__name__}{f' {name!r}' if name else ''}"
-            raise UnsupportedModelError(
+            raise RunnerError(
                 f"{where} has quantised weights in {part_name}: products of 8 bits or fewer are "
                 "rounded by the row's own scale, so a component's share is not exact; load the "
                 "model with dtype='bfloat16' or 'float32'"
@@ -278,7 +276,7 @@ def _n_heads(projection: Any, config: Any, where: str) -> int:  # noqa: ANN401
     n_heads = getattr(config, "num_attention_heads", None)
     width = n_inputs(projection)
     if not isinstance(n_heads, int) or n_heads < 1 or width % n_heads:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{where}: the output projection reads {width} numbers, which are not those of "
             f"{n_heads} heads"
         )
@@ -307,7 +305,7 @@ def _n_groups(config: Any, n_heads: int, where: str) -> int:  # noqa: ANN401
     ):
         n_groups = 1
     if n_groups < 1 or n_heads % n_groups:
-        raise UnsupportedModelError(
+        raise RunnerError(
             f"{where}: {n_heads} query heads do not fall into {n_groups} groups; use unit='head'"
         )
     return n_groups

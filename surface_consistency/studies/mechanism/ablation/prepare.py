@@ -45,7 +45,7 @@ def prepare_model(
 
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
-        UnsupportedModelError: See `find_components`.
+        RunnerError: See `find_components`.
         RunnerError: If the model's layers were compiled, or it gives no numbers.
     """
     prepared = AblationModel(model, unit=unit)

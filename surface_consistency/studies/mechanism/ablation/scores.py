@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import JsonValue
 
-from surface_consistency.errors import BackupComponentsWarning, PromptTooLongError
+from surface_consistency.errors import DataWarning, RunnerError
 from surface_consistency.studies.mechanism.ablation.components import Component, n_inputs
 from surface_consistency.studies.mechanism.ablation.engine import AblationModel
 from surface_consistency.studies.mechanism.ablation.prepare import prepare_model
@@ -175,12 +175,12 @@ def ablate(
         The readouts, untouched, with each component away, and with all of them away.
 
     Raises:
-        UnsupportedModelError: See `find_components`.
+        RunnerError: See `find_components`.
         ValueError: If the answer is empty or first in the text, the text is padded, a token or a
             component unknown, the replacement of a model of another shape or cut at another seam,
             or an option has another value.
         TypeError: If the ids are not those of one text.
-        PromptTooLongError: If the text does not fit the model's context.
+        RunnerError: If the text does not fit the model's context.
         RunnerError: If the model gives no finite numbers, or a single row does not fit.
 
     Notes:
@@ -254,7 +254,7 @@ def recover(
         ValueError: If an option is out of range, or `order` does not fit.
 
     Warns:
-        BackupComponentsWarning: If components of some token stand in for each other.
+        DataWarning: If components of some token stand in for each other.
 
     Notes:
         Recovery is 1 - (base - value) / |base|, which is value / base for a positive base. What is
@@ -334,7 +334,7 @@ def _check_text(model: AblationModel, ids: Sequence[int], start: int, stop: int)
             "not belong together"
         )
     if model.context is not None and stop > model.context:
-        raise PromptTooLongError(
+        raise RunnerError(
             f"the text has {stop:,} tokens up to the answer's end; the model reads "
             f"{model.context:,}"
         )
@@ -472,6 +472,6 @@ def _warn_of_backups(sets: Sequence[RecoveredSet]) -> None:
             f"of {len(sets)} tokens, {inside} have components that matter far more together than "
             f"one by one, and {outside} are written nearly as well without their set: other "
             "components stand in, so importances taken one by one are too low there",
-            BackupComponentsWarning,
+            DataWarning,
             stacklevel=3,
         )

@@ -202,7 +202,7 @@ def load_ablation_model(
     Raises:
         MissingDependencyError: If torch or transformers is not installed.
         SourceNotFoundError: If the model is not there or cannot be reached.
-        UnsupportedModelError: See `find_components`.
+        RunnerError: See `find_components`.
         RunnerError: If it cannot be loaded, or the tokenizer tells no characters.
         ValueError: If an option is unknown.
     """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.errors import PromptTooLongError, RunnerError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import BatchPlanner, FakeRunner, Runner
@@ -263,7 +263,7 @@ def test_facts_count_towards_the_context(tiny_models, store, monkeypatch):
         TransformersRunner(tiny_models("llama"), device="cpu"), store, query=query
     )
 
-    with pytest.raises(PromptTooLongError, match="Peru/FULL"):
+    with pytest.raises(RunnerError, match="Peru/FULL"):
         list(runner.plan([prompt("Peru", "FULL")], PARAMS))
 
 

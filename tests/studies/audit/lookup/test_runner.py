@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.errors import PromptTooLongError, RunnerError, RunnerOutOfMemoryError
+from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.runner import BatchPlanner, Runner
 from surface_consistency.runs.log import RunLog, read_generations
@@ -516,7 +516,7 @@ def test_lookup_runner_rejects_sampling(runner, state_prompts):
 def test_lookup_runner_rejects_long_prompts(runner):
     prompt = Prompt(id="long", text="capital " * 600)
 
-    with pytest.raises(PromptTooLongError, match="'long'"):
+    with pytest.raises(RunnerError, match="'long'"):
         list(runner.plan([prompt], PARAMS))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit.retrieval import (
     AliasGroups,
@@ -297,7 +297,7 @@ def test_useless_encoders_are_rejected(make, fact, embed, message):
     database = make(("a", "r", "x"), ("b", "r", "x"))
     closures = alias_closures(database, [fact("a", "r", "x")])
 
-    with pytest.raises(RetrievalError, match=message):
+    with pytest.raises(RunnerError, match=message):
         similarity_closures(database, closures, embed=embed, radius=0.1)
 
 

@@ -7,7 +7,7 @@ import multiprocessing
 import numpy as np
 import pytest
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingIndex,
@@ -198,11 +198,11 @@ def test_build_index_rejects_what_it_cannot_use(facts, table_encoder, tmp_path):
 
     with pytest.raises(ValueError, match="block_size must be at least 1; got 0"):
         build_index(facts, table_encoder(), block_size=0)
-    with pytest.raises(RetrievalError, match="dimension 17, then of 18"):
+    with pytest.raises(RunnerError, match="dimension 17, then of 18"):
         build_index(facts, Growing(), block_size=1)
-    with pytest.raises(RetrievalError, match="the index cannot be written"):
+    with pytest.raises(RunnerError, match="the index cannot be written"):
         build_index(facts, table_encoder(), cache_dir=tmp_path / "file" / "index")
-    with pytest.raises(RetrievalError, match=r"one vector a text, shape \(5, dimension\)"):
+    with pytest.raises(RunnerError, match=r"one vector a text, shape \(5, dimension\)"):
         build_index(facts, type("Flat", (table_encoder,), {"encode": lambda *_: [1.0]})())
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.models import CachedEncoder
 from surface_consistency.schemas import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval import (
@@ -267,13 +267,13 @@ def test_vectors_that_give_no_score_name_their_text(facts, ask, table_encoder, b
     vector = np.full(16, bad)
     what = "longer than 1" if bad == 3.0 else "not finite"
 
-    with pytest.raises(RetrievalError, match=f"vector of 'france capital' is {what}"):
+    with pytest.raises(RunnerError, match=f"vector of 'france capital' is {what}"):
         EmbeddingRetriever(facts, table_encoder({"france capital": vector}))
-    with pytest.raises(RetrievalError, match=f"vector of 'peru flag' is {what}"):
+    with pytest.raises(RunnerError, match=f"vector of 'peru flag' is {what}"):
         EmbeddingRetriever(facts, table_encoder({"peru flag": vector})).search(
             [ask("Peru", "flag")], k=1
         )
-    with pytest.raises(RetrievalError, match=f"vector of 1 is {what}"):
+    with pytest.raises(RunnerError, match=f"vector of 1 is {what}"):
         EmbeddingRetriever(facts, table_encoder()).search_vectors(
             np.stack([np.zeros(16), vector]).astype(np.float32), k=1
         )
@@ -284,9 +284,9 @@ def test_retriever_rejects_the_index_of_another_store(facts, table_encoder):
     others = [entry._replace(object="?") for entry in facts]
     index = build_index(others, table_encoder())
 
-    with pytest.raises(RetrievalError, match="built of another store or by another encoder"):
+    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
         EmbeddingRetriever(facts, table_encoder(), index=index)
-    with pytest.raises(RetrievalError, match="built of another store or by another encoder"):
+    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
         EmbeddingRetriever(others, table_encoder(name="other"), index=index)
     assert EmbeddingRetriever(others, table_encoder(), index=index).index is index
 
@@ -320,5 +320,5 @@ def test_an_index_that_holds_nan_is_an_error(table_encoder, n_keys):
     broken = EmbeddingIndex(vectors=vectors, identity=index.identity)
     retriever = EmbeddingRetriever(triplets, table_encoder(), index=broken)
 
-    with pytest.raises(RetrievalError, match=rf"scores of 1 keys are NaN \('s{n_keys - 1} r'\)"):
+    with pytest.raises(RunnerError, match=rf"scores of 1 keys are NaN \('s{n_keys - 1} r'\)"):
         retriever.search_vectors(index.vectors[:2], k=1)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     FuzzyRetriever,
@@ -78,5 +78,5 @@ def test_hybrid_rejects_what_does_not_fit(parts, facts):
     for c in (-1, float("inf"), float("nan")):
         with pytest.raises(ValueError, match=f"c must be finite and at least 0, .*; got {c} and"):
             HybridRetriever(parts, c=c)
-    with pytest.raises(RetrievalError, match="built over different stores"):
+    with pytest.raises(RunnerError, match="built over different stores"):
         HybridRetriever([parts[0], FuzzyRetriever(facts[1:])])

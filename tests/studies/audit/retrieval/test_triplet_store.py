@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.errors import RetrievalError
+from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import (
     AuditPrompt,
     LookupQuery,
@@ -210,7 +210,7 @@ def test_store_rejects_the_retriever_of_another_database(database, facts):
     """Of one name and one size, but not of one content."""
     others = [entry._replace(object="?") for entry in facts]
 
-    with pytest.raises(RetrievalError, match=r"built over other triplets .* build it of"):
+    with pytest.raises(RunnerError, match=r"built over other triplets .* build it of"):
         TripletStore(database, FuzzyRetriever(others))
 
 
@@ -239,7 +239,7 @@ def test_store_rejects_hits_that_cannot_be(database, ask, hits, message):
     store = TripletStore(database, Broken(), k=2)
 
     assert store.look_up([ask("a", "b")], states=["FULL"])[0].selected_value == "Paris"
-    with pytest.raises(RetrievalError, match=message):
+    with pytest.raises(RunnerError, match=message):
         store.look_up([ask("a", "b")], states=["DEL-ON"], deleted=[[1]])
 
 
@@ -250,7 +250,7 @@ def test_store_rejects_hits_of_other_queries(database, ask):
 
     store = TripletStore(database, Broken(database))
 
-    with pytest.raises(RetrievalError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
+    with pytest.raises(RunnerError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
         store.look_up([ask("a", "b")], states=["FULL"])
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import (
-    PromptTooLongError,
     RunnerError,
     RunnerOutOfMemoryError,
 )
@@ -314,7 +313,7 @@ def test_rejects_layers_compiled_in_place():
         ({"ids": IDS, "start": 0}, ValueError, "the text's first token, which nothing predicts"),
         ({"ids": (IDS, IDS), "start": 1}, TypeError, "one text without padding"),
         ({"ids": (3, 99), "start": 1}, ValueError, "token 99 is none of the model's 61"),
-        ({"ids": tuple(range(60)) + IDS, "start": 9}, PromptTooLongError, "72 tokens up to"),
+        ({"ids": tuple(range(60)) + IDS, "start": 9}, RunnerError, "72 tokens up to"),
     ],
 )
 def test_rejects_texts_that_cannot_be_read(prepared, answer, error, message):

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
-from surface_consistency.errors import UnsupportedModelError
+from surface_consistency.errors import RunnerError
 from surface_consistency.studies.mechanism.ablation import (
     TokenizedAnswer,
     ablate,
@@ -150,7 +150,7 @@ def test_the_docstring_names_what_is_tested():
 def test_rejects_layers_without_attention_by_name(config, message):
     model = transformers.AutoModelForCausalLM.from_config(config())
 
-    with pytest.raises(UnsupportedModelError, match=message):
+    with pytest.raises(RunnerError, match=message):
         find_components(model)
 
 
@@ -158,14 +158,14 @@ def test_rejects_encoder_decoders_by_name():
     config = transformers.T5Config(d_model=16, d_kv=4, d_ff=16, num_layers=1, num_heads=2)
     model = transformers.T5ForConditionalGeneration(config)
 
-    with pytest.raises(UnsupportedModelError, match="t5 is an encoder-decoder"):
+    with pytest.raises(RunnerError, match="t5 is an encoder-decoder"):
         find_components(model)
 
 
 def test_rejects_a_model_without_a_head():
     model = transformers.LlamaModel(transformers.LlamaConfig(**SMALL))
 
-    with pytest.raises(UnsupportedModelError, match=r"llama \(LlamaModel\) has no language-model"):
+    with pytest.raises(RunnerError, match=r"llama \(LlamaModel\) has no language-model"):
         find_components(model)
 
 
@@ -176,7 +176,7 @@ def test_rejects_weights_of_eight_bits_by_module():
     down.weight = torch.nn.Parameter(rounded, requires_grad=False)
 
     with pytest.raises(
-        UnsupportedModelError, match=r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'"
+        RunnerError, match=r"layer 1 \(LlamaDecoderLayer\).*quantised.*Linear 'down_proj'"
     ):
         find_components(model)
 

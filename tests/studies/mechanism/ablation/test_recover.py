@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from surface_consistency.errors import BackupComponentsWarning, UndefinedMetricWarning
+from surface_consistency.errors import DataWarning, UndefinedMetricWarning
 from surface_consistency.metrics import (
     component_importance,
     intersection_over_union,
@@ -40,7 +40,7 @@ def names(scores, found):
 
 def quiet_recover(*args, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BackupComponentsWarning)
+        warnings.simplefilter("ignore", DataWarning)
         return recover(*args, **options)
 
 
@@ -69,7 +69,7 @@ def test_backup_twins_look_idle_one_by_one():
     model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
 
     scores = ablate(model, FACT, readout="logit")
-    with pytest.warns(BackupComponentsWarning, match="1 are written nearly as well without"):
+    with pytest.warns(DataWarning, match="1 are written nearly as well without"):
         [by_run] = recover(model, scores)
     with pytest.warns(UndefinedMetricWarning, match="not minimal"):
         by_sum = minimal_components(component_importance(scores.base, scores.ablated)[0])
@@ -93,7 +93,7 @@ def test_twins_in_one_set_back_each_other_up():
     model = prepare_model(planted([(0, 1), (1, 3)], twin_scale=0.25))
     scores = ablate(model, FACT, readout="logit", components=[1, 8])
 
-    with pytest.warns(BackupComponentsWarning, match="1 have components that matter far more"):
+    with pytest.warns(DataWarning, match="1 have components that matter far more"):
         [found] = recover(model, scores, threshold=0.999)
 
     assert len(found.components) == 2

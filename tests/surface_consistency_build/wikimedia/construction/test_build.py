@@ -14,7 +14,7 @@ from surface_consistency_build.wikimedia.construction import (
 )
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL, load_wiki
 
-from surface_consistency.errors import DataError, DumpError, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.release import RedirectQARow
 from surface_consistency.taxonomy import CANONICAL_LABEL
@@ -312,7 +312,7 @@ def test_cut_off_dump_is_refused_or_counted(dumps, tmp_path):
     cut.write_bytes(dumps.redirect.read_bytes()[:-400])
     short = replace(dumps, redirect=cut)
 
-    with pytest.raises(DumpError, match="redirect"):
+    with pytest.raises(DataError, match="redirect"):
         build_redirectqa(short, tmp_path / "work", config=ENWIKI)
     with pytest.warns(UserWarning, match="what came before"):
         result = build_redirectqa(short, tmp_path / "work", config=ENWIKI, allow_truncated=True)

@@ -14,10 +14,9 @@ from surface_consistency_build.wikimedia.wikis import load_wiki
 
 from surface_consistency.errors import (
     DataError,
-    DumpError,
+    DataWarning,
+    RunError,
     SurfaceConsistencyError,
-    TruncatedDumpWarning,
-    WorkFolderLockedError,
 )
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -179,15 +178,15 @@ def read_stamps(work):
 
 def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
     """What was read without the permission counts with it; a restart warns as the first start."""
-    with pytest.raises(DumpError, match=r"line 4 is no Wikidata entity .* after 2 items"):
+    with pytest.raises(DataError, match=r"line 4 is no Wikidata entity .* after 2 items"):
         cut.build()
     work = cut.folder.with_name("work")
     before = read_stamps(work)
 
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         first = cut.build(allow_truncated=True)
     after = read_stamps(work)
-    with pytest.warns(TruncatedDumpWarning, match="an earlier start read it"):
+    with pytest.warns(DataWarning, match="an earlier start read it"):
         second = cut.build(allow_truncated=True)
 
     assert before
@@ -206,10 +205,10 @@ def test_cut_off_dump_is_counted_and_only_it_is_read_again(cut):
 
 
 def test_cut_off_dump_of_an_earlier_start_does_not_pass_without_permission(cut):
-    with pytest.warns(TruncatedDumpWarning, match="what came before is kept"):
+    with pytest.warns(DataWarning, match="what came before is kept"):
         cut.build(allow_truncated=True)
 
-    with pytest.raises(DumpError, match="line 4 is no Wikidata entity"):
+    with pytest.raises(DataError, match="line 4 is no Wikidata entity"):
         cut.build()
 
 
@@ -231,7 +230,7 @@ def test_plain_dumps_without_an_end_mark_are_counted_or_refused(tiny):
     } & {count.step for count in counts}
     assert re.search(r"page.sql is not packed and has no mark at its end", told["read page"])
     assert any("1 pageview files are not packed" in note for note in plan.notes)
-    with pytest.raises(DumpError, match=r"page\.sql: .*--require-end-mark"):
+    with pytest.raises(DataError, match=r"page\.sql: .*--require-end-mark"):
         tiny.build(require_end_mark=True)
 
 
@@ -240,7 +239,7 @@ def test_a_torn_line_of_pageviews_ends_the_build(tiny):
     [path] = tiny.folder.glob("*pageviews-202401-user")
     path.write_bytes(path.read_bytes()[:-3])
 
-    with pytest.raises(DumpError, match="the last line has no line feed, so it is torn"):
+    with pytest.raises(DataError, match="the last line has no line feed, so it is torn"):
         tiny.build()
 
 
@@ -271,7 +270,7 @@ def test_work_folder_is_for_one_build_at_a_time(tiny):
 
     def build_another(progress):
         if not refused:
-            with pytest.raises(WorkFolderLockedError, match=r"\(this process\) uses the work") as e:
+            with pytest.raises(RunError, match=r"\(this process\) uses the work") as e:
                 tiny.build()
             refused.append(e.value)
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from surface_consistency_build.wikimedia.construction import _work_folder, files_digest
 
-from surface_consistency.errors import SourceNotFoundError, WorkFolderLockedError
+from surface_consistency.errors import RunError, SourceNotFoundError
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_file_system_without_locks_is_told_of(tmp_path, monkeypatch, caplog):
 def test_locked_folder_names_its_owner(tmp_path):
     with (
         _work_folder.locked_folder(tmp_path),
-        pytest.raises(WorkFolderLockedError, match=r"another build \(this process\) uses"),
+        pytest.raises(RunError, match=r"another build \(this process\) uses"),
         _work_folder.locked_folder(tmp_path),
     ):
         pass

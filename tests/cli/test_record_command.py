@@ -1,0 +1,271 @@
+"""Settings records as options of commands."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+from cyclopts import App, Parameter
+from pydantic import Field, model_validator
+
+from surface_consistency.cli.app import run_app
+from surface_consistency.cli.record_command import flag_of, name_flags, record_command
+from surface_consistency.errors import DataError, PluginError
+from surface_consistency.schemas import Items
+from surface_consistency.schemas.settings import Flag, Rare, Settings
+
+
+class Asked(Settings):
+    """How questions are sent."""
+
+    templates: Items[Literal["original", "paraphrase"]] = ("original",)
+    """Question wordings."""
+
+    shots: int | None = Field(default=None, ge=0)
+    """Demonstrations per prompt;
+    None for one of each relation."""
+
+    n_permutations: int = Field(default=5, gt=0)
+    """Orders."""
+
+    truncate: bool = False
+    """Drop demonstrations."""
+
+    chat: bool = True
+    """Do not use the chat template."""
+
+    style: Literal["chat", "completion"] = "chat"
+    """Turns or text."""
+
+    threshold: float | None = 0.6
+    """Minimum score."""
+
+    cache: Path | None = None
+    """Folder."""
+
+    lengths: dict[Literal["short", "long"], Annotated[int, Field(gt=0)]] = Field(
+        default_factory=lambda: {"short": 64, "long": 512}
+    )
+    """Maximum length per form."""
+
+    cluster: Annotated[str | None, Flag("--cluster-column")] = None
+    """Cluster."""
+
+    draws: Rare[int] = Field(default=10, ge=1)
+    """Number of draws."""
+
+    tags: Rare[Items[str] | None] = None
+    """Tags."""
+
+    options: Rare[dict[str, str]] = Field(default_factory=dict)
+    """Options."""
+
+    agreement: Rare[bool] = True
+    """Whether rules are compared."""
+
+    @model_validator(mode="after")
+    def _check(self):
+        if self.truncate and self.shots == 0:
+            raise ValueError("`truncate` has no effect with `shots=0`; leave it out")
+        return self
+
+
+class Needed(Settings):
+    """Where the data are."""
+
+    task: Items[str]
+    """Tasks."""
+
+    revision: str | None = None
+    """Revision."""
+
+
+def ask(
+    settings: Asked,
+    *,
+    out: Annotated[Path, Parameter(help="Folder of the results.")],
+    model: str | None = None,
+):
+    """Send every question."""
+    if model == "broken":
+        raise DataError("`n_permutations` is more than the topics contain; `draws=3` is enough")
+    ask.called = (settings, out, model)
+
+
+@pytest.fixture
+def run():
+    app = App(name="sc", help_format="plaintext")
+    app.command(record_command(ask, settings=Asked), name="ask")
+
+    def call(*arguments):
+        try:
+            run_app(app, ["ask", *arguments])
+        except ValueError as error:
+            print("".join(f"error: {line}\n" for line in str(error).splitlines()), file=sys.stderr)
+            return 2
+        return 0
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "value"),
+    [
+        (["--templates", "original", "paraphrase"], "templates", ("original", "paraphrase")),
+        (["--templates", "paraphrase", "--templates", "original"], "templates", None),
+        (["--shots", "3"], "shots", 3),
+        (["--shots", "none"], "shots", None),
+        (["--truncate"], "truncate", True),
+        (["--no-chat"], "chat", False),
+        (["--style", "completion"], "style", "completion"),
+        (["--threshold", "none"], "threshold", None),
+        (["--threshold", "1"], "threshold", 1.0),
+        (["--cache", "a/b"], "cache", Path("a/b")),
+        (["--lengths", "short=3"], "lengths", {"short": 3, "long": 512}),
+        (["--lengths", "short=3", "long=4"], "lengths", {"short": 3, "long": 4}),
+        (["--setting", "draws=3"], "draws", 3),
+        (["--setting", "tags=<a>,</a>"], "tags", ("<a>", "</a>")),
+        (["--setting", "options=a=1,b=x=y"], "options", {"a": "1", "b": "x=y"}),
+        (["--setting", "agreement=false"], "agreement", False),
+    ],
+)
+def test_every_kind_of_field_is_an_option(run, arguments, field, value):
+    """Given options are set; all others keep their default."""
+    assert run("--out", "x", "--model", "m", *arguments) == 0
+
+    settings, out, model = ask.called
+    expected = ("paraphrase", "original") if field == "templates" and value is None else value
+    assert getattr(settings, field) == expected
+    assert settings.model_fields_set == {field}
+    assert settings.model_dump(exclude={field}) == Asked().model_dump(exclude={field})
+    assert (out, model) == (Path("x"), "m")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n-permutations", "0"], "--n-permutations: input should be greater than 0, got 0"),
+        (["--shots", "-1"], "--shots: input should be greater than or equal to 0, got -1"),
+        (["--lengths", "short=0"], "--lengths: input should be greater than 0, got '0'"),
+        (["--lengths", "short"], "--lengths takes NAME=VALUE, got 'short'"),
+        (["--lengths", "free=1"], "--lengths: input should be 'short' or 'long', got 'free'"),
+        (["--lengths", "short=a"], "--lengths: input should be a valid integer"),
+        (["--shots", "abc"], "Invalid value for --shots: input should be a valid integer"),
+        (["--style", "foo"], "Invalid value for --style: input should be 'chat' or 'completion'"),
+        (["--shot", "1"], "Unknown option: --shot. Did you mean --shots?"),
+        (["--truncate", "--shots", "0"], "--truncate has no effect with --shots 0; leave it out"),
+        (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
+        (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
+        (["--setting", "drawn=1"], "--setting has no setting 'drawn'; it has agreement, draws, op"),
+        (["--model", "broken"], "--n-permutations is more than the topics contain; --setting dra"),
+    ],
+)
+def test_errors_name_the_flag(run, capsys, arguments, message):
+    assert run("--out", "x", *arguments) == 2
+
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"error: {message}")
+    assert printed.err.count("error: ") == 1
+    assert printed.out == ""
+
+
+def test_all_broken_limits_are_reported_at_once(run, capsys):
+    assert run("--out", "x", "--n-permutations", "0", "--shots", "-1") == 2
+    assert capsys.readouterr().err.count("error: --") == 2
+
+
+def test_a_missing_option_is_named(run, capsys):
+    assert run() == 2
+    assert "error: --out is required and takes a value\n" in capsys.readouterr().err
+
+
+def test_the_error_of_the_library_keeps_its_class(run):
+    app = App(name="sc")
+    app.command(record_command(ask, settings=Asked), name="ask")
+    with pytest.raises(DataError, match="--n-permutations is more than the topics contain"):
+        app(["ask", "--out", "x", "--model", "broken"], exit_on_error=False, print_error=False)
+
+
+def test_an_optional_record_is_none_without_its_options():
+    seen = []
+
+    def score(source: Needed | None):
+        seen.append(source)
+
+    app = App(name="sc")
+    app.command(record_command(score, optional=("source",), source=Needed), name="score")
+    for words in (["score"], ["score", "--task", "a"]):
+        run_app(app, words)
+    assert seen == [None, Needed(task=("a",))]
+    with pytest.raises(ValueError, match="--task is required"):
+        run_app(app, ["score", "--revision", "b"])
+
+
+def test_help_shows_docstrings_choices_and_defaults(run, capsys):
+    assert run("--help") == 0
+
+    text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Demonstrations per prompt; None for one of each relation." in text
+    assert "[choices: original, paraphrase] [default: original]" in text
+    assert "--no-chat" in text
+    assert "--no-truncate" not in text
+    assert "[default: short=64 long=512]" in text
+    assert "Folder of the results. [required]" in text
+    assert "as NAME=VALUE: agreement, draws, options, tags." in text
+
+
+@pytest.mark.parametrize(
+    ("field", "flag"),
+    [
+        ("n_permutations", "--n-permutations"),
+        ("chat", "--no-chat"),
+        ("draws", "--setting draws"),
+        ("cluster", "--cluster-column"),
+    ],
+)
+def test_a_field_has_one_flag(field, flag):
+    assert flag_of(field, Asked.model_fields[field]) == flag
+
+
+def test_two_options_of_one_name_are_refused():
+    class Out(Settings):
+        out: str = ""
+
+    with pytest.raises(PluginError, match=r"Out\.out: another option of the command has this nam"):
+        record_command(ask, settings=Out)
+    with pytest.raises(PluginError, match=r"Asked\.templates: another option"):
+        record_command(ask, settings=Asked, further=Asked)
+
+
+def test_a_record_within_settings_is_refused():
+    class Outer(Settings):
+        inner: Asked = Asked()
+
+    with pytest.raises(PluginError, match=r"Outer\.inner: an option cannot contain a record; put"):
+        record_command(ask, settings=Outer)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("shots must be 0", "shots must be 0"),
+        ("set `shots`", "set --shots"),
+        ("pass `style='chat'`", "pass --style chat"),
+        ("leave `truncate=True` out", "leave --truncate out"),
+        ("leave `chat=False` out", "leave --no-chat out"),
+        ("`other` is no option", "`other` is no option"),
+    ],
+)
+def test_names_of_fields_in_backticks_become_flags(message, shown):
+    flags = {name: flag_of(name, field) for name, field in Asked.model_fields.items()}
+    assert name_flags(message, flags) == shown
+
+
+def test_completion_knows_the_options_of_a_record():
+    app = App(name="sc", help_format="plaintext")
+    app.command(record_command(ask, settings=Asked), name="ask")
+
+    script = app.generate_completion(shell="bash")
+
+    assert "--n-permutations" in script
+    assert "paraphrase" in script
