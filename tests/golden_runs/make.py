@@ -60,13 +60,13 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
+    from surface_consistency.data.redirectqa import RedirectQA
     from surface_consistency.engine.design import Report, ReportSettings
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.study import RuleScoring
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.redirectqa.data import RedirectQA
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     class FirstFacts(RedirectQA):

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     MissingDependencyError,
@@ -19,7 +20,6 @@ from surface_consistency.integrations import extras, trainer as trainer_module
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
 from surface_consistency.metrics import PAIRED_RATES, paired_by
 from surface_consistency.schemas import Generation
-from surface_consistency.studies.redirectqa.data import load_sample
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

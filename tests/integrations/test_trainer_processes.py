@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from packaging.version import Version
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.integrations.trainer import StepEvaluator, read_curve
-from surface_consistency.studies.redirectqa.data import load_sample
 from tests.integrations.processes import OPTIONS, run_on_two, train_and_evaluate
 
 pytest.importorskip("torch")

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.data.popqa import load_popqa
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
 from surface_consistency.report.numbers import table_text
@@ -21,7 +22,6 @@ from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.fact_tables import DOMAINS, read_fact_table
 from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
-from surface_consistency.studies.redirectqa.popqa import load_popqa
 from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
 from surface_consistency_build.cards.dataset_build import (
     BuildSettings,

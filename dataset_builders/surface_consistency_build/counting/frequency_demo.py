@@ -17,6 +17,7 @@ from typing import Final, Literal, get_args
 import numpy as np
 import pandas as pd
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.engine.report import Reported, report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -26,7 +27,6 @@ from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv, write_parquet, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa.instances import instance_rows
 from surface_consistency.studies.redirectqa.study import (

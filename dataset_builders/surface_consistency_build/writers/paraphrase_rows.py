@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from itertools import compress
 from typing import Final, Literal, TypeAlias
 
+from surface_consistency.data.redirectqa_release import question_cells
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import QuestionRealization
-from surface_consistency.studies.redirectqa.release import question_cells
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
 from surface_consistency.text import padded_words
 

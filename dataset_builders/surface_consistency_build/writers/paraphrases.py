@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.engine.judging.judges import generate_cached, logged_answers
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.models.runner import Runner
@@ -21,7 +22,6 @@ from surface_consistency.rows.readers import Place
 from surface_consistency.runs.log import read_manifest
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.taxonomy import TEMPLATES
 from surface_consistency_build.writers.paraphrase_prompts import paraphrase_prompt
 from surface_consistency_build.writers.paraphrase_rows import (

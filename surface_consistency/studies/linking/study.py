@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.plan import Plan, PromptGroup
@@ -48,7 +49,6 @@ from surface_consistency.studies.linking.records import (
     LinkingOutcome,
     LinkingVerdict,
 )
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
 
 _ORDERS: Final = get_args(LinkingOrder)

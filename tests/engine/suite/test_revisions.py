@@ -8,8 +8,8 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.models.snapshots import find_snapshot
-from surface_consistency.studies.redirectqa.data import load_sample
 
 WEIGHTS = {"step1": "nothing", "step2": "titles", "step3": "titles", "step10": "all"}
 

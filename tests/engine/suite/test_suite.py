@@ -11,6 +11,7 @@ import pytest
 import surface_consistency
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.suite.file import read_suite
 from surface_consistency.engine.suite.runs import run_suite, suite_states
@@ -19,7 +20,6 @@ from surface_consistency.errors import DataError, RunnerError, SourceNotFoundErr
 from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
-from surface_consistency.studies.redirectqa.data import load_sample
 
 SHIPPED = Path(surface_consistency.__file__).parent / "studies" / "redirectqa" / "suites"
 

@@ -6,6 +6,7 @@ import math
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
@@ -14,7 +15,6 @@ from surface_consistency.errors import DataError, RecordError, SurfaceConsistenc
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa import FRAMES
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
 FACTS = (

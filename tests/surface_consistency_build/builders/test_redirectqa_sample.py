@@ -16,8 +16,8 @@ from surface_consistency_build.samples.redirectqa_sample.tables import (
     read_tables,
 )
 
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.matching import RULES, match
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TYPES, parse_category, parse_type
 
 

@@ -19,13 +19,13 @@ from surface_consistency_build.counting import (
 )
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     RunnerError,
     SourceNotFoundError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.studies.redirectqa import load_sample
 
 RNG = np.random.default_rng(5)
 DOCUMENTS = [RNG.integers(0, 12, size=size).tolist() for size in (0, 1, 40, 300, 7)]

@@ -19,10 +19,10 @@ from surface_consistency_build.wikimedia.wikis import WIKIS, load_wiki
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RecordError
 from surface_consistency.schemas import Prompt, read_jsonl
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.surface_consistency_build.wikimedia import mini_ja
 

@@ -17,6 +17,7 @@ from surface_consistency_build.writers.paraphrases import (
 )
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -32,7 +33,6 @@ from surface_consistency.schemas import (
     QuestionRealization,
     SurfaceForm,
 )
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
 SAMPLE = load_sample()

@@ -27,7 +27,7 @@ from surface_consistency_build.samples.redirectqa_sample.tables import (
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[3] / "surface_consistency/studies/redirectqa/sample"
+SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[3] / "surface_consistency/data/samples/redirectqa"
 """Where the sample belongs."""
 
 
