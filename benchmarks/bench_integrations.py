@@ -17,10 +17,10 @@ import torch
 import transformers
 from bench_generation import save_model
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.schemas import Prompt
-from surface_consistency.studies.redirectqa.data import load_sample
 
 HARNESS_SHARE = 0.05
 

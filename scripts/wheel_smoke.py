@@ -10,8 +10,8 @@ from pathlib import Path
 
 import surface_consistency
 from surface_consistency import FakeRunner, Intervals, paired_by, score_predictions
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.studies.redirectqa.data import load_sample
 
 home = Path(surface_consistency.__file__)
 if "site" not in home.parts or Path(__file__).parent not in home.parents:

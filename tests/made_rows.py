@@ -2,7 +2,7 @@
 
 import pytest
 
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
 from surface_consistency.taxonomy import RELATIONS
 
 FACTS = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.release import hub_rows
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa_release import hub_rows
 
 yaml = pytest.importorskip("yaml")
 

@@ -27,7 +27,7 @@ from scripts.redirectqa_sample.tables import (
 TABLES_FOLDER: Final = Path(__file__).resolve().parent
 """Where the tables are."""
 
-SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[1] / "surface_consistency/studies/redirectqa/sample"
+SAMPLE_FOLDER: Final = TABLES_FOLDER.parents[1] / "surface_consistency/data/samples/redirectqa"
 """Where the sample belongs."""
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.output import finish
+from surface_consistency.data.redirectqa import RedirectQA, load_sample
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
@@ -18,7 +19,6 @@ from surface_consistency.metrics import paired_by
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.files import write_csv
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.redirectqa.toy_model import (

@@ -64,8 +64,17 @@ class RowCells:
 
 
 def text_of(value: object) -> str | None:
-    """Read a name or a question, as it stands; an integer is its digits ("1984" without quotes)."""
+    """Read a name or a question, unchanged; an integer is its digits ("1984" without quotes).
+
+    Raises:
+        ValueError: If the cell is not text, or contains half a surrogate pair, which JSON can spell
+            and no file can store.
+    """
     if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("expected Unicode text without half a surrogate pair") from None
         return value if value.strip() else None
     value = _plain(value)
     if value is None:

@@ -14,8 +14,8 @@ import pytest
 
 import surface_consistency
 from surface_consistency.cli.main import _Terminal, main
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import PluginError
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.needs import NEEDS_TORCH
 
@@ -113,7 +113,7 @@ def test_a_wrong_rule_or_cluster_is_refused_before_anything_is_asked(runner, tmp
 
 def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
     """They are what they were, however often they are read."""
-    from surface_consistency.studies.redirectqa.data import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     file = tmp_path / "mine.jsonl"
     lines = [
@@ -187,7 +187,7 @@ def test_a_run_of_another_study_is_named_first(runner, tmp_path, capsys):
 @pytest.mark.filterwarnings("ignore:292 of 584 predictions belong to no question of the data")
 def test_score_takes_predictions_made_elsewhere(tmp_path, capsys):
     """A CSV of question texts and outputs is enough."""
-    from surface_consistency.studies.redirectqa.data import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     questions = load_sample().questions
     file = tmp_path / "mine.csv"
@@ -563,7 +563,7 @@ def test_completion_knows_commands_studies_and_options(tmp_path, monkeypatch, ca
 )
 def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
     """No message names an argument in Python."""
-    from surface_consistency.studies.redirectqa.data import SAMPLE_PATH
+    from surface_consistency.data.redirectqa import SAMPLE_PATH
 
     rows = [json.loads(line) for line in (SAMPLE_PATH / "test.jsonl").read_text().splitlines()]
     rows = [{rename.get(name, name): cell for name, cell in row.items()} for row in rows]
@@ -581,7 +581,7 @@ def test_errors_about_data_name_flags(tmp_path, capsys, rename, message):
 
 @pytest.fixture
 def sample_questions():
-    from surface_consistency.studies.redirectqa.data import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     return load_sample().questions
 

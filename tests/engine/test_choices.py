@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.choices import add_choices, reference_log_odds
 from surface_consistency.engine.plan import Plan, PromptGroup
@@ -30,7 +31,6 @@ from surface_consistency.schemas import (
     write_jsonl,
 )
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 

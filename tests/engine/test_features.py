@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features, read_parquet, to_parquet
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.runs.manifest import RunManifest
@@ -21,7 +22,6 @@ from surface_consistency.schemas import (
     Verdict,
 )
 from surface_consistency.studies.redirectqa import RedirectOutcome
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)

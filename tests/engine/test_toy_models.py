@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import toy_models as organism_training
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
@@ -14,7 +15,6 @@ from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.matching import judge_answer
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model, training_examples
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.toy_model import (
     EXPOSURES,
     count_names,

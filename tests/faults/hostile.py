@@ -104,8 +104,8 @@ class _Scored(Family):
     def __init__(self, home):
         super().__init__(home)
         from surface_consistency.cli import score
+        from surface_consistency.data.redirectqa import load_sample
         from surface_consistency.engine.report import Reported
-        from surface_consistency.studies.redirectqa.data import load_sample
 
         self.out = home / "run"
         self.questions = load_sample().select(limit=4).questions
@@ -152,8 +152,8 @@ class Logs(_Scored):
 
     def __init__(self, home):
         super().__init__(home)
+        from surface_consistency.data.redirectqa import load_sample
         from surface_consistency.engine.score import import_predictions
-        from surface_consistency.studies.redirectqa.data import load_sample
         from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
         answers = {

@@ -13,7 +13,7 @@ RESAMPLES = 1_000
 
 def load_redirectqa():
     """The bundled questions."""
-    from surface_consistency.studies.redirectqa.data import load_sample
+    from surface_consistency.data.redirectqa import load_sample
 
     return load_sample()
 

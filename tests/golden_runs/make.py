@@ -24,13 +24,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
-from tests.golden_runs.gather import (
-    RESAMPLES,
-    gathered,
-    load_redirectqa,
-    of_study,
-    rendered,
-)
+from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, rendered
 from tests.golden_runs.inputs import (
     COUNTRIES,
     DECOYS,
@@ -46,12 +40,7 @@ from tests.golden_runs.inputs import (
 )
 from tests.golden_runs.many_forms import forms
 from tests.golden_runs.scores import frequency, lexical, linking, linking_vs_consistency
-from tests.golden_runs.sweeps import (
-    compare_models,
-    compare_page,
-    compare_runs,
-    unlearning,
-)
+from tests.golden_runs.sweeps import compare_models, compare_page, compare_runs, unlearning
 from tests.golden_runs.weights import mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
@@ -59,13 +48,13 @@ VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_i
 
 def redirectqa(home: Path) -> GoldenRun:
     """Two models asked both templates, repeated in part, scored, and reported together."""
+    from surface_consistency.data.redirectqa import RedirectQA
     from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.settings import ReportSettings, RuleScoring
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.redirectqa.data import RedirectQA
     from surface_consistency.studies.redirectqa.settings import RedirectQASettings
     from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from surface_consistency.studies.redirectqa.data import load_sample
+from surface_consistency.data.redirectqa import load_sample
 from tests.tiny_models import save_tiny_model
 
 

@@ -4,8 +4,8 @@ import hashlib
 
 import pandas as pd
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.metrics import paired_by
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.study import score_predictions
 
 DATA = load_sample().select(templates="original")

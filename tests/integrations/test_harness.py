@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import SAMPLE_PATH
 from surface_consistency.engine import score_files
 from surface_consistency.errors import (
     DataError,
@@ -22,7 +23,6 @@ from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
 from surface_consistency.metrics import momentum, position_curve, topic_arrays
 from surface_consistency.studies.redirectqa import RedirectQAStudy
-from surface_consistency.studies.redirectqa.data import SAMPLE_PATH
 from tests.integrations.planted import DATA, NAMES, expected, last_question, reply
 
 pytest.importorskip("lm_eval")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.matching.bulk import answer_sets
-from surface_consistency.studies.redirectqa.data import load_sample
 
 
 @pytest.fixture(autouse=True)

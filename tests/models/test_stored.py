@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.demonstrations import DemonstrationPool
 from surface_consistency.studies.redirectqa.prompts import build_prompts
 
@@ -66,7 +66,8 @@ def test_stored_runner_answers_by_the_last_question(prompt):
 
 def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
     """A file by question answers every prompt that the package builds of those questions."""
-    questions = load_sample().questions
+    data = load_sample()
+    questions, rows = data.questions, data.rows
     lines = [
         json.dumps({"question": q.question, "prediction": q.question[::-1]}) for q in questions
     ]
@@ -74,9 +75,7 @@ def test_stored_runner_answers_whole_few_shot_prompts(tmp_path):
     runner = StoredRunner(tmp_path / "p.jsonl")
 
     for style in ("completion", "chat"):
-        prompts = list(
-            build_prompts(questions, DemonstrationPool(questions), shots=3, prompt_format=style)
-        )
+        prompts = list(build_prompts(rows, DemonstrationPool(rows), shots=3, prompt_format=style))
         assert runner.gaps(prompts) is None
         texts = [answer.text for answer in runner.generate(prompts)]
         assert texts == [question.question[::-1] for question in questions]

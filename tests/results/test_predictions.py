@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.redirectqa_release import hub_rows
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -22,8 +24,6 @@ from surface_consistency.results.predictions import (
     questions_digest,
 )
 from surface_consistency.schemas import Generation, write_jsonl
-from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.release import hub_rows
 
 
 def read_predictions(path, **settings):

@@ -3,6 +3,7 @@
 import pytest
 
 from surface_consistency import FakeRunner
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.results_text import comparison_text
 from surface_consistency.engine.run import run_study
@@ -10,7 +11,6 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.metrics import paired_table
 from surface_consistency.results.frame import read_results
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_rows import rows_of

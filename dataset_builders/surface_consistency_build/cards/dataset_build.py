@@ -10,9 +10,9 @@ from typing import Final
 from pydantic import Field, JsonValue
 
 import surface_consistency
+from surface_consistency.data.popqa import PopQA
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.redirectqa.popqa import PopQA
 from surface_consistency_build.cards.build_records import BuildManifest, SourceFile, describe_files
 from surface_consistency_build.cards.dataset_card import popqa_redirect_card, redirectqa_card
 from surface_consistency_build.cards.dataset_folder import (

@@ -18,12 +18,12 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.engine.features import make_features, to_parquet
 from surface_consistency.errors import DataError, RecordError, RunError
 from surface_consistency.reading import parse_json, read_document
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Record
-from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 from surface_consistency_build.cards.build_records import BuildManifest, RowCounts
 from surface_consistency_build.cards.dataset_card import (

@@ -12,12 +12,12 @@ from pydantic import Field
 
 from surface_consistency.cli.options import Out
 from surface_consistency.cli.record_command import record_command
+from surface_consistency.data.popqa import load_popqa
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.conditions import TOPOLOGIES
-from surface_consistency.studies.redirectqa.popqa import load_popqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency_build.builders.audit_databases.databases import build_audit_databases

@@ -52,7 +52,7 @@ class NameSource(Settings):
             raise ValueError("give either `data` or `names`: whose names are counted")
         if self.data is None:
             return ()
-        from surface_consistency.studies.redirectqa.data import SAMPLE_PATH, load_redirectqa
+        from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
 
         return load_redirectqa(SAMPLE_PATH if self.data == "sample" else self.data).questions
 

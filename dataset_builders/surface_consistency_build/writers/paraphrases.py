@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from pydantic import Field
+from surface_consistency.studies.redirectqa.release import question_cells
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
-from surface_consistency.studies.redirectqa.data import RedirectQA
-from surface_consistency.studies.redirectqa.release import question_cells
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES, paraphrase_name
 from surface_consistency.text import padded_words
 from surface_consistency_build.writers.writer import (

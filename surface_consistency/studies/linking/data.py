@@ -13,10 +13,10 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.linking.records import LinkingExample, LinkingKind
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.taxonomy import CATEGORIES
 
 NameEncoder = Callable[[Sequence[str]], npt.NDArray[np.float32]]

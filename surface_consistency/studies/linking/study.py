@@ -14,6 +14,7 @@ from typing import Final, get_args
 import numpy as np
 import pandas as pd
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.study import Study
@@ -26,11 +27,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
-from surface_consistency.studies.linking.data import (
-    NameEncoder,
-    linking_examples,
-    word_vectors,
-)
+from surface_consistency.studies.linking.data import NameEncoder, linking_examples, word_vectors
 from surface_consistency.studies.linking.page import KIND_TITLES, LinkingReport
 from surface_consistency.studies.linking.prompts import (
     LINKING_WORDINGS,
@@ -46,7 +43,6 @@ from surface_consistency.studies.linking.records import (
     LinkingVerdict,
 )
 from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.settings import RedirectQASource
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 

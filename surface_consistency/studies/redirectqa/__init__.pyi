@@ -1,9 +1,3 @@
-from .data import (
-    SAMPLE_PATH as SAMPLE_PATH,
-    RedirectQA as RedirectQA,
-    load_redirectqa as load_redirectqa,
-    load_sample as load_sample,
-)
 from .demonstrations import (
     Demonstration as Demonstration,
     DemonstrationPool as DemonstrationPool,
@@ -14,20 +8,12 @@ from .instances import (
     instance_rows as instance_rows,
     surface_id as surface_id,
 )
-from .popqa import (
-    PopQA as PopQA,
-    load_popqa as load_popqa,
-)
 from .prompts import (
     FRAMES as FRAMES,
     build_prompts as build_prompts,
     render_chat as render_chat,
     render_completion as render_completion,
     resolve_frame as resolve_frame,
-)
-from .release import (
-    RedirectQARow as RedirectQARow,
-    hub_rows as hub_rows,
 )
 from .study import (
     RedirectOutcome as RedirectOutcome,

@@ -1,15 +1,17 @@
 """Solved questions that stand before one: drawn from the data, or given in a file."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from random import Random
 from typing import Final, Literal, Protocol
 
+import pandas as pd
+
+from surface_consistency.data.questions import Question, questions_of
+from surface_consistency.data.redirectqa_wordings import relation_name
 from surface_consistency.errors import RecordError
 from surface_consistency.rows.readers import Place
-from surface_consistency.schemas import QuestionRealization
-from surface_consistency.studies.redirectqa.wordings import relation_name
 from surface_consistency.taxonomy import TEMPLATES
 
 DemonstrationScope = Literal["per_relation", "per_fact"]
@@ -40,14 +42,14 @@ class Demonstration:
 class DemonstrationSource(Protocol):
     """Where the demonstrations of questions come from."""
 
-    def unit(self, target: QuestionRealization) -> str:
+    def unit(self, target: Question) -> str:
         """Name what shares its demonstrations with a question.
 
         Args:
             target: The question.
         """
 
-    def draw(self, target: QuestionRealization, shots: int) -> Sequence[Demonstration]:
+    def draw(self, target: Question, shots: int) -> Sequence[Demonstration]:
         """Choose the demonstrations of one question.
 
         Args:
@@ -66,8 +68,8 @@ class DemonstrationPool:
     never among them.
 
     Args:
-        questions: Questions of a data set; redirect surfaces and facts without answers are left
-            out. The order does not matter.
+        rows: Questions of a data set, columns of `QUESTION_COLUMNS`; redirect surfaces and facts
+            without answers are left out. The order does not matter.
         seed: Seed of every draw.
         scope: "per_relation" gives all facts of a relation the same demonstrations, so their
             prompts share a prefix and the members of a pair differ in the surface alone;
@@ -80,7 +82,7 @@ class DemonstrationPool:
 
     def __init__(
         self,
-        questions: Iterable[QuestionRealization],
+        rows: pd.DataFrame,
         *,
         seed: int = 0,
         scope: DemonstrationScope = "per_relation",
@@ -89,15 +91,15 @@ class DemonstrationPool:
             raise ValueError(f"scope must be one of {', '.join(_SCOPES)}, got {scope!r}")
         self._seed = seed
         self._scope = scope
-        pool: dict[str, dict[str, list[QuestionRealization]]] = {}
-        for question in sorted(questions, key=lambda item: (item.triple.relation, item.id)):
-            if question.surface.is_canonical and question.triple.answers:
-                by_relation = pool.setdefault(question.template, {})
-                by_relation.setdefault(question.triple.relation, []).append(question)
+        pool: dict[str, dict[str, list[Question]]] = {}
+        canonical = questions_of(rows[rows["is_canonical"] & rows["answers"].map(bool)])
+        for question in sorted(canonical, key=lambda item: (item.relation, item.id)):
+            by_relation = pool.setdefault(question.template, {})
+            by_relation.setdefault(question.relation, []).append(question)
         self._pool = pool
         self._drawn: dict[tuple[str, str, int], tuple[Demonstration, ...]] = {}
 
-    def unit(self, target: QuestionRealization) -> str:
+    def unit(self, target: Question) -> str:
         """Name what shares its demonstrations with a question.
 
         Args:
@@ -106,7 +108,7 @@ class DemonstrationPool:
         Returns:
             Its relation, or its fact when each fact draws its own.
         """
-        return target.triple.relation if self._scope == "per_relation" else target.triple.id
+        return target.relation if self._scope == "per_relation" else target.fact_id
 
     def relations(self, template: str) -> frozenset[str]:
         """List the relations that have demonstrations in a wording.
@@ -120,12 +122,12 @@ class DemonstrationPool:
         """
         return frozenset(self._questions(template))
 
-    def _questions(self, template: str) -> dict[str, list[QuestionRealization]]:
+    def _questions(self, template: str) -> dict[str, list[Question]]:
         """Find the questions of a wording by relation."""
         first = self._pool.get(TEMPLATES[1], {}) if template.startswith(TEMPLATES[1]) else {}
         return {**first, **self._pool.get(template, {})}
 
-    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+    def draw(self, target: Question, shots: int) -> tuple[Demonstration, ...]:
         """Choose the demonstrations of one question.
 
         Args:
@@ -150,27 +152,25 @@ class DemonstrationPool:
             self._drawn[key] = self._draw_anew(target, unit, shots)
         return self._drawn[key]
 
-    def _draw_anew(
-        self, target: QuestionRealization, unit: str, shots: int
-    ) -> tuple[Demonstration, ...]:
+    def _draw_anew(self, target: Question, unit: str, shots: int) -> tuple[Demonstration, ...]:
         """Draw with a generator that is seeded by what the draw may depend on."""
         others = {
             relation: items
             for relation, items in sorted(self._questions(target.template).items())
-            if relation != target.triple.relation
+            if relation != target.relation
         }
         available = sum(len(items) for items in others.values())
         if shots > available:
             raise ValueError(
                 f"shots={shots}, but only {available} canonical questions of relations other than "
-                f"{target.triple.relation!r} have answers under template {target.template!r}; "
+                f"{target.relation!r} have answers under template {target.template!r}; "
                 "ask for fewer shots or load more rows"
             )
         name = f"{self._seed}|{self._scope}|{target.template}|{unit}"
         random = Random(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
-        subject_id = target.triple.subject.id if self._scope == "per_fact" else None
+        subject_id = target.subject_id if self._scope == "per_fact" else None
         return tuple(
-            Demonstration(question=item.question, answer=item.triple.answers[0])
+            Demonstration(question=item.question, answer=item.answers[0])
             for item in _round_robin(others, shots, random, subject_id)
         )
 
@@ -183,39 +183,32 @@ class GivenDemonstrations:
 
     Args:
         demonstrations: Solved questions, at least one.
-        questions: The questions that will be asked, to know which fact a demonstration gives away.
+        rows: The questions that will be asked, columns of `QUESTION_COLUMNS`, to know which fact a
+            demonstration gives away.
 
     Raises:
         ValueError: If there are no demonstrations.
     """
 
-    def __init__(
-        self,
-        demonstrations: Sequence[Demonstration],
-        *,
-        questions: Iterable[QuestionRealization] = (),
-    ) -> None:
+    def __init__(self, demonstrations: Sequence[Demonstration], rows: pd.DataFrame) -> None:
         if not demonstrations:
             raise ValueError("demonstrations must hold at least one solved question, got none")
         self._all = tuple(demonstrations)
-        known = {item.question for item in self._all}
-        self._own: dict[str, set[str]] = {}
-        for question in questions:
-            if question.question in known:
-                self._own.setdefault(question.triple.id, set()).add(question.question)
+        known = rows[rows["question"].isin({item.question for item in self._all})]
+        self._own = known.groupby("fact_id")["question"].agg(set).to_dict()
 
-    def _places(self, target: QuestionRealization) -> tuple[int, ...]:
+    def _places(self, target: Question) -> tuple[int, ...]:
         """List which ones may stand before a question."""
-        own = self._own.get(target.triple.id, set()) | {target.question}
+        own = self._own.get(target.fact_id, set()) | {target.question}
         return tuple(
             place
             for place, item in enumerate(self._all)
-            if item.relation != target.triple.relation
+            if item.relation != target.relation
             and item.template in (None, target.template)
             and item.question not in own
         )
 
-    def available(self, target: QuestionRealization) -> int:
+    def available(self, target: Question) -> int:
         """Count the demonstrations that may stand before a question.
 
         Args:
@@ -226,7 +219,7 @@ class GivenDemonstrations:
         """
         return len(self._places(target))
 
-    def unit(self, target: QuestionRealization) -> str:
+    def unit(self, target: Question) -> str:
         """Name what shares its demonstrations with a question.
 
         Args:
@@ -237,7 +230,7 @@ class GivenDemonstrations:
         """
         return "given " + ",".join(map(str, self._places(target)))
 
-    def draw(self, target: QuestionRealization, shots: int) -> tuple[Demonstration, ...]:
+    def draw(self, target: Question, shots: int) -> tuple[Demonstration, ...]:
         """Choose the demonstrations of one question.
 
         Args:
@@ -256,7 +249,7 @@ class GivenDemonstrations:
         if shots > len(places):
             raise ValueError(
                 f"shots={shots}, but only {len(places)} of the {len(self._all)} demonstrations may "
-                f"stand before questions of {target.triple.relation!r} under template "
+                f"stand before questions of {target.relation!r} under template "
                 f"{target.template!r} (none of their own relation or fact may); ask for fewer "
                 "shots or give more demonstrations"
             )
@@ -264,12 +257,12 @@ class GivenDemonstrations:
 
 
 def _round_robin(
-    pool: dict[str, list[QuestionRealization]], shots: int, random: Random, subject_id: str | None
-) -> Sequence[QuestionRealization]:
+    pool: dict[str, list[Question]], shots: int, random: Random, subject_id: str | None
+) -> Sequence[Question]:
     """Take one question a relation, relations in random order, again until there are enough."""
     relations = list(pool)
     random.shuffle(relations)
-    chosen: list[QuestionRealization] = []
+    chosen: list[Question] = []
     taken: set[str] = set()
     while len(chosen) < shots:
         before = len(chosen)
@@ -288,12 +281,12 @@ def _round_robin(
 
 
 def _pick(
-    items: list[QuestionRealization], taken: set[str], random: Random, subject_id: str | None
-) -> QuestionRealization | None:
+    items: list[Question], taken: set[str], random: Random, subject_id: str | None
+) -> Question | None:
     """Draw one question that is free and about another subject; None when there is none."""
 
-    def is_free(item: QuestionRealization) -> bool:
-        return item.id not in taken and (subject_id is None or item.triple.subject.id != subject_id)
+    def is_free(item: Question) -> bool:
+        return item.id not in taken and (subject_id is None or item.subject_id != subject_id)
 
     # Nearly every draw is free, so drawing again beats listing the free ones of thousands.
     for _ in range(_REDRAWS):

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from surface_consistency.schemas import Message, Prompt, QuestionRealization
+import pandas as pd
+
+from surface_consistency.data.questions import Question, questions_of
+from surface_consistency.schemas import Message, Prompt
 from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.studies.redirectqa.demonstrations import Demonstration, DemonstrationSource
 
@@ -124,7 +127,7 @@ def render_chat(
 
 
 def build_prompts(
-    questions: Sequence[QuestionRealization],
+    rows: pd.DataFrame,
     pool: DemonstrationSource,
     *,
     shots: int = 15,
@@ -138,7 +141,7 @@ def build_prompts(
     pair differ in the surface form alone.
 
     Args:
-        questions: What to ask.
+        rows: The questions, columns of `QUESTION_COLUMNS`.
         pool: Where the demonstrations come from.
         shots: Demonstrations a prompt: 15 for RedirectQA v1.0.0, 14 for v0.1.0.
         prompt_format: "completion" or "chat".
@@ -159,7 +162,7 @@ def build_prompts(
             f"prompt_format must be one of {', '.join(_FORMATS)}, got {prompt_format!r}"
         )
 
-    def prompt_of(question: QuestionRealization, n_shots: int) -> Prompt:
+    def prompt_of(question: Question, n_shots: int) -> Prompt:
         demonstrations = pool.draw(question, shots)[shots - n_shots :]
         group = f"{question.template}|{pool.unit(question)}|{n_shots}"
         if prompt_format == "chat":
@@ -168,12 +171,13 @@ def build_prompts(
         text = render_completion(question.question, demonstrations, frame=frame)
         return Prompt(id=question.id, text=text, group=group)
 
+    questions = questions_of(rows)
     shots_of: dict[tuple[str, str], int] = {}
     for question in () if fits is None else questions:
-        key = (question.triple.id, question.template)
+        key = (question.fact_id, question.template)
         n_shots = shots_of.get(key, shots)
         while n_shots and fits is not None and not fits(prompt_of(question, n_shots)):
             n_shots -= 1
         shots_of[key] = n_shots
     for question in questions:
-        yield prompt_of(question, shots_of.get((question.triple.id, question.template), shots))
+        yield prompt_of(question, shots_of.get((question.fact_id, question.template), shots))

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from surface_consistency.data.questions import questions_of
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample, pair_rows
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
@@ -35,11 +35,9 @@ from surface_consistency.report.wording import Wording
 from surface_consistency.results.predictions import PredictionSettings
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
-from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
+from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt
 from surface_consistency.schemas._record import Items, NonEmpty
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.demonstrations import (
     DemonstrationPool,
     GivenDemonstrations,
@@ -189,15 +187,13 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
                 before none of some questions.
         """
         chosen = data
-        held = sorted(pc.unique(data.table.column("template")).to_pylist())
+        held = sorted(data.rows["template"].unique())
         # Predictions made elsewhere are of all wordings unless one is named.
         by_template = runner is not None or "template" in settings.model_fields_set
         if by_template or settings.limit is not None:
             templates = settings.templates_of(held) if by_template else None
             chosen = data.select(templates=templates, limit=settings.limit)
-            n_asked, n_held = (
-                len(pc.unique(one.table.column("fact_id"))) for one in (chosen, data)
-            )
+            n_asked, n_held = (one.rows["fact_id"].nunique() for one in (chosen, data))
             warn_limited(settings.limit, n_asked, n_held, "facts")
         pairs = _pairs(chosen)
         if pairs.empty:
@@ -211,11 +207,11 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
             pool = _pool(data, settings)
             settings = settings.model_copy(
                 update={
-                    "shots": _shots(chosen.questions, pool, settings),
+                    "shots": _shots(chosen.rows, pool, settings),
                     "frame": settings.frame or _frame_of(data),
                 }
             )
-            prompts = _prompts(chosen.questions, pool, runner, settings)
+            prompts = _prompts(chosen.rows, pool, runner, settings)
             params = GenerationParams(
                 max_new_tokens=settings.max_new_tokens, stop=("\n",) if settings.stop else ()
             )
@@ -239,15 +235,10 @@ def question_targets(data: RedirectQA) -> pd.DataFrame:
         One row a question: target_id and prompt_id, its id; answers; fact_id; subject_id; question;
         template.
     """
-    ids = data.table.column("id")
-    names = ("fact_id", "subject_id", "question", "template")
-    frame = _frame(
-        {"target_id": ids, "prompt_id": ids} | {name: data.table.column(name) for name in names}
-    )
-    accepted = shared_lists(data.table.facts["answers"])
-    answers = [accepted[fact] for fact in data.table.column("fact").to_numpy()]
-    frame.insert(2, "answers", pd.Series(answers, dtype=object))
-    return frame
+    names = ["answers", "fact_id", "subject_id", "question", "template"]
+    targets = data.rows[["id", *names]].rename(columns={"id": "target_id"})
+    targets.insert(1, "prompt_id", targets["target_id"])
+    return targets
 
 
 def score_predictions(
@@ -264,8 +255,8 @@ def score_predictions(
 
     Args:
         data: The questions and their pairs.
-        predictions: Generated text by question id or by question text; or one text a question, in
-            the order of `data.selection`, None where there is none.
+        predictions: Generated text by question id or by question text; or one text per question,
+            in the order of `data.rows`, None where there is none.
         model: Label of the model in the frame.
         rule: Name of the matching rule, one of `matching.RULES`.
         region: "first_line", as the papers do, "first_text_line" or "whole".
@@ -291,35 +282,21 @@ def score_predictions(
 
 def _pairs(data: RedirectQA) -> pd.DataFrame:
     """List what is compared: each redirect with its canonical question."""
-    table = data.table
-    canonical, redirect, _ = table.pair()
-    columns = {
-        "pair_id": table.column("id", redirect),
-        "fact_id": table.column("fact_id", redirect),
+    pairs = pair_rows(data.rows)
+    made = {
+        "pair_id": pairs["id"],
+        "fact_id": pairs["fact_id"],
         "first_condition": "canonical",
         "second_condition": "redirect",
-        "first_target": table.column("id", canonical),
-        "second_target": table.column("id", redirect),
+        "first_target": pairs["canonical_id"],
+        "second_target": pairs["id"],
         **{
-            name: table.column(name, redirect)
+            name: pairs[name]
             for name in ("subject_id", "relation", "template", "categories", "types")
         },
-        "first_surface": table.column("surface", canonical),
-        "second_surface": table.column("surface", redirect),
+        "first_surface": pairs["canonical_surface"],
+        "second_surface": pairs["surface"],
     }
-    return _frame(columns)
-
-
-def _frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Make a frame of Arrow columns; equal lists are one object, a single text is of all rows."""
-    made: dict[str, Any] = {}
-    for name, column in columns.items():
-        if isinstance(column, str):
-            made[name] = column
-        elif pa.types.is_list(column.type):
-            made[name] = pd.Series(shared_lists(column), dtype=object)
-        else:
-            made[name] = column.to_pandas()
     return pd.DataFrame(made)
 
 
@@ -328,11 +305,10 @@ def _pool(
 ) -> DemonstrationPool | GivenDemonstrations:
     """Take the demonstrations from the data, or from the file that was given."""
     if settings.demonstration_file is None:
-        return DemonstrationPool(data.questions, seed=settings.seed, scope=settings.demonstrations)
+        return DemonstrationPool(data.rows, seed=settings.seed, scope=settings.demonstrations)
     path = Path(settings.demonstration_file)
-    return GivenDemonstrations(
-        [read_demonstration(place, row) for place, row in read_rows(path)], questions=data.questions
-    )
+    given = [read_demonstration(place, row) for place, row in read_rows(path)]
+    return GivenDemonstrations(given, data.rows)
 
 
 def _frame_of(data: RedirectQA) -> str:
@@ -359,7 +335,7 @@ def _frame_of(data: RedirectQA) -> str:
 
 
 def _prompts(
-    questions: Sequence[QuestionRealization],
+    rows: pd.DataFrame,
     pool: DemonstrationPool | GivenDemonstrations,
     runner: Runner,
     settings: RedirectQASettings,
@@ -368,7 +344,7 @@ def _prompts(
     shots = settings.shots or 0
     prompts = list(
         build_prompts(
-            questions,
+            rows,
             pool,
             shots=shots,
             prompt_format="chat" if settings.chat else "completion",
@@ -388,7 +364,7 @@ def _prompts(
 
 
 def _shots(
-    questions: Sequence[QuestionRealization],
+    rows: pd.DataFrame,
     pool: DemonstrationPool | GivenDemonstrations,
     settings: RedirectQASettings,
 ) -> int:
@@ -399,17 +375,16 @@ def _shots(
     if settings.shots is not None:
         return settings.shots
     if isinstance(pool, GivenDemonstrations):
-        least = min(questions, key=pool.available)
+        least = min(questions_of(rows), key=pool.available)
         if not (shots := pool.available(least)):
             raise DataError(
                 f"no demonstration of {settings.demonstration_file} may stand before questions of "
-                f"{least.triple.relation!r} under template {least.template!r} (none of their own "
+                f"{least.relation!r} under template {least.template!r} (none of their own "
                 "relation or fact may), so that all would be asked without; give more, or ask for "
                 "none by `shots=0`"
             )
         return shots
-    wordings = sorted({question.template for question in questions})
-    n_relations = min(len(pool.relations(wording)) for wording in wordings)
+    n_relations = min(len(pool.relations(wording)) for wording in rows["template"].unique())
     return min(_MOST_SHOTS, max(n_relations - 1, 0))
 
 

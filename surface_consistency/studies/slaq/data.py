@@ -28,7 +28,7 @@ SLAQ_ID: Final = "WueNLP/SLAQ"
 SLAQ_SAMPLE_ID: Final = "slaq-sample"
 """Name of the bundled sample in manifests, wherever the package is installed."""
 
-SLAQ_SAMPLE_PATH: Final = Path(__file__).with_name("sample")
+SLAQ_SAMPLE_PATH: Final = Path(__file__).parents[2] / "data" / "samples" / "slaq"
 """Folder of the bundled sample, in the hub's layout."""
 
 PopularityWithin = Literal["category", "all"]

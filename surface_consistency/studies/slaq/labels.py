@@ -67,7 +67,7 @@ def load_labelled_answers() -> tuple[LabelledAnswer, ...]:
     sample = load_slaq_sample()
     questions = {question.id: question for question in sample.questions}
     topics = {topic.id: topic.topic for topic in sample.topics}
-    path = SLAQ_SAMPLE_PATH.parent / "sample_answers" / "answers.jsonl"
+    path = SLAQ_SAMPLE_PATH.parent / "slaq_answers" / "answers.jsonl"
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return tuple(
         LabelledAnswer(

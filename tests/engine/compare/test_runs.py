@@ -8,6 +8,7 @@ import pytest
 
 from surface_consistency import FakeRunner
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.compare.results import compare_results
 from surface_consistency.engine.compare.runs import read_runs
 from surface_consistency.engine.run import run_study
@@ -16,7 +17,6 @@ from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.metrics import paired_table
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from tests.made_rows import rows_of

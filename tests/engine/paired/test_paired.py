@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import tables as paired_tables
@@ -22,7 +23,6 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.report.page import ForestPlot
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
 from surface_consistency.tables.numbers import Value, sentence_text

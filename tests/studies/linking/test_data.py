@@ -5,10 +5,10 @@ import re
 import numpy as np
 import pytest
 
+from surface_consistency.data.redirectqa import RedirectQA, load_sample
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.linking.data import linking_examples, ngram_vectors, word_vectors
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_sample
 from surface_consistency.taxonomy import CATEGORIES
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import report_runs, run_study, score_run
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.errors import DataError, RunError
@@ -22,7 +23,6 @@ from surface_consistency.studies.linking.consistency import (
 )
 from surface_consistency.studies.linking.settings import LinkingScoring, LinkingSettings
 from surface_consistency.studies.linking.study import LinkingJudge, LinkingStudy, log_odds
-from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 

@@ -6,6 +6,7 @@ import math
 import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import RuleScoring, score_run
@@ -13,7 +14,6 @@ from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa import FRAMES
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import sentence_text

@@ -6,6 +6,11 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.data.questions import (
+    Question,
+    question_frame,
+    questions_of as read_questions,
+)
 from surface_consistency.schemas import (
     Entity,
     FactualTriple,
@@ -60,7 +65,23 @@ def questions_of(n_facts: int, *, relations: Sequence[str]) -> tuple[QuestionRea
     return tuple(made)
 
 
+def asked(question: QuestionRealization) -> Question:
+    """A question as prompts are made of it."""
+    return read_questions(question_frame([question]))[0]
+
+
+def pool_of(questions: Sequence[QuestionRealization], **options) -> DemonstrationPool:
+    """A pool of questions that are records."""
+    return DemonstrationPool(question_frame(questions), **options)
+
+
+def prompts_of(questions: Sequence[QuestionRealization], pool, **options):
+    """Prompts of questions that are records."""
+    return build_prompts(question_frame(questions), pool, **options)
+
+
 ALL = questions_of(3, relations=list(RELATIONS))
+ASKED = asked(ALL[0])
 NO_RELIGION = questions_of(3, relations=[name for name in RELATIONS if name != "religion"])
 
 
@@ -73,9 +94,9 @@ def demonstrated(prompt: Prompt) -> list[str]:
 @pytest.mark.parametrize(("questions", "shots"), [(ALL, 15), (NO_RELIGION, 14)])
 def test_prompts_have_one_demonstration_of_each_other_relation(questions, shots):
     """15 shots are one of each other relation, 14 where religion is left out (section 3.1)."""
-    pool = DemonstrationPool(questions)
+    pool = pool_of(questions)
 
-    prompts = list(build_prompts(questions, pool, shots=shots))
+    prompts = list(prompts_of(questions, pool, shots=shots))
 
     by_question = {q.question: q for q in questions}
     for question, prompt in zip(questions, prompts, strict=True):
@@ -94,10 +115,7 @@ def test_prompts_have_one_demonstration_of_each_other_relation(questions, shots)
 def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
     """Putting one surface in place of the other turns one member's prompt into the other's."""
     prompts = {
-        p.id: p
-        for p in build_prompts(
-            ALL, DemonstrationPool(ALL, scope=scope), prompt_format=prompt_format
-        )
+        p.id: p for p in prompts_of(ALL, pool_of(ALL, scope=scope), prompt_format=prompt_format)
     }
 
     for question in ALL:
@@ -117,7 +135,7 @@ def test_members_of_a_pair_differ_in_the_surface_alone(scope, prompt_format):
 
 def test_scope_per_relation_shares_demonstrations_within_a_relation():
     """All facts of a relation under one template start alike; other relations do not."""
-    prompts = list(build_prompts(ALL, DemonstrationPool(ALL)))
+    prompts = list(prompts_of(ALL, pool_of(ALL)))
 
     starts = {}
     for question, prompt in zip(ALL, prompts, strict=True):
@@ -130,7 +148,7 @@ def test_scope_per_relation_shares_demonstrations_within_a_relation():
 
 def test_scope_per_fact_redraws_and_avoids_the_subject():
     """Facts of a relation draw different demonstrations, never about their own subject."""
-    prompts = list(build_prompts(ALL, DemonstrationPool(ALL, scope="per_fact")))
+    prompts = list(prompts_of(ALL, pool_of(ALL, scope="per_fact")))
 
     by_question = {q.question: q for q in ALL}
     starts = set()
@@ -145,9 +163,9 @@ def test_scope_per_fact_redraws_and_avoids_the_subject():
 @pytest.mark.parametrize("scope", ["per_relation", "per_fact"])
 def test_prompts_of_a_group_share_their_demonstrations(scope):
     """What a group has in common holds every demonstration, whichever the scope."""
-    pool = DemonstrationPool(ALL, scope=scope)
+    pool = pool_of(ALL, scope=scope)
     groups = {}
-    for prompt in build_prompts(ALL, pool):
+    for prompt in prompts_of(ALL, pool):
         groups.setdefault(prompt.group, []).append(prompt.text)
 
     for texts in groups.values():
@@ -164,16 +182,16 @@ def test_draws_are_fixed_by_the_seed(seed, order):
     shuffled = list(ALL)
     order.shuffle(shuffled)
 
-    first = DemonstrationPool(ALL, seed=seed).draw(ALL[0], 15)
+    first = pool_of(ALL, seed=seed).draw(ASKED, 15)
 
-    assert DemonstrationPool(shuffled, seed=seed).draw(ALL[0], 15) == first
-    assert DemonstrationPool(ALL, seed=seed + 1).draw(ALL[0], 15) != first
+    assert pool_of(shuffled, seed=seed).draw(ASKED, 15) == first
+    assert pool_of(ALL, seed=seed + 1).draw(ASKED, 15) != first
 
 
 @pytest.mark.parametrize("shots", [0, 4, 15, 20, 45])
 def test_draw_gives_the_number_asked_for(shots):
     """Fewer shots than relations take a part of them; more go round again without repeating."""
-    drawn = DemonstrationPool(ALL).draw(ALL[0], shots)
+    drawn = pool_of(ALL).draw(ASKED, shots)
 
     assert len({item.question for item in drawn}) == shots
 
@@ -183,7 +201,7 @@ def test_draw_rejects_more_shots_than_there_are_facts():
     with pytest.raises(
         ValueError, match=r"shots=46, but only 45 canonical questions .*'occupation'"
     ):
-        DemonstrationPool(ALL).draw(ALL[0], 46)
+        pool_of(ALL).draw(ASKED, 46)
 
 
 def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such():
@@ -196,9 +214,9 @@ def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such()
 
     first = worded(questions_of(2, relations=names), "paraphrase")
     second = worded(questions_of(2, relations=names[:1]), "paraphrase_2")
-    pool = DemonstrationPool([*first, *second])
+    pool = pool_of([*first, *second])
 
-    drawn = pool.draw(second[0], 2)
+    drawn = pool.draw(asked(second[0]), 2)
 
     assert pool.relations("paraphrase_2") == set(names)
     assert pool.relations("original") == frozenset()
@@ -209,7 +227,7 @@ def test_a_further_paraphrase_borrows_the_first_of_relations_that_have_no_such()
 
 def test_draw_rejects_negative_shots():
     with pytest.raises(ValueError, match="shots must be 0 or more, got -1"):
-        DemonstrationPool(ALL).draw(ALL[0], -1)
+        pool_of(ALL).draw(ASKED, -1)
 
 
 def test_draw_rejects_a_pool_of_one_subject():
@@ -217,7 +235,7 @@ def test_draw_rejects_a_pool_of_one_subject():
     questions = [q for q in ALL if q.triple.subject.id == "Q0"]
 
     with pytest.raises(ValueError, match="only 0 demonstrations are about other subjects than Q0"):
-        DemonstrationPool(questions, scope="per_fact").draw(questions[0], 5)
+        pool_of(questions, scope="per_fact").draw(asked(questions[0]), 5)
 
 
 def test_pool_leaves_out_facts_without_answers():
@@ -227,29 +245,26 @@ def test_pool_leaves_out_facts_without_answers():
     ]
 
     with pytest.raises(ValueError, match="only 0 canonical questions"):
-        DemonstrationPool(mute).draw(ALL[0], 1)
+        pool_of(mute).draw(ASKED, 1)
 
 
 def test_pool_rejects_an_unknown_scope():
     with pytest.raises(ValueError, match="scope must be one of per_relation, per_fact, got 'x'"):
-        DemonstrationPool(ALL, scope="x")
+        pool_of(ALL, scope="x")
 
 
 def test_build_prompts_rejects_an_unknown_prompt_format():
     with pytest.raises(ValueError, match="prompt_format must be one of completion, chat, got 'x'"):
-        next(build_prompts(ALL, DemonstrationPool(ALL), prompt_format="x"))
+        next(prompts_of(ALL, pool_of(ALL), prompt_format="x"))
 
 
 def test_truncation_keeps_the_members_of_a_fact_alike():
     """Where one surface is too long, all prompts of its fact lose the same demonstrations."""
     longest = max(ALL, key=lambda q: len(q.question))
-    full = {p.id: p for p in build_prompts(ALL, DemonstrationPool(ALL))}
+    full = {p.id: p for p in prompts_of(ALL, pool_of(ALL))}
     limit = len(full[longest.id].text) - 1
 
-    prompts = {
-        p.id: p
-        for p in build_prompts(ALL, DemonstrationPool(ALL), fits=lambda p: len(p.text) <= limit)
-    }
+    prompts = {p.id: p for p in prompts_of(ALL, pool_of(ALL), fits=lambda p: len(p.text) <= limit)}
 
     assert all(len(p.text) <= limit for p in prompts.values())
     counts = {}
@@ -265,7 +280,7 @@ def test_truncation_keeps_the_members_of_a_fact_alike():
 
 def test_truncation_stops_at_no_demonstrations():
     """A question that never fits is left to the runner, which names it."""
-    prompts = list(build_prompts(ALL[:1], DemonstrationPool(ALL), fits=lambda p: False))
+    prompts = list(prompts_of(ALL[:1], pool_of(ALL), fits=lambda p: False))
 
     assert prompts[0].text == f"Q: {ALL[0].question} A:"
 

@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency import FakeRunner
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study, sample_prompts
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import (
@@ -15,11 +16,9 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
-from tests.made_rows import data, rows  # noqa: F401 - fixtures
 
 LONG = "Redirects_from_long_names"
 
@@ -220,7 +219,7 @@ def test_truncate_rejects_a_runner_that_cannot_tell(data, tmp_path):
 
 def test_run_rejects_data_without_pairs(data, tmp_path):
     """Canonical questions alone have nothing to compare."""
-    from surface_consistency.studies.redirectqa.data import RedirectQA
+    from surface_consistency.data.redirectqa import RedirectQA
 
     canonical = [q for q in data.questions if q.surface.is_canonical]
     lone = RedirectQA.from_questions(canonical, source="lone")

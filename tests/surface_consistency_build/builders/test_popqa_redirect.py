@@ -14,10 +14,10 @@ from surface_consistency_build.cards.dataset_build import write_popqa_redirect
 from surface_consistency_build.wikimedia.construction import BuiltRow
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.popqa import load_popqa
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError, SurfaceConsistencyWarning
-from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.popqa import load_popqa
 
 pytest.importorskip("duckdb")
 

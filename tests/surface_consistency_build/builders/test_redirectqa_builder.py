@@ -9,10 +9,10 @@ from surface_consistency_build.builders.redirectqa.redirectqa_builder import (
     source_hash,
 )
 
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa
-from surface_consistency.studies.redirectqa.release import RedirectQARow
 
 
 @pytest.fixture

@@ -18,12 +18,12 @@ from surface_consistency_build.cards.dataset_build import write_redirectqa
 from surface_consistency_build.wikimedia.construction import BuiltRow
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import (
     DataError,
     SourceNotFoundError,
 )
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.taxonomy import CATEGORIES
 
 pytest.importorskip("duckdb")

@@ -6,18 +6,10 @@ from collections import Counter, defaultdict
 import datasets
 import pytest
 
-from scripts.redirectqa_sample.build_sample import (
-    SAMPLE_FOLDER,
-    TABLES_FOLDER,
-    main,
-)
-from scripts.redirectqa_sample.tables import (
-    check_tables,
-    find_faults,
-    read_tables,
-)
+from scripts.redirectqa_sample.build_sample import SAMPLE_FOLDER, TABLES_FOLDER, main
+from scripts.redirectqa_sample.tables import check_tables, find_faults, read_tables
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.matching import RULES, match
-from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TYPES, parse_category, parse_type
 
 

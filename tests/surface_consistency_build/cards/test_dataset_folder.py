@@ -9,11 +9,11 @@ import pytest
 from surface_consistency_build.cards.dataset_card import redirectqa_card
 from surface_consistency_build.cards.dataset_folder import reserve_output_dir, write_folder
 
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.schemas import Message
-from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.release import RedirectQARow
 
 CARD = redirectqa_card()
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.studies.redirectqa import load_sample
+from surface_consistency.data.redirectqa import load_sample
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from surface_consistency_build.counting.runs import CorpusSettings, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tasks import NameTask
 
+from surface_consistency.data.redirectqa import RedirectQA
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import frequency_analysis
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.instances import instance_rows
 
 World = Literal["surface", "entity"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import datasets
 
-from surface_consistency.studies.redirectqa.popqa import PopQA, load_popqa
+from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
 from surface_consistency_build.wikimedia.construction.build import BuildResult
 from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps

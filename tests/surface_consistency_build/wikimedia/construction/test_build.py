@@ -14,9 +14,9 @@ from surface_consistency_build.wikimedia.construction import (
 )
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL, load_wiki
 
+from surface_consistency.data.redirectqa import load_redirectqa
+from surface_consistency.data.redirectqa_release import RedirectQARow
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.redirectqa.data import load_redirectqa
-from surface_consistency.studies.redirectqa.release import RedirectQARow
 from surface_consistency.taxonomy import CANONICAL_LABEL
 
 ENWIKI = load_wiki("enwiki")

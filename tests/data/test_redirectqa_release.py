@@ -1,15 +1,15 @@
 import pytest
 
-from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
-from surface_consistency.schemas import read_jsonl
-from surface_consistency.studies.redirectqa.data import SAMPLE_PATH, load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.release import (
+from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
+from surface_consistency.data.redirectqa_release import (
     CATEGORY_TYPES_PATH,
     RedirectQARow,
     check_category_types,
     hub_rows,
     read_category_types,
 )
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
+from surface_consistency.schemas import read_jsonl
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
 

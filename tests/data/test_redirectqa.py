@@ -2,16 +2,17 @@ import gc
 import json
 from collections import Counter
 
+import pandas as pd
 import pytest
 
+from surface_consistency.data.redirectqa import load_redirectqa, load_sample
+from surface_consistency.data.redirectqa_release import CATEGORY_TYPES_PATH
 from surface_consistency.errors import (
     DataWarning,
     RecordError,
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.studies.redirectqa.data import load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency.taxonomy import RELATIONS, TYPES
 
 
@@ -22,7 +23,7 @@ def test_load_redirectqa_reads_release_v1(rows):
 
     assert len(data.questions) == 10
     assert len(data.pairs) == 6
-    assert data.unpaired == ()
+    assert data.unpaired.empty
     assert question.id.startswith("230395:original:")
     assert question.question == "In what city was Steven D. Georgiou born?"
     assert question.template == "original"
@@ -312,7 +313,7 @@ def test_redirects_without_their_canonical_row_are_kept_and_told(rows):
         data = load_redirectqa(without)
 
     assert data.pairs == ()
-    assert data.unpaired == data.questions
+    pd.testing.assert_frame_equal(data.unpaired, data.rows)
     assert len(data.questions) == 6
 
 
@@ -323,7 +324,7 @@ def test_canonical_row_of_another_template_makes_no_pair(rows):
     with pytest.warns(DataWarning, match=r"^1 redirect questions .*original\); they are"):
         data = load_redirectqa(rows)
 
-    assert [question.template for question in data.unpaired] == ["original"]
+    assert data.unpaired["template"].tolist() == ["original"]
 
 
 def test_repeated_rows_are_dropped_and_counted(rows):
@@ -442,7 +443,7 @@ def test_select_keeps_pairs_whole(rows):
     assert len(first.pairs) == 2
     assert [pair.redirect.triple.relation for pair in both.pairs] == ["occupation"] * 2
     assert len({part.source.digest for part in (data, original, first, both)}) == 4
-    assert data.select() == data
+    pd.testing.assert_frame_equal(data.select().rows, data.rows)
 
 
 def test_limit_spreads_over_relations():
@@ -488,7 +489,7 @@ def test_select_keeps_the_unpaired(rows):
         data = load_redirectqa(rows[1:])
 
     assert len(data.select(templates="original").unpaired) == 1
-    assert data.select(templates="paraphrase").unpaired == ()
+    assert data.select(templates="paraphrase").unpaired.empty
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,24 @@
 """RedirectQA: published rows to questions and canonical-redirect pairs."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-import pyarrow.compute as pc
+import pandas as pd
 
+from surface_consistency.data.questions import (
+    describe_questions,
+    plain_values,
+    question_frame,
+    question_records,
+    unanswerable,
+)
+from surface_consistency.data.redirectqa_release import check_category_types
+from surface_consistency.data.redirectqa_rows import read_questions
 from surface_consistency.data.selection import (
     chosen_names,
     first_few,
@@ -28,21 +37,14 @@ from surface_consistency.rows.columns import (
     refuse_late_columns,
     resolve_columns,
 )
-from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
-from surface_consistency.studies.redirectqa.question_table import (
-    QuestionTable,
-    pair_records,
-    unanswerable,
-)
-from surface_consistency.studies.redirectqa.release import check_category_types
-from surface_consistency.studies.redirectqa.rows import RedirectQARows
+from surface_consistency.taxonomy import CATEGORIES
 from surface_consistency.text import guess_language
 
 SAMPLE_ID: Final = "redirectqa-sample"
 """Name of the bundled sample in manifests, wherever the package is installed."""
 
-SAMPLE_PATH: Final = Path(__file__).with_name("sample")
+SAMPLE_PATH: Final = Path(__file__).with_name("samples") / "redirectqa"
 """Folder of the bundled sample, in the hub's layout."""
 
 _LOOKED_AT: Final = 2_000
@@ -60,97 +62,96 @@ _REMEDIES: Final = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RedirectQA:
-    """Questions of RedirectQA and the pairs that the consistency analysis compares.
+    """Questions of RedirectQA, one row each, and the pairs that the consistency analysis compares.
 
-    They are kept as columns; the records are made when they are asked for.
+    Records of the questions are built on access.
     """
 
-    table: QuestionTable
-    """All questions and their facts, in the source's order."""
+    rows: pd.DataFrame
+    """The questions in the source's order, columns of `QUESTION_COLUMNS`."""
 
     source: DataSource
     """Where the questions came from, and the digest of exactly these."""
 
     card_language: str | None = None
-    """The one language that the source's card names; None where it names none or several."""
+    """The one language that the source's card names; None if it names none or several."""
 
     @cached_property
     def language(self) -> str | None:
-        """Code of the language that the questions are asked in; None where nothing tells.
+        """Code of the language of the questions; None if it cannot be inferred.
 
-        Their own words and letters tell it where they leave no doubt (`text.guess_language`), else
-        the card of the source.
+        It is inferred from words and letters of the questions (`text.guess_language`), else taken
+        from the card of the source.
         """
-        questions = self.table.questions["question"].slice(0, _LOOKED_AT)
-        return guess_language(python_values(questions)) or self.card_language
+        return guess_language(self.rows["question"].head(_LOOKED_AT).tolist()) or self.card_language
 
     def __repr__(self) -> str:
-        """Say what it holds, not all of it."""
-        n_pairs = len(self.table.pair()[0])
-        return f"<RedirectQA {self.source.id!r}: {len(self.table):,} questions, {n_pairs:,} pairs>"
+        """Summarise the content."""
+        n_pairs = len(pair_rows(self.rows))
+        return f"<RedirectQA {self.source.id!r}: {len(self.rows):,} questions, {n_pairs:,} pairs>"
 
     @classmethod
     def from_questions(
-        cls, questions: Sequence[QuestionRealization], *, source: str, revision: str | None = None
+        cls, questions: Iterable[QuestionRealization], *, source: str, revision: str | None = None
     ) -> "RedirectQA":
         """Pair questions that are records already.
 
         Args:
             questions: Questions with unique ids.
             source: Where they came from, for manifests.
-            revision: Commit of the hub repository; None elsewhere.
+            revision: Commit of the hub repository; None for other sources.
 
         Returns:
             The questions with their pairs.
         """
-        return cls.from_table(
-            QuestionTable.from_records(questions), source=source, revision=revision
-        )
+        return cls.from_rows(question_frame(questions), source=source, revision=revision)
 
     @classmethod
-    def from_table(
+    def from_rows(
         cls,
-        table: QuestionTable,
+        rows: pd.DataFrame,
         *,
         source: str,
         revision: str | None = None,
         card_language: str | None = None,
     ) -> "RedirectQA":
-        """Describe questions that are columns already.
+        """Describe questions that are a frame already.
 
         Args:
-            table: Questions with unique ids.
+            rows: Questions with unique ids, columns of `QUESTION_COLUMNS`.
             source: Where they came from, for manifests.
-            revision: Commit of the hub repository; None elsewhere.
+            revision: Commit of the hub repository; None for other sources.
             card_language: The language that the source's card names.
 
         Returns:
             The questions with their pairs.
         """
-        return cls(
-            table=table,
-            source=table.describe(source=source, revision=revision),
-            card_language=card_language,
-        )
+        described = describe_questions(rows, source=source, revision=revision)
+        return cls(rows=rows, source=described, card_language=card_language)
 
     @cached_property
     def questions(self) -> tuple[QuestionRealization, ...]:
-        """All question realisations, in the source's order."""
+        """Records of all questions, in the source's order."""
         with pause_gc():
-            return tuple(self.table.records())
+            return tuple(question_records(self.rows))
 
     @cached_property
     def pairs(self) -> tuple[CanonicalRedirectPair, ...]:
-        """One for each redirect question whose fact has a canonical one in the same template."""
-        canonical, redirect, _ = self.table.pair()
-        return pair_records(self.questions, canonical, redirect)
+        """Records of the pairs: redirect questions with the canonical one of the same template."""
+        by_id = {question.id: question for question in self.questions}
+        pairs = pair_rows(self.rows)
+        return tuple(
+            CanonicalRedirectPair(id=redirect, canonical=by_id[canonical], redirect=by_id[redirect])
+            for canonical, redirect in zip(pairs["canonical_id"], pairs["id"], strict=True)
+        )
 
-    @cached_property
-    def unpaired(self) -> tuple[QuestionRealization, ...]:
-        """Redirect questions without a canonical one; they are in `questions` too."""
-        return tuple(self.questions[row] for row in self.table.pair()[2])
+    @property
+    def unpaired(self) -> pd.DataFrame:
+        """Redirect questions without a canonical one; they are in `rows` too."""
+        is_paired = self.rows["id"].isin(pair_rows(self.rows)["id"])
+        return self.rows[~self.rows["is_canonical"] & ~is_paired]
 
     def select(
         self,
@@ -159,14 +160,14 @@ class RedirectQA:
         relations: str | Iterable[str] | None = None,
         limit: int | None = None,
     ) -> "RedirectQA":
-        """Keep a part of the questions; pairs stay whole.
+        """Keep a part of the questions; pairs are never split.
 
         Args:
             templates: Templates to keep; all when None.
             relations: Relations to keep; all when None.
-            limit: Keep so many facts (of those templates and relations), each with all its names
-                and wordings, spread over the relations: the first fact of each relation, relations
-                in order of appearance, then the second of each, and so on; all when None.
+            limit: Maximum number of facts (of those templates and relations), each with all its
+                names and wordings, spread over the relations: the first fact of each relation,
+                relations in order of appearance, then the second of each, and so on; all when None.
 
         Returns:
             The part in the order of the whole, with a digest of its own.
@@ -174,28 +175,40 @@ class RedirectQA:
         Raises:
             ValueError: If a template or relation is not in the data, or `limit` is below 1.
         """
-        columns = [
-            python_values(self.table.column(name)) for name in ("template", "relation", "fact_id")
-        ]
-        wanted_templates = chosen_names(templates, "templates", columns[0])
-        wanted_relations = chosen_names(relations, "relations", columns[1])
-        chosen = [
-            (row, relation, fact)
-            for row, (template, relation, fact) in enumerate(zip(*columns, strict=True))
-            if template in wanted_templates and relation in wanted_relations
+        rows = self.rows
+        kept = rows[
+            rows["template"].isin(chosen_names(templates, "templates", rows["template"]))
+            & rows["relation"].isin(chosen_names(relations, "relations", rows["relation"]))
         ]
         if limit is not None:
             if limit < 1:
                 raise ValueError(f"limit counts facts and must be at least 1, got {limit}")
-            chosen_facts = spread(((relation, fact) for _, relation, fact in chosen), limit)
-            chosen = [item for item in chosen if item[2] in chosen_facts]
-        rows = np.array([row for row, _, _ in chosen], dtype=np.int64)
-        return RedirectQA.from_table(
-            self.table.take(rows),
+            facts = spread(zip(kept["relation"], kept["fact_id"], strict=True), limit)
+            kept = kept[kept["fact_id"].isin(facts)]
+        return RedirectQA.from_rows(
+            kept.reset_index(drop=True),
             source=self.source.id,
             revision=self.source.revision,
             card_language=self.card_language,
         )
+
+
+def pair_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Pair each redirect question with the canonical one of the same fact and template.
+
+    Args:
+        rows: Questions, columns of `QUESTION_COLUMNS`.
+
+    Returns:
+        The redirect questions that have a canonical one, in order, with the same columns and
+        `canonical_id` and `canonical_surface`.
+    """
+    keys = ["fact_id", "template"]
+    canonical = rows.loc[rows["is_canonical"], [*keys, "id", "surface"]]
+    named = canonical.drop_duplicates(keys, keep="last").rename(
+        columns={"id": "canonical_id", "surface": "canonical_surface"}
+    )
+    return rows[~rows["is_canonical"]].merge(named, on=keys)
 
 
 def load_redirectqa(
@@ -231,7 +244,7 @@ def load_redirectqa(
             templates.
 
     Returns:
-        Questions, pairs, and redirects without a canonical question.
+        The questions with their pairs.
 
     Raises:
         SourceNotFoundError: If the source or the split is not there or cannot be reached.
@@ -265,17 +278,16 @@ def load_redirectqa(
     )
     if opened.folder is not None:
         check_category_types(opened.folder)
-    rows = RedirectQARows(fields, ask_by_template=ask_by_template)
     late = refuse_late_columns(opened.rows, opened.columns, REDIRECTQA_COLUMNS, overrides=columns)
     with pause_gc():
-        rows.extend(late)
-        data = RedirectQA.from_table(
-            rows.build(),
-            source=opened.id,
-            revision=opened.revision,
-            card_language=card_language(opened.folder),
-        )
-    for category, message in _notes(data, rows):
+        rows, n_rows = read_questions(late, fields, ask_by_template=ask_by_template)
+    data = RedirectQA.from_rows(
+        rows,
+        source=opened.id,
+        revision=opened.revision,
+        card_language=card_language(opened.folder),
+    )
+    for category, message in _notes(data, n_rows, fields):
         warnings.warn(message, category, stacklevel=2)
     return data
 
@@ -290,41 +302,57 @@ def load_sample() -> RedirectQA:
 
     Examples:
         >>> sample = load_sample()
-        >>> len({question.triple.relation for question in sample.questions})
+        >>> sample.rows["relation"].nunique()
         16
     """
     data = load_redirectqa(SAMPLE_PATH / "test.jsonl")
     return replace(data, source=data.source.model_copy(update={"id": SAMPLE_ID}))
 
 
-def _notes(data: RedirectQA, rows: RedirectQARows) -> Iterator[tuple[type[Warning], str]]:
-    """Say what a user should know about the rows, each once a load."""
-    source = data.source.id
-    if rows.foreign_categories:
-        counts = sorted(rows.foreign_categories.items(), key=lambda item: (-item[1], item[0]))
+def _notes(
+    data: RedirectQA, n_rows: int, fields: Mapping[str, str]
+) -> Iterator[tuple[type[Warning], str]]:
+    """Report what a user should know about the rows, each once per load."""
+    rows, source = data.rows, data.source.id
+    redirects = rows[~rows["is_canonical"]]
+    labels = Counter(
+        label
+        for own in redirects["categories"]
+        for label in own or ("(no category)",)
+        if label not in CATEGORIES
+    )
+    if labels:
+        counts = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
         yield (
             DataWarning,
             f"{source} has redirect categories outside the taxonomy's 33 (rows in parentheses): "
             f"{', '.join(f'{label} ({count})' for label, count in counts)}; they are kept, with "
             'type "unknown"',
         )
-    if note := repeated_rows(source, rows.n_rows - len(data.table)):
+    if note := repeated_rows(source, n_rows - len(rows)):
         yield SurfaceConsistencyWarning, note
-    if len(data.table.pair()[2]):
-        listed = [f"{q.surface.text!r} (fact {q.triple.id}, {q.template})" for q in data.unpaired]
+    listed = [
+        f"{surface!r} (fact {fact}, {template})"
+        for surface, fact, template in plain_values(
+            data.unpaired, ("surface", "fact_id", "template")
+        )
+    ]
+    if listed:
         yield (
             DataWarning,
             f"{len(listed)} redirect questions of {source} have no canonical question of the same "
-            f"fact and template: {first_few(listed)}; they are in `.questions` and `.unpaired` but "
+            f"fact and template: {first_few(listed)}; they are in `.rows` and `.unpaired` but "
             "in no pair",
         )
-    if facts := rows.name_only_facts():
-        yield (
-            SurfaceConsistencyWarning,
-            f"{len(facts)} facts of {source} list no aliases of their object (facts "
-            f"{first_few(facts)}); the object's name alone is accepted as answer: fill in the "
-            "aliases if it has others",
-        )
-    without = np.flatnonzero(pc.equal(pc.list_value_length(data.table.column("answers")), 0))
-    if note := unanswerable(source, data.table.column("fact_id", without).to_pylist()):
+    has_answers = rows["answers"].map(bool)
+    if "answers" not in fields and "object_aliases" in fields:
+        alone = rows.loc[has_answers & ~rows["object_aliases"].map(bool), "fact_id"].unique()
+        if len(alone):
+            yield (
+                SurfaceConsistencyWarning,
+                f"{len(alone)} facts of {source} list no aliases of their object (facts "
+                f"{first_few(alone.tolist())}); the object's name alone is accepted as answer: "
+                "fill in the aliases if it has others",
+            )
+    if note := unanswerable(source, rows.loc[~has_answers, "fact_id"].tolist()):
         yield UnscoredWarning, note

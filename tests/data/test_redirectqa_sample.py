@@ -5,10 +5,10 @@ from collections import Counter
 import datasets
 import pytest
 
+from surface_consistency.data.popqa import PopQA
+from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.studies.lexical.benchmarks import Benchmark
-from surface_consistency.studies.redirectqa.data import SAMPLE_PATH, load_redirectqa, load_sample
-from surface_consistency.studies.redirectqa.popqa import PopQA
 from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
 from surface_consistency.studies.slaq.queries import free_query
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS
@@ -34,7 +34,7 @@ def test_sample_covers_the_vocabulary():
     labels = {label for pair in data.pairs for label in pair.redirect.surface.categories}
     assert labels == set(CATEGORIES)
     assert all(triple.answers for triple in facts.values())
-    assert data.unpaired == ()
+    assert data.unpaired.empty
 
 
 def test_sample_is_a_folder_in_the_hubs_layout(tmp_path):
@@ -60,7 +60,7 @@ def test_sample_has_a_name_of_its_own():
 def test_load_sample_needs_no_heavy_library():
     """The sample loads without datasets, torch or the hub's client; Arrow imports pandas itself."""
     code = (
-        "import sys; from surface_consistency.studies.redirectqa import load_sample\n"
+        "import sys; from surface_consistency.data.redirectqa import load_sample\n"
         "load_sample()\n"
         "print([name for name in ('datasets', 'torch', 'huggingface_hub') "
         "if name in sys.modules])"
@@ -138,7 +138,9 @@ def test_card_loads_the_sample_without_loss(tmp_path):
 
 def test_the_sample_goes_by_its_name(tmp_path, monkeypatch):
     """As on the command line; a file of that name goes first."""
-    assert load_redirectqa("sample") == load_sample()
+    named = load_redirectqa("sample")
+    assert named.source == load_sample().source
+    assert named.questions == load_sample().questions
     with pytest.raises(ValueError, match='"sample" is the bundled sample, whose columns are known'):
         load_redirectqa("sample", columns={"question": "q"})
 
@@ -156,9 +158,8 @@ def test_loaded_data_say_what_they_hold():
         f"<RedirectQA 'redirectqa-sample': {len(sample.questions)} questions, "
         f"{len(sample.pairs)} pairs>"
     )
-    assert repr(sample.table) == f"<QuestionTable: {len(sample.questions)} questions on 96 facts>"
     assert repr(slaq) == "<Slaq 'slaq-sample': 24 topics>"
-    popqa = PopQA(questions=sample.questions, source=sample.source)
+    popqa = PopQA(rows=sample.rows, source=sample.source)
     assert repr(popqa) == f"<PopQA 'redirectqa-sample': {len(sample.questions)} questions>"
     benchmark = Benchmark(instances=(), source=sample.source)
     assert repr(benchmark) == "<Benchmark 'redirectqa-sample': 0 instances>"

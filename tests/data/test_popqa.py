@@ -4,6 +4,7 @@ import json
 import datasets
 import pytest
 
+from surface_consistency.data.popqa import load_popqa
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,
@@ -12,7 +13,6 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.matching import match_columns
-from surface_consistency.studies.redirectqa.popqa import load_popqa
 
 COLUMNS = [
     "id",
@@ -201,7 +201,7 @@ def test_load_popqa_rejects_a_missing_column():
 
 def test_load_popqa_rejects_a_repeated_id():
     """An id is one fact."""
-    with pytest.raises(DataError, match=r"list:2: id '4222362' stands on an earlier row too"):
+    with pytest.raises(DataError, match=r"list:2: id '4222362' is on an earlier row too"):
         load_popqa([ROWS[0], ROWS[0]])
 
 

@@ -1,23 +1,28 @@
+import pandas as pd
 import pytest
 
-from surface_consistency.errors import DataError
-from surface_consistency.studies.redirectqa.wordings import (
-    Wording,
+from surface_consistency.data.redirectqa_wordings import (
     infer_relation,
     relation_name,
     resolve_templates,
 )
+from surface_consistency.errors import DataError
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
 
 
-def wordings(values, relation="author", *, release=None):
-    """Two rows, the first in PopQA's wording; `release` words the second as the release might."""
+def framed(*rows):
+    """A frame of rows: relation, surface, question, template."""
+    columns = ["relation", "surface", "question", "template"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
+
+
+def wordings(values, relation="author"):
+    """Two rows, the first in PopQA's wording."""
     asked = RELATIONS[relation].question("X")
-    other = release or "Can you tell me who wrote X?"
-    return [
-        Wording(relation, "X", asked, values[0]),
-        Wording(relation, "X", other, values[1]),
-    ]
+    return framed(
+        (relation, "X", asked, values[0]),
+        (relation, "X", "Can you tell me who wrote X?", values[1]),
+    )
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
@@ -74,38 +79,40 @@ def test_relation_name_keeps_what_it_does_not_know(text, name):
 )
 def test_resolve_templates_finds_popqas_wording(values):
     """Whatever the source calls them, PopQA's wording is "original" and the other "paraphrase"."""
-    assert resolve_templates(wordings(values)) == ["original", "paraphrase"]
+    assert list(resolve_templates(wordings(values))) == ["original", "paraphrase"]
 
 
 def test_resolve_templates_trusts_names_over_wordings():
-    """A value that is one of the two names stands, whatever the question."""
-    assert resolve_templates(wordings(("paraphrase", "original"))) == ["paraphrase", "original"]
+    """A value that is one of the two names is kept, whatever the question."""
+    names = resolve_templates(wordings(("paraphrase", "original")))
+
+    assert list(names) == ["paraphrase", "original"]
 
 
 def test_resolve_templates_learns_a_value_from_other_rows():
     """A value is one template throughout, even where a relation's wording differs a little."""
-    rows = [*wordings(("a", "b")), Wording("color", "X", "Which colour is X?", "a")]
+    rows = pd.concat(
+        [wordings(("a", "b")), framed(("color", "X", "Which colour is X?", "a"))],
+        ignore_index=True,
+    )
 
-    assert resolve_templates(rows) == ["original", "paraphrase", "original"]
+    assert list(resolve_templates(rows)) == ["original", "paraphrase", "original"]
 
 
 def test_resolve_templates_of_foreign_relations_and_missing_questions():
     """Without anything to compare with, a row without a template value is "original"."""
-    rows = [
-        Wording("employer", "X", "Who employs X?", None),
-        Wording("author", "X", None, None),
-        Wording("author", "X", None, "paraphrase"),
-    ]
+    rows = framed(
+        ("employer", "X", "Who employs X?", None),
+        ("author", "X", None, None),
+        ("author", "X", None, "paraphrase"),
+    )
 
-    assert resolve_templates(rows) == ["original", "original", "paraphrase"]
+    assert list(resolve_templates(rows)) == ["original", "original", "paraphrase"]
 
 
-def test_resolve_templates_rejects_values_that_cannot_be_told_apart():
+def test_resolve_templates_rejects_values_that_cannot_be_distinguished():
     """Two templates of one relation under one name would make pairs of different wordings."""
-    rows = [
-        Wording("author", "X", "Whose work is X?", "1"),
-        Wording("author", "X", "Who penned X?", "2"),
-    ]
+    rows = framed(("author", "X", "Whose work is X?", "1"), ("author", "X", "Who penned X?", "2"))
 
     with pytest.raises(
         DataError, match=r"templates '1', '2' of relation 'author' would all be 'pa"
@@ -114,8 +121,8 @@ def test_resolve_templates_rejects_values_that_cannot_be_told_apart():
 
 
 def test_resolve_templates_rejects_a_value_without_a_question():
-    """A number alone does not tell a wording."""
+    """A number alone does not show a wording."""
     with pytest.raises(
         DataError, match=r"template '1' of relation 'author' has no question.*write"
     ):
-        resolve_templates([Wording("author", "X", None, "1")])
+        resolve_templates(framed(("author", "X", None, "1")))

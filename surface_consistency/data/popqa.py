@@ -1,0 +1,143 @@
+"""PopQA (Mallen et al., 2023): facts under their canonical names, one question each."""
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import pandas as pd
+
+from surface_consistency.data.questions import (
+    describe_questions,
+    question_id,
+    question_records,
+    typed_questions,
+    unanswerable,
+)
+from surface_consistency.data.redirectqa_wordings import relation_name
+from surface_consistency.data.sources import Source, open_source
+from surface_consistency.errors import DataError, UnscoredWarning
+from surface_consistency.rows.cells import (
+    RowCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
+from surface_consistency.rows.columns import POPQA_COLUMNS, refuse_late_columns, resolve_columns
+from surface_consistency.schemas import DataSource, QuestionRealization
+from surface_consistency.taxonomy import CANONICAL_LABEL, TEMPLATES
+
+_REQUIRED: Final = ("id", "subj", "prop", "obj", "question", "possible_answers")
+_ITEM: Final = re.compile(r"Q\d+")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PopQA:
+    """Questions of PopQA, one row each; records of them are built on access."""
+
+    rows: pd.DataFrame
+    """The questions in the source's order, columns of `QUESTION_COLUMNS`; template "original",
+    canonical surfaces."""
+
+    source: DataSource
+    """Where they came from, and the digest of exactly these."""
+
+    @cached_property
+    def questions(self) -> tuple[QuestionRealization, ...]:
+        """Records of all questions, in the source's order."""
+        return tuple(question_records(self.rows))
+
+    def __repr__(self) -> str:
+        """Summarise the content."""
+        return f"<PopQA {self.source.id!r}: {len(self.rows):,} questions>"
+
+
+def load_popqa(
+    source: Source = "akariasai/PopQA",
+    *,
+    revision: str | None = None,
+    split: str = "test",
+    columns: Mapping[str, str] | None = None,
+) -> PopQA:
+    """Load PopQA.
+
+    The files are read without the NA rules of CSV readers: subjects named "NA", "null" or "None"
+    keep their names. `prop_id`, `subj_id` and `obj_id` are PopQA's own numbers and are not used;
+    Wikidata items are taken from `s_uri` and `o_uri`.
+
+    Args:
+        source: Hub id, folder in the hub's layout, file such as its `test.tsv`, `datasets` object,
+            or rows as dictionaries; see `open_source`.
+        revision: Branch, tag or commit of the hub repository; pin it in work to be repeated.
+        split: Split of a repository, folder or dictionary of splits.
+        columns: Field of `POPQA_COLUMNS` to column, where the source uses other names.
+
+    Returns:
+        The questions; the accepted answers are `possible_answers` without surrounding white space,
+        the object's name first.
+
+    Raises:
+        SourceNotFoundError: If the source or the split is not there or cannot be reached.
+        ColumnNotFoundError: If a needed column is not found, or `columns` names a wrong one.
+        RecordError: If a row is broken, or a column that would be used appears only after the
+            first thousand rows; names file, line, column and value.
+        DataError: If an id stands twice, or there are no rows.
+
+    Warns:
+        UnscoredWarning: If facts have no accepted answer; they are kept.
+    """
+    opened = open_source(source, revision=revision, split=split)
+    fields = resolve_columns(opened.columns, POPQA_COLUMNS, overrides=columns, required=_REQUIRED)
+    questions: dict[str, dict[str, Any]] = {}
+    late = refuse_late_columns(opened.rows, opened.columns, POPQA_COLUMNS, overrides=columns)
+    for place, row in late:
+        question = _question(RowCells(fields, place, row))
+        if question["fact_id"] in questions:
+            raise DataError(
+                f"{place}: id {question['fact_id']!r} is on an earlier row too; ids are unique"
+            )
+        questions[question["fact_id"]] = question
+    rows = typed_questions(pd.DataFrame(list(questions.values()), dtype=object))
+    without = rows.loc[~rows["answers"].map(bool), "fact_id"].tolist()
+    if note := unanswerable(opened.id, without):
+        warnings.warn(note, UnscoredWarning, stacklevel=2)
+    described = describe_questions(rows, source=opened.id, revision=opened.revision)
+    return PopQA(rows=rows, source=described)
+
+
+def _question(cells: RowCells) -> dict[str, Any]:
+    """Read the columns of a question off a row."""
+    fact, subject = cells.needed("id", identifier_of), cells.needed("subj", text_of)
+    name, listed = cells.needed("obj", text_of), cells.read("possible_answers", answers_of)
+    named = (name.strip(),) if name.strip() in listed else ()
+    return {
+        "id": question_id(fact, TEMPLATES[0], subject, CANONICAL_LABEL),
+        "fact_id": fact,
+        "subject_id": _item(cells.read("s_uri", text_of)),
+        "subject_name": subject,
+        "subject_aliases": cells.read("s_aliases", strings_of),
+        "subject_pageviews": cells.read("s_pop", count_of),
+        "relation": relation_name(cells.needed("prop", text_of)),
+        "object_id": _item(cells.read("o_uri", text_of)),
+        "object_name": name,
+        "object_aliases": cells.read("o_aliases", strings_of),
+        "object_pageviews": cells.read("o_pop", count_of),
+        "answers": tuple(dict.fromkeys((*named, *listed))),
+        "template": TEMPLATES[0],
+        "question": cells.needed("question", text_of),
+        "surface": subject,
+        "is_canonical": True,
+        "categories": (),
+        "types": (),
+        "redirect_title": None,
+    }
+
+
+def _item(uri: str | None) -> str | None:
+    """Take the Wikidata item off its address."""
+    last = (uri or "").rpartition("/")[2]
+    return last if _ITEM.fullmatch(last) else None

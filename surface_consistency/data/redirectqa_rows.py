@@ -1,0 +1,414 @@
+"""Rows in RedirectQA's columns to one frame of questions.
+
+The cells of all rows are read into a frame. The rows of a fact are then merged, relations and
+templates are settled, and rows that contradict each other are refused with their places.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import islice
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.data.questions import question_id, typed_questions
+from surface_consistency.data.redirectqa_wordings import (
+    infer_relation,
+    relation_name,
+    resolve_templates,
+)
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names
+from surface_consistency.rows.cells import (
+    RowCells,
+    answers_of,
+    count_of,
+    identifier_of,
+    strings_of,
+    text_of,
+)
+from surface_consistency.rows.readers import Place, Row
+from surface_consistency.taxonomy import (
+    CANONICAL_LABEL,
+    RELATIONS,
+    UNKNOWN_TYPE,
+    parse_category,
+    types_of,
+)
+from surface_consistency.text import surface_from_title
+
+_CELLS: Final[Mapping[str, Callable[[object], Any]]] = {
+    "triple_id": identifier_of,
+    "surface": text_of,
+    "categories": strings_of,
+    "redirect_title": text_of,
+    "template": identifier_of,
+    "question": text_of,
+    "subject_id": identifier_of,
+    "subject_title": text_of,
+    "subject_aliases": strings_of,
+    "pageviews": count_of,
+    "relation": identifier_of,
+    "object_id": identifier_of,
+    "object": text_of,
+    "object_title": text_of,
+    "object_aliases": strings_of,
+    "answers": answers_of,
+}
+"""Reader of each field of `REDIRECTQA_COLUMNS`."""
+
+_OF_FACT: Final = tuple(_CELLS)[6:]
+"""Fields that describe the fact."""
+
+_IDENTIFYING: Final = (
+    *("subject_id", "subject_name", "relation", "object_id", "object_name", "answers"),
+)
+"""Columns in which the rows of a fact must not differ."""
+
+_ONE_FACT: Final = "one triple id must mean one fact"
+_OBJECTS: Final = dict.fromkeys(
+    ("object_name", "answers"),
+    " with all its accepted answers; rows that vary the name of the object are not for this study, "
+    "which compares names of the subject",
+)
+_NEEDED: Final = ("triple_id", "surface")
+"""Fields that no row may leave empty."""
+
+_PLAIN: Final = frozenset({str, int, list})
+"""Types of cells that are equal only if they mean the same."""
+
+_ROWS_AT_ONCE: Final = 4_096
+_NO_CELL: Final = hash(repr(None))
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where the rows are in their source."""
+
+    sources: list[str] = field(default_factory=list)
+    numbers: "array[int]" = field(default_factory=lambda: array("q"))
+
+    def __getitem__(self, row: int) -> Place:
+        """Return the place of a row."""
+        return Place(self.sources[row], self.numbers[row])
+
+
+def read_questions(
+    rows: Iterable[Row], fields: Mapping[str, str], *, ask_by_template: bool = False
+) -> tuple[pd.DataFrame, int]:
+    """Read rows as questions.
+
+    Args:
+        rows: Rows with their places, at least one.
+        fields: Field of `REDIRECTQA_COLUMNS` to the source's column, for the fields that it has.
+        ask_by_template: Whether rows without a question get the wording of the taxonomy's
+            templates.
+
+    Returns:
+        The questions, columns of `QUESTION_COLUMNS`, in order; and the number of rows. A row that
+        repeats another in all columns adds no question.
+
+    Raises:
+        RecordError: If a cell has a wrong type or is not Unicode, or a relation or question is
+            neither given nor can be inferred; names place, column and value.
+        DataError: If rows of one fact contradict each other, two rows are the same question but
+            differ, or a fact has two canonical names.
+    """
+    raw, places = _read_cells(rows, fields)
+    made = _stated_facts(raw, fields, places)
+    _merge_facts(made, places)
+    is_canonical = [
+        CANONICAL_LABEL in labels or (not labels and title is None and _is_title(text, subject))
+        for labels, title, text, subject in zip(
+            *(raw[n] for n in ("categories", "redirect_title", "surface", "subject_title")),
+            strict=True,
+        )
+    ]
+    made["surface"], made["is_canonical"] = raw["surface"], is_canonical
+    made["redirect_title"] = raw["redirect_title"].mask(made["is_canonical"], None)
+    kinds = [
+        ((), ()) if is_named else _parsed_categories(labels)
+        for labels, is_named in zip(raw["categories"], is_canonical, strict=True)
+    ]
+    for column, values in zip(("categories", "types"), zip(*kinds, strict=True), strict=True):
+        made[column] = _column(values)
+    _settle_relations(made, raw["question"], places)
+    _name_subjects(made)
+    made["template"] = resolve_templates(
+        made[["relation", "surface"]].assign(question=raw["question"], template=raw["template"])
+    )
+    made["question"] = _questions(made, raw["question"], places, fields, ask_by_template)
+    titles = made["redirect_title"].mask(made["is_canonical"], CANONICAL_LABEL)
+    names = (made["fact_id"], made["template"], made["surface"], titles)
+    made["id"] = _column(map(question_id, *names))
+    again = made["id"].duplicated()
+    if again.any():
+        compared = {fields[name]: raw[name] for name in _OF_FACT if name in fields}
+        compared |= {name: raw[name] for name in raw.columns[len(_CELLS) :]}
+        _refuse_differing(made, compared, places)
+        made = made[~again]
+    _refuse_two_canonical(made, places)
+    return typed_questions(made.reset_index(drop=True)), len(raw)
+
+
+def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, "_Places"]:
+    """Read the cells of all rows: a column per field, then a hash per cell of unread columns."""
+    columns: dict[str, list[Any]] = {name: [] for name in _CELLS}
+    unread: dict[str, array[int]] = {}
+    places = _Places()
+    known: dict[object, object] = {}
+    rows, read_columns = iter(rows), set(fields.values())
+    while chunk := list(islice(rows, _ROWS_AT_ONCE)):
+        for name, parse in _CELLS.items():
+            # Nearly every question differs, so equal ones are not looked for in earlier chunks.
+            shared = {} if name == "question" else known
+            columns[name] += _parsed(chunk, fields, name, parse, shared)
+        for name in dict.fromkeys(name for _, row in chunk for name in row):
+            if name not in read_columns and name not in unread:
+                unread[name] = array("q", [_NO_CELL]) * len(places.numbers)
+        for name, sums in unread.items():
+            sums.extend(hash(repr(row.get(name))) for _, row in chunk)
+        places.sources += [place.source for place, _ in chunk]
+        places.numbers.extend(place.number for place, _ in chunk)
+    raw = pd.DataFrame({name: _column(values) for name, values in columns.items()})
+    return raw.assign(**{name: np.array(sums) for name, sums in unread.items()}), places
+
+
+def _parsed(
+    chunk: Sequence[Row],
+    fields: Mapping[str, str],
+    name: str,
+    parse: Callable[[object], Any],
+    known: dict[object, object],
+) -> list[Any]:
+    """Read a field of some rows; equal values are one object."""
+    if name not in fields:
+        return [parse(None)] * len(chunk)
+    column, is_needed = fields[name], name in _NEEDED
+    values: list[Any] = []
+    last, value = object(), None
+    try:
+        for _, row in chunk:
+            cell = row.get(column)
+            # The rows of a fact follow each other and repeat most of its cells.
+            is_same = type(cell) is type(last) and type(cell) in _PLAIN and cell == last
+            if not is_same:
+                value, last = parse(cell), cell
+                value = known.setdefault(value, value)
+            values.append(value)
+    except ValueError:
+        values = [None]
+        is_needed = True
+    if is_needed and None in values:
+        for place, row in chunk:
+            cells = RowCells(fields, place, row)
+            cells.needed(name, parse) if name in _NEEDED else cells.read(name, parse)
+    return values
+
+
+def _stated_facts(raw: pd.DataFrame, fields: Mapping[str, str], places: "_Places") -> pd.DataFrame:
+    """Lay out what each row states about its fact, and name the facts that no column names."""
+    has_answers = "answers" in fields
+
+    @cache
+    def accepted(name: str | None, listed: tuple[str, ...]) -> tuple[str, ...]:
+        own = tuple(map(str.strip, listed))
+        named = [] if name is None else [name.strip()]
+        return tuple(dict.fromkeys((*(n for n in named if n in own or not has_answers), *own)))
+
+    relation = cache(relation_name)
+    made = raw[["subject_id", "subject_aliases", "object_id", "object_aliases"]].assign(
+        subject_name=raw["subject_title"],
+        subject_pageviews=raw["pageviews"],
+        relation=_column(name and relation(name) for name in raw["relation"]),
+        object_name=_column(
+            name or (title and surface_from_title(title))
+            for name, title in zip(raw["object"], raw["object_title"], strict=True)
+        ),
+    )
+    listed = raw["answers" if has_answers else "object_aliases"]
+    made["answers"] = _column(map(accepted, made["object_name"], listed))
+    made["fact_id"] = raw["triple_id"] if "triple_id" in fields else _own_ids(made, places)
+    return made
+
+
+def _own_ids(made: pd.DataFrame, places: "_Places") -> pd.Series:
+    """Identify facts by subject, relation and object."""
+    subjects = made["subject_id"].where(made["subject_id"].notna(), made["subject_name"])
+    objects = made["object_id"].where(made["object_id"].notna(), made["object_name"])
+    parts = list(zip(subjects, made["relation"], objects, made["answers"], strict=True))
+    parts = [(subject, name, thing or "|".join(own)) for subject, name, thing, own in parts]
+    for row, identity in enumerate(parts):
+        if not all(identity):
+            raise RecordError(
+                f"{places[row]}: without a column of triple ids a row needs subject, relation and "
+                f"object, got {identity!r}"
+            )
+    return _column(map("|".join, parts))
+
+
+def _merge_facts(made: pd.DataFrame, places: "_Places") -> None:
+    """Give all rows of a fact what its rows state together; refuse rows that contradict."""
+    facts, names = pd.factorize(made["fact_id"])
+    for column in made.columns.drop("fact_id"):
+        values = made[column].to_numpy()
+        stated = np.flatnonzero([value is not None and value != () for value in values])
+        # Of repeated indices the last one is assigned, which is the first row of a fact here.
+        first = np.full(len(names), -1)
+        first[facts[stated[::-1]]] = stated[::-1]
+        row_of = first[facts]
+        of_fact = np.where(row_of < 0, values, values[row_of])
+        if column in _IDENTIFYING:
+            for row in stated[values[stated] != of_fact[stated]]:
+                if _key(values[row]) != _key(of_fact[row]):
+                    raise DataError(
+                        f"{places[row_of[row]]} and {places[row]} belong to one fact, "
+                        f"{made['fact_id'][row]!r}, but differ in {column}: {of_fact[row]!r} and "
+                        f"{values[row]!r}; {_ONE_FACT}{_OBJECTS.get(column, '')}"
+                    )
+        made[column] = _column(of_fact)
+
+
+def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: "_Places") -> None:
+    """Infer the relations that no column names from the questions of their facts."""
+    missing = made["relation"].isna()
+    inferred: dict[str, str | None] = {}
+    rows = made[missing]
+    for fact, surface, question in zip(
+        rows["fact_id"], rows["surface"], questions[missing], strict=True
+    ):
+        if inferred.get(fact) is None:
+            inferred[fact] = None if question is None else infer_relation(question, surface)
+    for row, fact in rows["fact_id"].items():
+        if inferred[fact] is None:
+            raise RecordError(
+                f"{places[row]}: fact {fact!r} has no relation, and its questions follow no known "
+                "template; name the column that holds it with columns={'relation': 'NAME'}"
+            )
+    made.loc[missing, "relation"] = _column(map(inferred.get, rows["fact_id"])).to_numpy()
+
+
+def _name_subjects(made: pd.DataFrame) -> None:
+    """Name subjects without a title by their canonical surface, else by the first one."""
+    missing = made["subject_name"].isna()
+    rows = made[missing]
+    names = dict(zip(rows["fact_id"][::-1], rows["surface"][::-1], strict=True))
+    rows = rows[rows["is_canonical"]]
+    names |= dict(zip(rows["fact_id"], rows["surface"], strict=True))
+    made.loc[missing, "subject_name"] = made.loc[missing, "fact_id"].map(names)
+    made["object_name"] = _column(
+        name or next(iter(answers), None) or thing or "unknown"
+        for name, answers, thing in zip(
+            made["object_name"], made["answers"], made["object_id"], strict=True
+        )
+    )
+
+
+def _questions(
+    made: pd.DataFrame,
+    questions: pd.Series,
+    places: "_Places",
+    fields: Mapping[str, str],
+    ask_by_template: bool,
+) -> pd.Series:
+    """Word the questions of rows that have none, if that is wanted."""
+    worded = questions.copy()
+    for row in np.flatnonzero(questions.isna()):
+        if not ask_by_template:
+            raise RecordError(
+                f"{places[row]}: column {fields['question']!r} is empty, and a question is not "
+                "made up: fill it in, or set `ask_by_template=True` to ask such rows in the words "
+                "of this package's templates"
+            )
+        relation = made["relation"][row]
+        if relation not in RELATIONS:
+            raise RecordError(
+                f"{places[row]}: no question, and the taxonomy has no template for relation "
+                f"{relation!r}; name the column that holds it with columns={{'question': 'NAME'}}"
+            )
+        worded[row] = RELATIONS[relation].question(
+            made["surface"][row], template=made["template"][row]
+        )
+    return worded
+
+
+def _refuse_differing(
+    made: pd.DataFrame, compared: Mapping[str, pd.Series], places: "_Places"
+) -> None:
+    """Refuse two different rows for one fact, name and template."""
+    codes, _ = pd.factorize(made["id"])
+    again = np.flatnonzero(made["id"].duplicated())
+    first = np.flatnonzero(~made["id"].duplicated())[codes[again]]
+
+    def differing(column: pd.Series) -> npt.NDArray[np.bool_]:
+        values = column.to_numpy()
+        return np.asarray(values[first] != values[again], dtype=bool)
+
+    for column in ("question", "is_canonical", "categories"):
+        for one, other in zip(first[at := differing(made[column])], again[at], strict=True):
+            shown = "question" if column == "question" else "categories"
+            raise DataError(
+                f"{_both(made, one, other, places, 'are the same fact')}, but differ in {shown}: "
+                f"{made[shown][one]!r} and {made[shown][other]!r}; remove one, or name the column "
+                "that distinguishes them with columns={'template': 'NAME'}"
+            )
+    unequal = {name: differing(column) for name, column in compared.items()}
+    for place in np.flatnonzero(np.logical_or.reduce([*unequal.values()])):
+        names = first_names([name for name, at in unequal.items() if at[place]])
+        one, other = first[place], again[place]
+        raise DataError(
+            f"{_both(made, one, other, places, 'would be one question, fact')}, but they differ in "
+            f"{names}; if one of these columns distinguishes the questions, name it with "
+            "columns={'question': 'NAME'} or columns={'template': 'NAME'}, else drop the column or "
+            "all rows of a question but one"
+        )
+
+
+def _both(made: pd.DataFrame, one: int, other: int, places: "_Places", what: str) -> str:
+    """Name two rows of one question."""
+    row = made.loc[other]
+    return (
+        f"{places[one]} and {places[other]} {what} {row['fact_id']!r}, surface {row['surface']!r} "
+        f"and template {row['template']!r}"
+    )
+
+
+def _refuse_two_canonical(made: pd.DataFrame, places: "_Places") -> None:
+    """Refuse a second canonical name for one fact and template."""
+    named = made[made["is_canonical"]]
+    keys = ["fact_id", "template"]
+    for other in named.index[named.duplicated(keys)]:
+        row = named.loc[other]
+        one = named.index[(named[keys] == row[keys]).all(axis=1)][0]
+        raise DataError(
+            f"{places[one]} and {places[other]} are both canonical for fact {row['fact_id']!r}, "
+            f"template {row['template']!r}: {named['surface'][one]!r} and {row['surface']!r}; a "
+            "fact has one canonical name"
+        )
+
+
+def _column(values: Iterable[Any]) -> pd.Series:
+    """Make a column of plain Python values, tuples and None among them."""
+    return pd.Series(list(values), dtype=object)
+
+
+def _key(value: str | tuple[str, ...]) -> str | frozenset[str]:
+    """Compare titles without regard to underscores and answers without regard to order."""
+    return value.replace("_", " ") if isinstance(value, str) else frozenset(value)
+
+
+@cache
+def _parsed_categories(labels: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Spell categories as the taxonomy does, and name their types."""
+    parsed = [(label, parse_category(label)) for label in labels]
+    spelled = tuple(dict.fromkeys(known.label if known else label for label, known in parsed))
+    return spelled, types_of(spelled) or (UNKNOWN_TYPE,)
+
+
+def _is_title(text: str, title: str | None) -> bool:
+    """Return whether a surface is the article's title, with or without its parenthesis."""
+    return title is None or text in {title, title.replace("_", " "), surface_from_title(title)}

@@ -1,0 +1,135 @@
+import hashlib
+import json
+import random
+
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+
+from surface_consistency.data.questions import (
+    QUESTION_COLUMNS,
+    describe_questions,
+    question_frame,
+    question_id,
+    question_records,
+)
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample, pair_rows
+from surface_consistency.taxonomy import CANONICAL_LABEL
+
+text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)
+
+
+@pytest.fixture(params=["rows", "sample"])
+def data(request, rows):
+    """A few rows, and the bundled sample."""
+    return load_sample() if request.param == "sample" else load_redirectqa(rows)
+
+
+def described(records):
+    """Describe records."""
+    return describe_questions(question_frame(records), source="a", revision=None)
+
+
+@given(st.lists(st.tuples(text, st.none() | text), unique=True))
+def test_question_id_is_unique(names):
+    """Different names of one fact have different ids."""
+    assert len({question_id("1", "original", *name) for name in names}) == len(names)
+
+
+def test_question_id_distinguishes_a_canonical_name_from_a_redirect_of_the_same_text():
+    """A redirect whose title differs by its parenthesis alone is another question."""
+    canonical = question_id("1", "original", "Cat Stevens", CANONICAL_LABEL)
+
+    assert canonical != question_id("1", "original", "Cat Stevens", None)
+
+
+def test_question_id_ignores_what_is_not_asked(rows):
+    """Categories, page views and order of rows do not rename a question."""
+    before = {question.id for question in load_redirectqa(rows).questions}
+    for row in rows:
+        row["subject_pageviews"] = None
+        if row["subject_redirect_wiki_title"]:
+            row["subject_surface_category"] = ["Redirects_from_surnames"]
+
+    assert {question.id for question in load_redirectqa(rows[::-1]).questions} == before
+
+
+def test_records_make_the_frame_that_they_are_of(data):
+    """Records and rows contain the same, in the same types."""
+    again = question_frame(data.questions)
+
+    pd.testing.assert_frame_equal(again, data.rows)
+    assert tuple(question_records(again)) == data.questions
+    assert tuple(again.columns) == QUESTION_COLUMNS
+
+
+def test_types_of_columns_do_not_depend_on_missing_values(data):
+    """A column that is missing in every row has the type that it has elsewhere."""
+    bare = data.rows.assign(subject_id=None, subject_pageviews=None, redirect_title=None)
+
+    again = question_frame(question_records(bare))
+
+    pd.testing.assert_series_equal(again.dtypes, data.rows.dtypes)
+
+
+def test_pairs_agree_with_a_naive_loop(data):
+    """Each redirect question meets the canonical one of its fact and template."""
+    questions = data.questions
+    naive = [
+        (first.id, second.id)
+        for second in questions
+        for first in questions
+        if first.surface.is_canonical
+        and not second.surface.is_canonical
+        and first.triple.id == second.triple.id
+        and first.template == second.template
+    ]
+
+    pairs = pair_rows(data.rows)
+
+    assert list(zip(pairs["canonical_id"], pairs["id"], strict=True)) == naive
+    assert [(pair.canonical.id, pair.redirect.id) for pair in data.pairs] == naive
+    assert len(naive) > 0
+    assert data.unpaired.empty
+
+
+def test_questions_of_one_fact_are_paired_whatever_object_states_the_fact(data):
+    """Records of one fact need not share the object that states it."""
+    apart = [
+        q.model_copy(update={"triple": q.triple.model_copy(deep=True)}) for q in data.questions
+    ]
+
+    again = RedirectQA.from_questions(apart, source="apart")
+
+    assert [pair.id for pair in again.pairs] == [pair.id for pair in data.pairs]
+
+
+def test_description_agrees_with_that_of_records(data):
+    """The digest is of id, question and answers, by id."""
+    lines = [
+        json.dumps([q.id, q.question, q.triple.answers]) + "\n"
+        for q in sorted(data.questions, key=lambda q: q.id)
+    ]
+
+    assert data.source.digest == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert data.source.n_questions == len(lines)
+
+
+def test_digest_does_not_depend_on_order_and_covers_every_word(rows):
+    """The digest changes with question, answers and number of rows, and with nothing else."""
+    questions = load_redirectqa(rows).questions
+    source = described(questions)
+    shuffled = list(questions)
+    random.Random(0).shuffle(shuffled)
+    reworded = [questions[0].model_copy(update={"question": "Who?"}), *questions[1:]]
+    paris = [
+        q.model_copy(update={"triple": q.triple.model_copy(update={"answers": ("Paris",)})})
+        if q.triple.id == questions[0].triple.id
+        else q
+        for q in questions
+    ]
+
+    assert described(shuffled) == source
+    assert source.n_questions == 10
+    digests = {described(changed).digest for changed in (questions, questions[1:], reworded, paris)}
+    assert len(digests) == 4
