@@ -33,10 +33,11 @@ from .judging.judges import (
     judge_targets as judge_targets,
 )
 from .paired.page import (
-    PairedReport as PairedReport,
+    PageSpec as PageSpec,
+    model_dots as model_dots,
 )
 from .paired.tables import (
-    model_dots as model_dots,
+    paired_tables as paired_tables,
     with_detectable as with_detectable,
 )
 from .plan import (

@@ -56,7 +56,7 @@ from surface_consistency.studies.lexical.settings import (
     LexicalSettings,
     LexicalSource,
 )
-from surface_consistency.studies.lexical.tables import LexicalReport
+from surface_consistency.studies.lexical.tables import LEXICAL_PAGE
 from surface_consistency.studies.lexical.wordings import neighbour_texts, reword
 
 
@@ -155,7 +155,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     scoring = LexicalScoring
     outcome = LexicalOutcome
     verdict = LexicalVerdict
-    report = LexicalReport
+    report = LEXICAL_PAGE
     _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:

@@ -34,7 +34,7 @@ from surface_consistency.studies.linking.data import (
     linking_examples,
     word_vectors,
 )
-from surface_consistency.studies.linking.page import KIND_TITLES, LinkingReport
+from surface_consistency.studies.linking.page import KIND_TITLES, LINKING_PAGE
 from surface_consistency.studies.linking.prompts import (
     LINKING_WORDINGS,
     NO_WORDS,
@@ -238,7 +238,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
     scoring = LinkingScoring
     outcome = LinkingOutcome
     verdict = LinkingVerdict
-    report = LinkingReport
+    report = LINKING_PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.

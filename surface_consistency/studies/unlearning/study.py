@@ -10,7 +10,6 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule, open_source
-from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
@@ -84,7 +83,6 @@ class UnlearningStudy(FormsStudy):
     source = UnlearningSource  # type: ignore[assignment]
     settings = UnlearningSettings
     scoring = UnlearningScoring
-    report = PairedReport
 
     def load(self, source: UnlearningSource) -> Forms:  # type: ignore[override]
         """Read facts and forms by what the rows hold; see `Study.load`.
