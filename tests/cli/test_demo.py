@@ -103,20 +103,6 @@ def test_the_toy_model_computes_names_that_it_was_taught_like_the_title(demo, tm
     assert (sets["reached_by_sum"] < 0.8).all()
 
 
-@pytest.mark.slow
-def test_the_first_mlp_of_the_toy_model_restores_what_is_lost_under_a_redirect(demo, tmp_path):
-    """The numbers of the guide; all components give the answer under the title exactly."""
-    tables = mechanism_tables(demo, ablation="interchange", store=tmp_path)
-
-    rows = tables["mechanism_interchange"].frame
-    restored = rows[rows["direction"] == "restore"].set_index("component")
-    assert (tables["mechanism_flips"].frame["reason"] == "").sum() == restored.loc["all", "n"]
-    assert restored.loc["all", "by_condition"] == 1.0
-    assert restored.loc["all", "way"] == pytest.approx(1.0, abs=1e-4)
-    assert restored.loc["0.mlp", "by_condition"] > 0.8 > 0.2 > restored.loc["0.mlp", "by_fact"]
-    assert restored.loc["0.mlp", "adjusted_p_value"] < 0.05
-
-
 def mechanism_tables(demo, **options):
     report = Report(
         runs=load_runs([demo], outcome=RedirectOutcome),

@@ -55,7 +55,7 @@ from tests.golden_runs.sweeps import (
     revisions,
     unlearning,
 )
-from tests.golden_runs.weights import interchange, mechanism
+from tests.golden_runs.weights import mechanism
 
 VERDICT_COLUMNS = {"first": "first_correct", "second": "second_correct", "pair_id": "pair_id"}
 
@@ -350,7 +350,6 @@ RUNS = {
     "linking_vs_consistency": linking_vs_consistency,
     "frequency": frequency,
     "mechanism": mechanism,
-    "interchange": interchange,
     "unlearning": unlearning,
 }
 

@@ -33,12 +33,12 @@ LOOSE = {
     "memorisation_coefficients": 1e-9,
     # Numbers of 32 bits.
     "mechanism/": 1e-4,
-    "interchange/": 1e-4,
 }
 """What another processor gives less exactly, by a part of "<run>/<file>, column".
 The numbers of a page are rounded, so its text is the same."""
 
-NEEDS = dict.fromkeys(("interchange", "mechanism"), ("torch", "transformers"))
+NEEDS = {"mechanism": ("torch", "transformers")}
+
 
 
 @pytest.fixture(scope="module", params=sorted(RUNS))

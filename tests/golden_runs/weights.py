@@ -58,23 +58,3 @@ def mechanism(home: Path) -> GoldenRun:
     return of_study(
         study, [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home], answers=20
     )
-
-
-def interchange(home: Path) -> GoldenRun:
-    """Flips of one run, restored and broken by a head that is written by hand."""
-    from surface_consistency.studies.mechanism.analysis import (
-        MechanismAnalysis,
-        MechanismSettings,
-    )
-    from tests.studies.mechanism.planted_run import FormsStudy, make_forms_run, save_planted
-
-    folder = make_forms_run(home / "run")
-    settings = MechanismSettings(
-        ablation="interchange",
-        model=(str(save_planted(home / "weights", noise=0.004)),),
-        device="cpu",
-        store=home / "store",
-    )
-    return of_study(
-        FormsStudy(), [folder], {}, analyses={MechanismAnalysis(): settings}, hidden=[home]
-    )

@@ -5,7 +5,6 @@ Any paired run will do: short against long queries, titles against redirects, st
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from surface_consistency.engine import Analysis, Report
@@ -13,36 +12,14 @@ from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.report import Block, Prose, Section
 from surface_consistency.runs import Run, write_parquet
 from surface_consistency.schemas import values_of_items
-from surface_consistency.studies.mechanism.figures import (
-    heat_maps,
-    interchange_maps,
-    make_figures,
-)
-from surface_consistency.studies.mechanism.interchange import (
-    Interchange,
-    InterchangedRun,
-    Interchanger,
-    flips_of,
-    interchange_rows,
-)
+from surface_consistency.studies.mechanism.figures import heat_maps, make_figures
 from surface_consistency.studies.mechanism.measure import measure_answer, replacement_maker
-from surface_consistency.studies.mechanism.sample import Sample, sample_pairs
+from surface_consistency.studies.mechanism.sample import sample_pairs
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import similarity_frame
-from surface_consistency.studies.mechanism.spans import Span, find_spans
-from surface_consistency.studies.mechanism.store import (
-    AnswerMechanism,
-    Measured,
-    MeasuredRun,
-    Store,
-)
-from surface_consistency.studies.mechanism.tables import (
-    make_finding,
-    make_interchange_finding,
-    make_interchange_tables,
-    make_notes,
-    make_tables,
-)
+from surface_consistency.studies.mechanism.spans import find_spans
+from surface_consistency.studies.mechanism.store import Measured, MeasuredRun, Store
+from surface_consistency.studies.mechanism.tables import make_finding, make_notes, make_tables
 from surface_consistency.tables import Part, Table
 
 if TYPE_CHECKING:
@@ -73,13 +50,10 @@ class MechanismAnalysis(Analysis):
             "mechanism_sensitivity", the same by the other way of matching tokens and over whole
             answers; "mechanism_prediction" (figure 5), one row a feature and kind of folds;
             "mechanism_sets", one row a model and condition; "mechanism_sample" and
-            "mechanism_pairs". Similarities are in [-1, 1], shares in [0, 1]. Under interchange
-            "mechanism_interchange", one row a model, direction and component, "mechanism_flips",
-            one row a flip, and "mechanism_sample".
+            "mechanism_pairs". Similarities are in [-1, 1], shares in [0, 1].
 
         Raises:
-            DataError: If a run has no pair to look into, under interchange none right once, or
-                nothing tells its model.
+            DataError: If a run has no pair to look into, or nothing tells its model.
             RunMismatchError: If the weights are not those that answered, or the store holds answers
                 that were looked into otherwise.
             UnsupportedModelError: If the model's components cannot be told apart.
@@ -93,24 +67,10 @@ class MechanismAnalysis(Analysis):
                 f"--model names {n_models} models for {n_runs} runs; give one for each, in order"
             )
         models = settings.model or (None,) * n_runs
-        named = list(zip(report.runs, models, strict=True))
-        if settings.between == "models":
-            if settings.ablation != "interchange" or settings.unit != "attention" or n_runs < 2:
-                raise ValueError(
-                    "--between models needs two runs or more, --ablation interchange and --unit "
-                    "attention: what a head hands to its output projection means nothing to that "
-                    "of another model"
-                )
-            flipped = [_interchange_run(*named[0], report, settings, other) for other in named[1:]]
-        elif settings.ablation == "interchange":
-            flipped = [_interchange_run(*one, report, settings) for one in named]
-        if settings.ablation == "interchange":
-            rows = interchange_rows(flipped)
-            finding = make_interchange_finding(flipped, rows)
-            self._prose = [finding, *make_notes(flipped, settings)]
-            self._pictures = [*interchange_maps(flipped, rows)]
-            return make_interchange_tables(flipped, rows)
-        runs = [_measure_run(run, report, settings, model) for run, model in named]
+        runs = [
+            _measure_run(run, report, settings, model)
+            for run, model in zip(report.runs, models, strict=True)
+        ]
         made, reason = make_tables(runs, settings)
         finding = make_finding(made["mechanism_similarity"].frame)
         self._prose = [finding, *make_notes(runs, settings), [reason]]
@@ -130,30 +90,18 @@ class MechanismAnalysis(Analysis):
         yield from self._pictures
 
 
-def _opened(
-    run: Run, named: str | None, report: Report, settings: MechanismSettings, other: Run | None
-) -> "tuple[Sample, dict[str, Span], LoadedModel, Path]":
-    """Draw pairs of one run and find spans; give them with its model and the folder of results."""
-    name = run.folder.path.resolve().name
-    home = settings.store / name if settings.store else run.folder.path / "mechanism"
-    sample = sample_pairs(
-        run,
-        per_class=settings.per_class,
-        seed=settings.seed,
-        cluster=report.cluster,
-        other=other,
-    )
-    if settings.ablation == "interchange":
-        sample, home = flips_of(sample), home / "interchange"
-    return sample, find_spans(run, sample, settings, home), _load(run, settings, named), home
-
-
 def _measure_run(
     run: Run, report: Report, settings: MechanismSettings, named: str | None
 ) -> MeasuredRun:
     """Draw, find spans, measure and compare the pairs of one run."""
-    sample, spans, loaded, home = _opened(run, named, report, settings, None)
-    store = Store(AnswerMechanism, home, settings, loaded)
+    name = run.folder.path.resolve().name
+    home = settings.store / name if settings.store else run.folder.path / "mechanism"
+    sample = sample_pairs(
+        run, per_class=settings.per_class, seed=settings.seed, cluster=report.cluster
+    )
+    spans = find_spans(run, sample, settings, home)
+    loaded = _load(run, settings, named)
+    store = Store(home, settings, loaded)
     measured: dict[str, Measured] = {}
     for side in ("first", "second"):
         answers = {a.id: a for a in (getattr(pair, side) for pair in sample.pairs)}
@@ -175,29 +123,6 @@ def _measure_run(
         components=components,
         fingerprint=loaded.model.fingerprint(),
     )
-
-
-def _interchange_run(
-    run: Run,
-    named: str | None,
-    report: Report,
-    settings: MechanismSettings,
-    other: tuple[Run, str | None] | None = None,
-) -> InterchangedRun:
-    """Draw the flips of one run, find spans, and put values under one condition into the other.
-
-    With another run the flips are questions that one of two models answers right.
-    """
-    second = None if other is None else other[0]
-    sample, spans, loaded, home = _opened(run, named, report, settings, second)
-    models, label = (loaded, loaded), run.label
-    if other is not None:
-        models = (loaded, _load(other[0], settings, other[1]))
-        label = f"{run.label} and {other[0].label}"
-        source = models[1].source
-        home /= str(source.digest or source.revision)[:12]
-    store = Store(Interchange, home, settings, loaded)
-    return Interchanger(models, spans, settings, store).run(label, sample)
 
 
 def _load(run: Run, settings: MechanismSettings, named: str | None) -> "LoadedModel":

@@ -1,6 +1,6 @@
 """Pictures of the analysis of mechanism: the paper's figures 4 and 5, and heat maps of pairs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.report import Dot, ForestPlot, Heatmap
-from surface_consistency.studies.mechanism.interchange import ALL_COMPONENTS, InterchangedRun
 from surface_consistency.studies.mechanism.sample import Answer
 from surface_consistency.studies.mechanism.similarity import ALL_MODELS, FEATURES
 from surface_consistency.studies.mechanism.spans import Span
@@ -128,33 +127,6 @@ def heat_maps(one: MeasuredRun, n: int) -> Iterator[Heatmap]:
             note="Share of the readout that goes with each head and MLP, mean of the tokens of the "
             "fact; red where it goes, blue where the token gains.",
         )
-
-
-def interchange_maps(runs: Sequence[InterchangedRun], rows: pd.DataFrame) -> Iterator[Heatmap]:
-    """Draw what each component restores and breaks beyond what another fact's value does.
-
-    Args:
-        runs: What interchange did.
-        rows: What `interchange_rows` gave.
-
-    Yields:
-        A map for each model of which a flip was looked into.
-    """
-    for number, one in enumerate(runs):
-        own = rows[(rows["model"] == one.label) & (rows["component"] != ALL_COMPONENTS)]
-        if not own.empty:
-            yield Heatmap(
-                name=f"mechanism-interchange-{number + 1}",
-                title=f"{one.label}: flips that one component restores and breaks",
-                columns=_headings(one.components),
-                panels=[
-                    (title, _grid(one.components, own[own["direction"] == direction]["difference"]))
-                    for direction, title in (("restore", "Restored"), ("break", "Broken"))
-                ],
-                row_title="Layer",
-                note="Share of flips by the value under the other condition, less that by the "
-                "value under it for another fact.",
-            )
 
 
 def _headings(components: "ComponentMap") -> list[str]:

@@ -45,7 +45,7 @@ def measure_answer(
     span: Span,
     settings: MechanismSettings,
     *,
-    store: Store[AnswerMechanism],
+    store: Store,
     replacement: "Callable[[Answer], Replacement | None]",
 ) -> Measured:
     """Look into one answer, or read what was found before.

@@ -1,6 +1,6 @@
 """Which pairs of a run are looked into: so many that agree and so many that do not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +14,6 @@ from surface_consistency.schemas import Prompt, read_jsonl
 
 _STRATA: Final = ("category", "relation", "domain", "task")
 _SIDES: Final = ("first", "second")
-_SAID: Final = ("correct", "prediction")
 _TARGETS: Final = ("first_target", "second_target")
 
 
@@ -66,9 +65,6 @@ class SampledPair:
     is_aligned: bool
     """Whether both answers are right; else one alone is."""
 
-    is_first_right: bool
-    """Whether the answer under the first condition is right."""
-
     stratum: str
     """The group within which it was drawn."""
 
@@ -77,11 +73,6 @@ class SampledPair:
 
     second: Answer
     """The answer under the second condition."""
-
-    @property
-    def by_verdict(self) -> tuple[Answer, Answer]:
-        """Both answers, a right one first."""
-        return (self.first, self.second) if self.is_first_right else (self.second, self.first)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,9 +86,7 @@ class Sample:
     """How many pairs there were and were drawn: one row of the table."""
 
 
-def sample_pairs(
-    run: Run, *, per_class: int, seed: int, cluster: str, other: Run | None = None
-) -> Sample:
+def sample_pairs(run: Run, *, per_class: int, seed: int, cluster: str) -> Sample:
     """Draw pairs that are right twice, and pairs of which one answer alone is right.
 
     Each class is dealt out evenly over strata (the category, relation, domain or task of the run),
@@ -108,8 +97,6 @@ def sample_pairs(
         per_class: Pairs of each class; fewer where there are fewer.
         seed: Seed of the draw.
         cluster: Column of the outcomes that names what a pair belongs to.
-        other: Run of another model, whose answer to the same question is then the second of each
-            pair; None for the pairs of the run.
 
     Returns:
         The sample.
@@ -117,12 +104,13 @@ def sample_pairs(
     Raises:
         DataError: If the run does not hold what its model read, or no pair can be drawn.
     """
-    outcomes = _asked(run) if other is None else _of_models(run, other)
+    _, pairs = run.folder.read_plan()
+    outcomes = run.outcomes.merge(pairs[["pair_id", *_TARGETS]], on="pair_id")
     verdicts = outcomes[["first_correct", "second_correct"]]
     judged = outcomes[verdicts.notna().all(axis=1)]
     first, second = (judged[f"{side}_correct"].astype(bool) for side in ("first", "second"))
     right = judged[first | second].assign(is_aligned=(first & second)[first | second])
-    answers, reasons = _answers((run,) if other is None else (run, other), right)
+    answers, reasons = _answers(run, right)
     usable = right[right["pair_id"].isin(answers)]
     column = next((name for name in _STRATA if name in usable and usable[name].notna().any()), None)
     # Read as text, what is missing would stay so, and be in no stratum.
@@ -146,21 +134,20 @@ def sample_pairs(
     if not (drawn[True] or drawn[False]):
         obstacle = counts["left_out"] or "no answer is right"
         raise DataError(f"{run.folder.path} has no pair to look into: {obstacle}")
-    pairs = [
+    sampled = tuple(
         SampledPair(
             pair_id=row["pair_id"],
             fact_id=row["fact_id"],
             cluster=str(row[cluster]),
             is_aligned=is_aligned,
-            is_first_right=bool(row["first_correct"]),
             stratum=row["_stratum"],
             first=answers[row["pair_id"]][0],
             second=answers[row["pair_id"]][1],
         )
         for is_aligned in (True, False)
         for row in drawn[is_aligned]
-    ]
-    return Sample(pairs=tuple(pairs), counts=counts)
+    )
+    return Sample(pairs=sampled, counts=counts)
 
 
 def _dealt(
@@ -181,47 +168,17 @@ def _dealt(
     return dealt
 
 
-def _asked(run: Run) -> pd.DataFrame:
-    """Give the outcomes of a run with the targets of each pair."""
-    _, pairs = run.folder.read_plan()
-    return run.outcomes.merge(pairs[["pair_id", *_TARGETS]], on="pair_id")
-
-
-def _of_models(run: Run, other: Run) -> pd.DataFrame:
-    """Give the outcomes of questions, each a pair of what two models answer to it."""
-    frames = []
-    for one, name in zip((run, other), _SIDES, strict=True):
-        outcomes = _asked(one)
-        parts = [
-            outcomes.assign(
-                **{f"{name}_{kind}": outcomes.get(f"{side}_{kind}") for kind in _SAID},
-                pair_id=outcomes[target],
-            )
-            for side, target in zip(_SIDES, _TARGETS, strict=True)
-        ]
-        frames.append(pd.concat(parts).dropna(subset="pair_id").drop_duplicates("pair_id"))
-    own = [f"second_{kind}" for kind in _SAID]
-    firsts = frames[0].drop(columns=own, errors="ignore")
-    both = firsts.merge(frames[1][["pair_id", *own]], on="pair_id")
-    return both.assign(**dict.fromkeys(_TARGETS, both["pair_id"]))
-
-
 def _answers(
-    runs: Sequence[Run], wanted: pd.DataFrame
+    run: Run, wanted: pd.DataFrame
 ) -> tuple[dict[str, tuple[Answer, Answer]], dict[str, int]]:
     """Read both answers of each pair; count the pairs that cannot be read again, by reason."""
-    used = {*wanted["first_target"], *wanted["second_target"]}
-    firsts = seconds = _read(runs[0], used)
-    if len(runs) > 1:
-        seconds = _read(runs[1], used, " of the other model")
+    read = _read(run, {*wanted["first_target"], *wanted["second_target"]})
     answers: dict[str, tuple[Answer, Answer]] = {}
     reasons: dict[str, int] = {}
     for row in wanted.to_dict("records"):
-        first, second = firsts[row["first_target"]], seconds[row["second_target"]]
+        first, second = (read[row[target]] for target in _TARGETS)
         if isinstance(first, str) or isinstance(second, str):
             reason = first if isinstance(first, str) else str(second)
-        elif len(runs) > 1 and first.prompt.key != second.prompt.key:
-            reason = "asked otherwise of the other model"
         else:
             texts = (row.get(f"{side}_prediction") for side in _SIDES)
             judged = [text if isinstance(text, str) else None for text in texts]
@@ -232,7 +189,7 @@ def _answers(
     return answers, reasons
 
 
-def _read(run: Run, wanted: set[object], suffix: str = "") -> dict[str, Answer | str]:
+def _read(run: Run, wanted: set[object]) -> dict[str, Answer | str]:
     """Read the answers to some targets; of those that cannot be read again, the reason."""
     folder = run.folder
     if not folder.prompts.is_file():
@@ -249,7 +206,7 @@ def _read(run: Run, wanted: set[object], suffix: str = "") -> dict[str, Answer |
     for row in answered_targets(folder, used, repeat=False).to_dict("records"):
         name, slot = str(row["target_id"]), row.get("slot")
         read[name] = _obstacle(row, puts_facts_before) or Answer(
-            id=f"{name}{suffix}",
+            id=name,
             prompt=prompts[row["prompt_id"]],
             text=row["text"],
             judged=None,

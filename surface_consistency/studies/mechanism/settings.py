@@ -31,14 +31,9 @@ class MechanismSettings(Settings):
     """Where components are taken away: everywhere; only where the answer is written, which is
     faster and another definition; or only at the token before the answer."""
 
-    ablation: Literal["zero", "mean", "resample", "interchange"] = "zero"
-    """What stands in for a component: nothing, as in the paper; its mean over the sampled prompts;
-    what it does in the next sampled answer; or, for pairs right once, what it does under the other
-    condition, which answers another question and has tables of its own."""
-
-    between: Literal["conditions", "models"] = "conditions"
-    """What interchange is between: the two conditions of each run; or, question by question, the
-    model of the first run and that of each other, which must be of one shape (--unit attention)."""
+    ablation: Literal["zero", "mean", "resample"] = "zero"
+    """What replaces a component: nothing, as in the paper; its mean over the sampled prompts; or
+    its value in the next sampled answer."""
 
     unit: Literal["head", "kv_group", "attention"] = "head"
     """Query heads; groups of them that share keys and values; or a layer's whole attention."""

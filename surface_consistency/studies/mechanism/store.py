@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,33 +25,21 @@ if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap, LoadedModel
 
 
-class StoredAnswer(Record):
-    """What was found of one answer; the row of a Parquet file."""
+_FOLDER: Final = "importances"
+_DEPENDS_ON: Final = (
+    *("positions", "readout", "ablation", "sets", "threshold", "unit", "target"),
+    "whole_answer",
+)
 
-    folder_name: ClassVar[str]
-    """Folder of the files within the store."""
 
-    depends_on: ClassVar[tuple[str, ...]]
-    """Settings of the analysis on which it depends."""
+class AnswerMechanism(Record):
+    """What the components of a model do for one answer; the row of a Parquet file."""
 
     answer_id: NonEmpty
     """The answer, as the run names its target."""
 
     content: NonEmpty
-    """Digest of what was read, such as prompt, answer and span."""
-
-
-RowT = TypeVar("RowT", bound=StoredAnswer)
-
-
-class AnswerMechanism(StoredAnswer):
-    """What the components of a model do for one answer; the row of a Parquet file."""
-
-    folder_name: ClassVar[str] = "importances"
-    depends_on: ClassVar[tuple[str, ...]] = (
-        *("positions", "readout", "ablation", "sets", "threshold", "unit", "target"),
-        "whole_answer",
-    )
+    """Digest of what was read: prompt, answer and span."""
 
     span_source: SpanSource
     """How the span of the fact was found."""
@@ -133,8 +121,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SampledRun:
-    """The pairs of one run that are looked into, and with what."""
+class MeasuredRun:
+    """What was measured of one run; importances have a column a component."""
 
     label: str
     """The run."""
@@ -151,11 +139,6 @@ class SampledRun:
     fingerprint: Mapping[str, Any]
     """The model, and how it was ablated."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MeasuredRun(SampledRun):
-    """What was measured of one run; importances have a column a component."""
-
     measured: Mapping[str, Measured]
     """Each answer in which the fact was found."""
 
@@ -163,11 +146,10 @@ class MeasuredRun(SampledRun):
     """One row a pair and way of comparing."""
 
 
-class Store(Generic[RowT]):
+class Store:
     """A folder of measured answers, to which a stopped analysis comes back.
 
     Args:
-        record: What is kept of an answer.
         folder: The folder; made if it is not there.
         settings: How answers are looked into.
         loaded: The model, whose digest and fingerprint are kept.
@@ -178,15 +160,14 @@ class Store(Generic[RowT]):
 
     def __init__(
         self,
-        record: type[RowT],
         folder: Path,
         settings: MechanismSettings,
         loaded: "LoadedModel",
     ) -> None:
-        self._record, self._rows = record, folder / record.folder_name
+        self._rows = folder / _FOLDER
         source, parts = loaded.source, loaded.model.map.components
         model = {**loaded.model.fingerprint(), "digest": source.digest or source.revision}
-        used = {name: getattr(settings, name) for name in record.depends_on}
+        used = {name: getattr(settings, name) for name in _DEPENDS_ON}
         manifest = json.loads(json.dumps({"settings": used, "model": model}))
         path = folder / "manifest.json"
         self._rows.mkdir(parents=True, exist_ok=True)
@@ -205,7 +186,7 @@ class Store(Generic[RowT]):
         table = [{"component": c.name, "kind": c.kind, "layer": c.layer} for c in parts]
         write_csv(folder / "components.csv", pd.DataFrame(table))
 
-    def read(self, answer_id: str, content: str) -> RowT | None:
+    def read(self, answer_id: str, content: str) -> AnswerMechanism | None:
         """Read an answer that was looked into before.
 
         Args:
@@ -218,17 +199,17 @@ class Store(Generic[RowT]):
         path = self._path(answer_id)
         if not path.is_file():
             return None
-        row = self._record.model_validate(pq.read_table(path).to_pylist()[0])
+        row = AnswerMechanism.model_validate(pq.read_table(path).to_pylist()[0])
         return row if (row.answer_id, row.content) == (answer_id, content) else None
 
-    def write(self, row: RowT) -> None:
+    def write(self, row: AnswerMechanism) -> None:
         """Write an answer.
 
         Args:
             row: The row.
         """
         # From a frame, numbers that are not defined would become gaps.
-        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(self._record))
+        table = pa.Table.from_pylist([row.model_dump()], schema=arrow_schema(AnswerMechanism))
         write_parquet(self._path(row.answer_id), table)
 
     def _path(self, answer_id: str) -> Path:

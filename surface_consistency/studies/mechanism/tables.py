@@ -8,14 +8,13 @@ import pandas as pd
 
 from surface_consistency.metrics import adjust_p_values
 from surface_consistency.report import Wording
-from surface_consistency.studies.mechanism.interchange import ALL_COMPONENTS, InterchangedRun
 from surface_consistency.studies.mechanism.settings import MechanismSettings
 from surface_consistency.studies.mechanism.similarity import (
     FEATURES,
     difference_rows,
     prediction_rows,
 )
-from surface_consistency.studies.mechanism.store import MeasuredRun, SampledRun
+from surface_consistency.studies.mechanism.store import MeasuredRun
 from surface_consistency.tables import (
     COLUMNS,
     Column,
@@ -65,23 +64,13 @@ _COLUMNS: Final = COLUMNS | catalogue(
     Column(key="is_aligned", title="Right", labels={"True": "both times", "False": "once"}),
     Column(key="second_span", title="Span", on_phones=False),
     *(Column(key=key, title=title, kind="number") for key, title in FEATURES.items()),
-    Column(key="direction", title="Flips", labels={"restore": "restored", "break": "broken"}),
-    Column(key="component", title="Component", labels={ALL_COMPONENTS: "all together"}),
-    interval_column("by_condition", "By the other condition", unit="%"),
-    interval_column("by_fact", "By another fact", unit="%"),
-    interval_column("way", "Way of the readout", "number", "1 is all"),
-    Column(
-        key="right",
-        title="Right under",
-        labels={"first": "the first condition", "second": "the second condition"},
-    ),
-    Column(key="words", title="Words that are read"),
-    Column(key="reason", title="Left out, since"),
 )
 _DIFFERENCE: Final = "feature n_aligned n_misaligned aligned misaligned difference p_value"
 
 
-def make_notes(runs: Sequence[SampledRun], settings: MechanismSettings) -> Sequence[Sequence[Part]]:
+def make_notes(
+    runs: Sequence[MeasuredRun], settings: MechanismSettings
+) -> Sequence[Sequence[Part]]:
     """Say what a reader must know of the way in which this was computed.
 
     Args:
@@ -125,70 +114,6 @@ def make_finding(frame: pd.DataFrame) -> list[Part]:
         rows = rows.assign(adjusted=adjusted, is_shown=(adjusted < 0.05) & leaves)
         models.append((model, rows.sort_values("p_value", kind="stable").to_dict("records")))
     return _WORDING.sentence("differences", models=models, titles=FEATURES)
-
-
-def make_interchange_tables(
-    runs: Sequence[InterchangedRun], rows: pd.DataFrame
-) -> dict[str, Table]:
-    """Make the tables of interchange.
-
-    Args:
-        runs: What interchange did.
-        rows: What `interchange_rows` gave.
-
-    Returns:
-        The tables by name; the first leaves components out that restore and break nothing.
-    """
-    ranked = pd.concat([rows[:0], *_ranked(rows)])
-    does = (ranked[["by_condition", "by_fact"]] > 0).any(axis=1)
-    acts = does | (ranked["component"] == ALL_COMPONENTS)
-    flips = pd.concat([one.flips for one in runs], ignore_index=True)
-    return {
-        "mechanism_interchange": describe(
-            ranked[acts].reset_index(drop=True),
-            "Flips restored and broken by one component’s value from the other condition",
-            (
-                "model direction component by_condition by_fact",
-                interval_column("difference", "Difference", "difference", "points"),
-                "p_value adjusted_p_value way n",
-            ),
-            _COLUMNS,
-            titles={"n": "Flips looked into"},
-            note="By another fact: by the component’s value under the same condition as the other, "
-            "for a fact with another answer. p is of the same t as the interval of the difference; "
-            "Holm: over the single components of a direction. Components that restore, or break, "
-            "nothing by either are left out.",
-            cluster_column="n_clusters",
-        ),
-        "mechanism_flips": describe(flips, "Flips", "model pair_id right words reason", _COLUMNS),
-        "mechanism_sample": _sample_table(runs),
-    }
-
-
-def make_interchange_finding(runs: Sequence[InterchangedRun], rows: pd.DataFrame) -> list[Part]:
-    """Say what is restored and broken, by all components and by single ones.
-
-    Args:
-        runs: What interchange did.
-        rows: What `interchange_rows` gave.
-
-    Returns:
-        Words and numbers: single components where p, corrected by Holm's method, and the interval
-        show that they do more than another fact's value.
-    """
-    is_shown = (rows["adjusted_p_value"] < 0.05) & (rows["difference_low"] > 0)
-    parts = [part.to_dict("records") for part in _ranked(rows.assign(is_shown=is_shown))]
-    idle = [one.label for one in runs if one.effects.empty]
-    return _WORDING.sentence("interchange", parts=parts, idle=idle)
-
-
-def _ranked(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """Order the components of each model and direction: all together, then by difference."""
-    for _, part in rows.groupby(["model", "direction"], sort=False):
-        is_all = part["component"] == ALL_COMPONENTS
-        yield pd.concat(
-            [part[is_all], part[~is_all].sort_values("difference", ascending=False, kind="stable")]
-        )
 
 
 def make_tables(
@@ -342,7 +267,7 @@ def _share(value: float, base: float) -> float:
     return 1.0 - (base - value) / abs(base) if base else np.nan
 
 
-def _sample_table(runs: Sequence[SampledRun]) -> Table:
+def _sample_table(runs: Sequence[MeasuredRun]) -> Table:
     """Tell what there was, what was drawn, and how spans were found."""
     rows = []
     for one in runs:

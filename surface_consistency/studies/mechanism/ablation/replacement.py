@@ -55,9 +55,6 @@ def mean_replacement(model: AblationModel, texts: Sequence[Sequence[int]]) -> Re
 def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int) -> Replacement:
     """Take every component as it is under another text, such as the prompt of another subject.
 
-    With the same answer after the prompt of another condition this is interchange, or activation
-    patching: `ablate` then puts the value of each component under that condition into the run.
-
     Args:
         model: The model, or another one of the same shape. What another model's heads hand to its
             output projections means nothing to those of the first: prepare both with
@@ -78,7 +75,8 @@ def resample_replacement(model: AblationModel, ids: Sequence[int], *, start: int
         on; and those of another model, if both share embeddings, final norm and unembedding.
 
     References:
-        Vig et al., arXiv 2004.12265; Geiger et al., arXiv 2106.02997 (interchange interventions).
+        Vig et al., arXiv 2004.12265; Geiger et al., arXiv 2106.02997 (activation patching, if the
+        other text has the same answer after another prompt).
     """
     if not 0 < start <= len(ids):
         raise ValueError(f"start must be a position of a text of {len(ids)} tokens; got {start}")

@@ -59,13 +59,6 @@ class AblationScores:
     is_greedy: Flags
     """Whether each token is the one that the model would write, `(n_tokens,)`."""
 
-    ablated_greedy: Flags
-    """The same with one component away, `(n_tokens, n_components)`; no columns where it was not
-    asked."""
-
-    floor_greedy: Flags
-    """The same with all these components away, `(n_tokens,)`; empty where it was not asked."""
-
     components: tuple[Component, ...]
     """The components, by column."""
 
@@ -155,7 +148,6 @@ def ablate(
     positions: Positions = "all",
     readout: ReadoutKind = "centred_logit",
     replacement: Replacement | None = None,
-    greedy: bool = False,
     max_rows: int | None = None,
     check: bool = True,
 ) -> AblationScores:
@@ -175,8 +167,6 @@ def ablate(
             number added to all logits, which changes no probability, changes nothing; logits of
             libraries that centre the unembedding are such. "log_probability" is natural.
         replacement: What stands in for a component, as from `mean_replacement`; None for zero.
-        greedy: Whether to tell also with components away which tokens the model would write. It
-            takes all logits of every row.
         max_rows: Rows of a batch at most; None for as many as activations of a GiB hold. Halved
             when the device's memory is full.
         check: Whether a model that is not prepared yet is checked; see `prepare_model`.
@@ -216,16 +206,13 @@ def ablate(
     ablated = np.zeros((len(places) + 2, len(prepared.map)), dtype=bool)
     ablated[np.arange(len(places)) + 1, places] = True
     ablated[-1, places] = True
-    asked = np.full(len(ablated), greedy)
-    asked[0] = True
-    results = prepared.evaluate(read, ablated, greedy=asked, max_rows=max_rows)
+    is_untouched = np.arange(len(ablated)) == 0
+    results = prepared.evaluate(read, ablated, greedy=is_untouched, max_rows=max_rows)
     return AblationScores(
         base=results.values[0],
         ablated=results.values[1:-1].T.copy(),
         floor=results.values[-1],
         is_greedy=results.is_greedy[0],
-        ablated_greedy=results.is_greedy[1:-1].T.copy(),
-        floor_greedy=results.is_greedy[-1] if greedy else results.is_greedy[1:].ravel(),
         components=tuple(prepared.map.components[place] for place in places),
         places=places,
         readout=read,
@@ -384,7 +371,7 @@ def _check_replacement(model: AblationModel, replacement: Replacement | None) ->
     if widths != others:
         raise ValueError(
             f"the replacement has {len(others)} layers of widths {sorted(set(others))}, the model "
-            f"{len(widths)} of {sorted(set(widths))}; only models of one shape can be interchanged"
+            f"{len(widths)} of {sorted(set(widths))}; take it from a model of the same shape"
         )
 
 
