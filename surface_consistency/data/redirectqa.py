@@ -27,11 +27,7 @@ from surface_consistency.data.selection import (
     spread,
 )
 from surface_consistency.data.sources import Source, card_language, open_source
-from surface_consistency.errors import (
-    DataWarning,
-    SurfaceConsistencyWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import DataWarning, SurfaceConsistencyWarning, UnscoredWarning
 from surface_consistency.rows.columns import (
     REDIRECTQA_COLUMNS,
     refuse_late_columns,

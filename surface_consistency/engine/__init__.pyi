@@ -17,8 +17,8 @@ from .judging.judges import (
     generate_cached as generate_cached,
     judge_targets as judge_targets,
 )
-from .paired.page import PairedReport as PairedReport
-from .paired.tables import model_dots as model_dots, with_detectable as with_detectable
+from .paired.page import PageSpec as PageSpec, model_dots as model_dots
+from .paired.tables import paired_tables as paired_tables, with_detectable as with_detectable
 from .plan import Plan as Plan, PromptGroup as PromptGroup
 from .report import Reported as Reported, report_runs as report_runs
 from .run import run_study as run_study

@@ -4,10 +4,11 @@ A `Design` and runs are all that a report needs: nothing in it asks, so that any
 the same tables and the same page as those of a study.
 """
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 from pydantic import Field
@@ -112,9 +113,9 @@ class Design(Record):
         return ["model", *([] if self.facet is None else [self.facet]), *columns]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Report:
-    """Scored runs and how to report them."""
+    """Scored runs and how to report them: what the functions of a page read."""
 
     runs: Sequence[Run]
     """The runs, labels distinct."""
@@ -126,14 +127,34 @@ class Report:
     """How tables and page are computed."""
 
     cluster: str = "fact_id"
-    """The column of what intervals and tests take as a whole."""
+    """The column by which intervals and tests are clustered."""
 
-    @property
+    @functools.cached_property
     def frame(self) -> pd.DataFrame:
-        """The outcomes of all runs, one below the other; `model` holds their labels."""
+        """The outcomes of all runs, one below the other; `model` contains their labels."""
         return pd.concat([run.outcomes for run in self.runs], ignore_index=True)
 
-    @property
+    @functools.cached_property
     def index(self) -> dict[str, int]:
-        """Place of each run by its label, which gives it its marker and its hue."""
+        """Place of each run by its label, which determines its marker and its hue."""
         return {run.label: place for place, run in enumerate(self.runs)}
+
+    @property
+    def labels(self) -> list[str]:
+        """Labels of the runs."""
+        return [run.label for run in self.runs]
+
+    @property
+    def clusters(self) -> str:
+        """What the clusters are, in the plural."""
+        return self.design.clusters[self.cluster]
+
+    @property
+    def facet(self) -> str | None:
+        """The facet as tables name it; None without one."""
+        return None if self.design.facet is None else self.design.shown(self.design.facet)
+
+    @functools.cached_property
+    def memo(self) -> dict[object, Any]:
+        """Intermediate results that several tables or sections read."""
+        return {}

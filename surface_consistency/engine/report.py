@@ -11,6 +11,7 @@ from typing import Any
 from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report
+from surface_consistency.engine.paired.contrasts import TEXTS
 from surface_consistency.engine.paired.tables import table_of_runs
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.study import Analysis, Study, study_of
@@ -138,10 +139,9 @@ def build_page(
         # What is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        reported = study.report(report)
-        tables = _with_unanswered(reported.tables(), runs)
+        tables = _with_unanswered(study.report.compute(report), runs)
         tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
-        page = reported.page(tables)
+        page = study.report.page(report, tables)
         page = replace(page, checks=[*_unanswered_checks(runs), *page.checks])
         for analysis, chosen in (analyses or {}).items():
             added = _with_unanswered(_analysed(analysis, chosen, study, report, tables), runs)
@@ -340,18 +340,15 @@ def _with_unanswered(tables: Mapping[str, Table], runs: Sequence[Run]) -> dict[s
 
 def _unanswered_checks(runs: Sequence[Run]) -> list[Check]:
     """Say on the page how many prompts have no answer."""
+    stored = "The predictions contain none, or a blank one."
     return [
-        Check(
-            level="warning",
-            title="Unanswered prompts",
-            text=[
-                f"{run.label}: {count} prompts have no answer, so their pairs are left out. "
-                + (
-                    "The predictions hold none, or a blank one."
-                    if run.manifest.runner.get("runner") == "stored"
-                    else "The same command asks them again."
-                )
-            ],
+        TEXTS.check(
+            "unanswered",
+            label=run.label,
+            count=count,
+            remedy=stored
+            if run.manifest.runner.get("runner") == "stored"
+            else "The same command runs them again.",
         )
         for run in runs
         if (count := _unanswered(run))

@@ -29,7 +29,7 @@ from surface_consistency.engine.judging.chosen_judges import (
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind, corrected_table
 from surface_consistency.engine.judging.judges import Judge, Overrulable, RuleJudge
 from surface_consistency.engine.judging.labels import labels_by_target
-from surface_consistency.engine.paired.page import PairedReport, fact_trace
+from surface_consistency.engine.paired.page import PageSpec, fact_trace
 from surface_consistency.engine.plan import Plan, check_groupings, check_pair_columns
 from surface_consistency.engine.settings import (
     JudgeScoring,
@@ -147,8 +147,8 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     verdict: ClassVar[type[Verdict]] = Verdict
     """The record of a judgement."""
 
-    report: ClassVar[type[PairedReport]] = PairedReport
-    """Computes tables and page; a subclass of `PairedReport` adds what the study has besides."""
+    report: ClassVar[PageSpec] = PageSpec()
+    """The functions that make tables and page; by default those of any paired study."""
 
     runners: ClassVar[Mapping[str, Callable[..., Answerer]]] = {}
     """Runners of the study's own by name, each called with the model and the options; the first is

@@ -1,56 +1,64 @@
-"""The columns that tables of several studies share, each described once.
+"""The catalogue of columns: title, kind, unit and interval of every column that tables show.
 
-A study adds its own: `COLUMNS | catalogue(Column(key="rank", title="Rank", kind="number"))`.
+`columns.tsv` has one row per column, so that each is described once for all studies and results. A
+frame whose column has a general name, such as `n`, is shown as another entry of the catalogue by
+`n:slots`; see `surface_consistency.tables.tabulation.describe`.
 """
 
+from importlib import resources
 from typing import Final
 
-from surface_consistency.tables.table import Column, interval_column
+from surface_consistency.tables.table import Column
+
+_SQUARE: Final = ("both", "first_only", "second_only", "neither")
 
 
-def catalogue(*columns: Column) -> dict[str, Column]:
-    """Index descriptions of columns by their keys.
+def catalogue(text: str) -> dict[str, Column]:
+    r"""Read descriptions of columns.
 
     Args:
-        columns: Descriptions, each of another key.
+        text: Tab-separated rows under a line of headings: key, title, kind, unit, options and
+            group. Options are "interval" (bounds in `<key>_low` and `<key>_high`), "higher" or
+            "lower" (which values are better) and "wide" (not shown on narrow screens).
 
     Returns:
         The descriptions by key, in the order given.
 
     Raises:
-        ValueError: If two of them describe the same key.
+        ValueError: If two rows describe the same key.
+
+    Examples:
+        >>> rows = ["key title kind unit options", "flip_rate Flips rate % interval"]
+        >>> column = catalogue("\n".join(row.replace(" ", "\t") for row in rows))["flip_rate"]
+        >>> column.low, column.direction
+        ('flip_rate_low', 'neither')
     """
-    by_key = {column.key: column for column in columns}
-    if len(by_key) < len(columns):
-        keys = [column.key for column in columns]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(
-            f"a catalogue describes a column once, got {twice!r} twice; leave one out, or give the "
-            "tables that differ a heading of their own by `titles` of `describe`"
+    columns: dict[str, Column] = {}
+    for line in text.splitlines()[1:]:
+        key, title, kind, unit, options, group = (line.split("\t") + [""] * 3)[:6]
+        if key in columns:
+            raise ValueError(
+                f"a catalogue describes a column once, got {key!r} twice; remove one row, or give "
+                "the second a key of its own and show it as `column:key`"
+            )
+        flags = options.split()
+        ends = (f"{key}_low", f"{key}_high") if "interval" in flags else (None, None)
+        columns[key] = Column(
+            key=key,
+            title=title,
+            kind=kind,  # type: ignore[arg-type]
+            unit=unit,
+            low=ends[0],
+            high=ends[1],
+            cells=_SQUARE if kind == "square" else None,
+            group=group,
+            direction=next((one for one in ("higher", "lower") if one in flags), "neither"),  # type: ignore[arg-type]
+            on_phones="wide" not in flags,
         )
-    return by_key
+    return columns
 
 
 COLUMNS: Final = catalogue(
-    Column(key="model", title="Model"),
-    Column(key="judge", title="Judge"),
-    Column(key="kind", title="Kind"),
-    Column(key="label", title="Of"),
-    Column(key="pairs", title="Pairs"),
-    Column(key="state", title="State"),
-    Column(key="task", title="Task"),
-    Column(key="template", title="Template"),
-    Column(key="n", title="Pairs", kind="count"),
-    Column(key="n_clusters", title="Facts", kind="count"),
-    Column(key="n_missing", title="Without", kind="count", on_phones=False),
-    interval_column("accuracy", "Right", "rate", "%", direction="higher"),
-    interval_column("accuracy_difference", "Difference", "difference", "points"),
-    interval_column("difference", "Difference", "difference", "points"),
-    interval_column("flip_rate", "Flips", "rate", "%"),
-    interval_column("auc", "AUC", "number", "0.5 is chance"),
-    interval_column("kappa", "Kappa", "number"),
-    interval_column("coefficient", "Coefficient", "number"),
-    Column(key="p_value", title="p", kind="p_value"),
-    Column(key="adjusted_p_value", title="p", kind="p_value", unit="Holm"),
+    resources.files("surface_consistency.tables").joinpath("columns.tsv").read_text("utf-8")
 )
-"""Title, kind, unit and interval of each statistic by the name that results and frames give it."""
+"""Description of each column by its key."""

@@ -7,7 +7,7 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 
 import pandas as pd
 
@@ -17,13 +17,8 @@ from surface_consistency.text import one_line
 UNDEFINED: Final = "–"
 """Stands where nothing defines a value."""
 
-_Numbers = TypeVar("_Numbers", float, pd.Series)
 _HARD_SPACE = "\u00a0"
 _SMALL_P = 0.001
-_LEVEL = 0.05
-_FOUND_BY_HALF: Final = (1.959964 + 0.841621) / 1.959964
-"""Half an interval of 95 % is 1.96 standard errors, of which 1.96 + 0.84 are found in 80 % of data
-sets."""
 _ROUNDING: Final = 1e-12
 """Below it a number is what rounding left of 0."""
 _VERDICTS = {True: "right", False: "wrong", None: "not judged"}
@@ -47,6 +42,9 @@ class Value:
 
     tone: Literal["plain", "lost", "strong"] = "plain"
     """Whether it is a loss (the saturated colour) or set in bold."""
+
+    signed: bool = True
+    """Whether a difference above zero has a plus sign."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,8 +210,7 @@ def format_value(value: Value) -> tuple[str, str]:
     """Write a number of a sentence with its unit, and its interval.
 
     Args:
-        value: The number. A difference of the tone "lost" has no plus sign: the sentence says that
-            it is a loss.
+        value: The number.
 
     Returns:
         The number such as "17.3 %", "−8.2 points", "p = 0.039" or "1,080", and the interval, empty
@@ -223,8 +220,7 @@ def format_value(value: Value) -> tuple[str, str]:
         >>> [text.split() for text in format_value(Value(value=0.173, low=0.121, high=0.231))]
         [['17.3', '%'], ['[12.1,', '23.1]']]
     """
-    signed = value.tone != "lost"
-    text = format_number(value.value, value.kind, signed=signed)
+    text = format_number(value.value, value.kind, signed=value.signed)
     if text != UNDEFINED:
         match value.kind:
             case "rate":
@@ -233,7 +229,7 @@ def format_value(value: Value) -> tuple[str, str]:
                 text += " points"
             case "p_value":
                 text = f"p {text}" if text.startswith("<") else f"p = {text}"
-    interval = format_interval(value.low, value.high, value.kind, signed=signed)
+    interval = format_interval(value.low, value.high, value.kind, signed=value.signed)
     return text.replace(" ", _HARD_SPACE), interval
 
 
@@ -300,49 +296,6 @@ def interval_value(
     known = all(bound is not None and not math.isnan(bound) for bound in bounds)
     low, high = (float(bound) if known else None for bound in bounds)  # type: ignore[arg-type]
     return Value(value=float(row[name]), low=low, high=high, kind=kind, tone=tone)
-
-
-def shown_sign(
-    row: Mapping[Any, Any], name: str, p_value: float | None = None, *, null: float = 0.0
-) -> int | None:
-    """Tell which direction of a difference is shown, so that a sentence claims no other.
-
-    Args:
-        row: The row: `<name>`, `<name>_low` and `<name>_high`.
-        name: Name of the difference.
-        p_value: P-value of its test, such as one corrected for several; None or NaN without one.
-        null: The value that says nothing: 0 for differences, 0.5 for an area under a curve.
-
-    Returns:
-        1 or -1 where the interval leaves `null` out and the p-value, if there is one, is below .05;
-        0 where no difference is shown; None where nothing can be inferred, since there is no
-        interval.
-
-    Examples:
-        >>> row = {"change": -0.1, "change_low": -0.2, "change_high": -0.01}
-        >>> shown_sign(row, "change"), shown_sign(row, "change", 0.07)
-        (-1, 0)
-    """
-    bounds = [row.get(f"{name}_{end}") for end in ("low", "high")]
-    if any(map(is_missing, bounds)):
-        return None
-    low, high = map(float, bounds)  # type: ignore[arg-type]
-    is_tested = p_value is None or is_missing(p_value) or p_value < _LEVEL
-    return (low > null) - (high < null) if is_tested else 0
-
-
-def least_found(low: _Numbers, high: _Numbers) -> _Numbers:
-    """Compute what difference from no effect so many pairs would show.
-
-    Args:
-        low: Lower bound of the 95 % interval of a difference, or those of several.
-        high: Upper bound, or several.
-
-    Returns:
-        The true difference whose interval leaves 0 out with a probability of 80 %: 2.80 standard
-        errors, of which the interval spans 1.96 to either side. NaN without an interval.
-    """
-    return _FOUND_BY_HALF * (high - low) / 2.0
 
 
 def sentence_text(parts: Sequence[Part]) -> str:

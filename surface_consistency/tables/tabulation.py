@@ -148,28 +148,32 @@ def describe(
     frame: pd.DataFrame,
     caption: str,
     shown: str | Iterable[str | Column],
-    catalogue: Mapping[str, Column] = COLUMNS,
     *,
     titles: Mapping[str, str] | None = None,
+    labels: Mapping[str, Mapping[str, str]] | None = None,
     note: str = "",
     model: str | None = "model",
-    cluster_column: str | None = None,
+    cluster_column: str | None = "n_clusters",
 ) -> Table:
-    """Make a table of a frame whose columns a catalogue describes.
+    """Make a table of a frame whose columns the catalogue describes.
 
     Args:
         frame: The numbers, such as those of `tabulate`.
         caption: What the table shows, in one sentence or less.
-        shown: Keys of the columns that people see, in order: one string with spaces between them,
-            or several such strings, and descriptions of columns that are this table's alone.
-        catalogue: Descriptions by key.
-        titles: Headings of this table by key, in place of those in the catalogue.
+        shown: The columns that are shown, in order: keys of `COLUMNS`, separated by spaces in one
+            or several strings, and descriptions of columns that only this table has. `column:key`
+            shows a column of the frame as the entry `key` of the catalogue; `key?` is shown if the
+            frame has the column.
+        titles: Headings of this table by column, in place of those of the catalogue.
+        labels: Wording of the labels in a column, by column.
         note: What limits the numbers, below the table; none by default.
-        model: Column that names the run of a row; None where rows are of no run.
-        cluster_column: Column of the number of clusters, by which rows on few are faded; or None.
+        model: Column that names the run of a row; None if rows are not of single runs.
+        cluster_column: Column of the number of clusters, by which rows on few clusters are faded,
+            if the frame has it; None for no fading.
 
     Returns:
-        The table. A frame without rows gets the shown columns that it lacks, empty.
+        The table. A frame without rows gets the shown columns that it lacks, empty. A column is
+        shown without an interval if a frame with rows lacks the bounds.
 
     Raises:
         ValueError: If the catalogue lacks a key, or `titles` names a column that is not shown.
@@ -177,17 +181,25 @@ def describe(
 
     Examples:
         >>> numbers = pd.DataFrame({"model": ["a"], "n": [20], "p_value": [0.03]})
-        >>> table = describe(numbers, "Flips of names", "model n p_value", titles={"n": "Names"})
+        >>> table = describe(numbers, "Flips of names", "model n:slots p_value")
         >>> [column.title for column in table.columns]
-        ['Model', 'Names', 'p']
+        ['Model', 'Slots', 'p']
     """
-    parts = shown.split() if isinstance(shown, str) else _split(shown)
-    columns = [_described(part, catalogue, caption) for part in parts]
+    columns = [
+        column
+        for part in ([shown] if isinstance(shown, str) else shown)
+        for key in (part.split() if isinstance(part, str) else [part])
+        if (column := _described(key, frame, caption)) is not None
+    ]
     for key, title in (titles or {}).items():
         places = [place for place, column in enumerate(columns) if column.key == key]
         if not places:
             raise ValueError(f"table {caption!r} shows no column {key!r} that titles could head")
         columns[places[0]] = replace(columns[places[0]], title=title)
+    columns = [
+        replace(one, labels=(labels or {})[one.key]) if one.key in (labels or {}) else one
+        for one in columns
+    ]
     if frame.empty:
         wanted = [name for column in columns for name in column.frame_columns]
         frame = frame.reindex(columns=list(dict.fromkeys([*frame.columns, *wanted])))
@@ -197,26 +209,25 @@ def describe(
         columns=columns,
         note=note,
         model=model,
-        cluster_column=cluster_column,
+        cluster_column=cluster_column if cluster_column in frame else None,
     )
 
 
-def _split(shown: Iterable[str | Column]) -> Iterator[str | Column]:
-    """Part strings of several keys."""
-    for part in shown:
-        if isinstance(part, str):
-            yield from part.split()
-        else:
-            yield part
-
-
-def _described(part: str | Column, catalogue: Mapping[str, Column], caption: str) -> Column:
-    """Look a key up; a description stands for itself."""
-    if isinstance(part, Column):
-        return part
-    if part not in catalogue:
+def _described(key: str | Column, frame: pd.DataFrame, caption: str) -> Column | None:
+    """Look up the description of a column; None for an optional column that the frame lacks."""
+    if isinstance(key, Column):
+        return key
+    name, _, entry = key.removesuffix("?").partition(":")
+    entry = entry or name
+    if entry not in COLUMNS:
         raise ValueError(
-            f"table {caption!r} shows {part!r}, which its catalogue does not describe; add a "
-            f"Column of that key, or show some of {', '.join(catalogue)}"
+            f"table {caption!r} shows {entry!r}, which the catalogue does not describe; pass a "
+            "Column for it, or add a row to columns.tsv"
         )
-    return catalogue[part]
+    column = COLUMNS[entry]
+    if key.endswith("?") and not {*(column.cells or (name,))} <= {*frame.columns}:
+        return None
+    bounds = (None, None)
+    if column.low is not None and (frame.empty or f"{name}_low" in frame):
+        bounds = (f"{name}_low", f"{name}_high")
+    return replace(column, key=name, low=bounds[0], high=bounds[1])

@@ -12,7 +12,6 @@ import pytest
 from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.data.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, SourceNotFoundError
-from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures
 
 CARD = """---
 license: cc-by-sa-4.0

@@ -19,6 +19,8 @@ import shutil
 import sys
 import tempfile
 import warnings
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -93,10 +95,8 @@ def redirectqa(home: Path) -> GoldenRun:
 
     def tables_of(runs, cluster="fact_id"):
         settings = ReportSettings(resamples=RESAMPLES)
-        report = study.report(
-            Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
-        )
-        return report, report.tables() | _check_tables(runs)
+        report = Report(runs=runs, design=study.design, settings=settings, cluster=cluster)
+        return report, study.report.compute(report) | _check_tables(runs)
 
     runs = load_runs(folders, outcome=study.outcome)
     report, tables = tables_of(runs)
@@ -104,7 +104,7 @@ def redirectqa(home: Path) -> GoldenRun:
     frames["overall_by_subject"] = tables_of(runs, "subject_id")[1]["overall"].frame
     frames["overall_alone"] = tables_of(runs[:1])[1]["overall"].frame
     frames["rescored"] = pd.concat(rescored.values())
-    page = rendered(report.page(tables), [home])
+    page = rendered(study.report.page(report, tables), [home])
     return gathered({run.label: run for run in runs}, frames, page)
 
 
@@ -118,15 +118,12 @@ def slaq(home: Path) -> GoldenRun:
     from surface_consistency.runs.loader import load_runs
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
-    from surface_consistency.studies.slaq.page import SlaqReport
+    from surface_consistency.studies.slaq.page import SLAQ_PAGE, slaq_report_tables
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy
 
-    class FewDraws(SlaqReport):
-        n_null = 200
-
     class Judged(SlaqStudy):
-        report = FewDraws
+        report = replace(SLAQ_PAGE, tables=(partial(slaq_report_tables, n_null=200),))
         judges = {  # noqa: RUF012
             "ada": MatcherJudge(),
             "bob": SlaqLLMJudge(slaq_judge("jay"), home / "judge", model="jay", progress=False),
@@ -154,17 +151,15 @@ def slaq(home: Path) -> GoldenRun:
         folders.append(folder.path)
     runs = load_runs(folders, outcome=study.outcome)
     settings = ReportSettings(resamples=RESAMPLES)
-    report = study.report(
-        Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
-    )
-    tables = report.tables()
+    report = Report(runs=runs, design=study.design, settings=settings, cluster="topic_id")
+    tables = study.report.compute(report)
     tables |= {name: table for name, table in _check_tables(runs).items() if name not in tables}
     frames = {name: table.frame for name, table in tables.items()}
     for name, labels in {"overall": [], **study.design.groupings}.items():
         # Pinned by model, condition and label; people read the models side by side.
         frames[name] = frames[name].sort_values(["model", "condition", *labels], kind="stable")
     sheet = {"labelling_sheet": pd.read_csv(home / "sheet-bob.csv")}
-    page = rendered(report.page(tables), [home])
+    page = rendered(study.report.page(report, tables), [home])
     return gathered({run.label: run for run in runs}, frames | sheet, page)
 
 

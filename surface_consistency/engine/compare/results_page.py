@@ -13,7 +13,7 @@ import surface_consistency
 from surface_consistency.engine.compare.results import ITEM, ComparedResults
 from surface_consistency.engine.compare.results_report import (
     MOST_LISTED,
-    WORDING,
+    TEXTS,
     ComparisonReport,
     cell_names,
     first_rows,
@@ -29,7 +29,7 @@ from surface_consistency.report.page import Answer, Answers, Finding, Page, Prov
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, staged, write_csv
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.tables.numbers import sentence_text, value_text
+from surface_consistency.tables.numbers import value_text
 
 _MOST_ROWS: Final = 500
 _MOST_ANSWERS: Final = 500
@@ -113,14 +113,17 @@ def _citation(compared: ComparedResults) -> str:
 
 def _method(compared: ComparedResults, report: ComparisonReport) -> list[str]:
     """Say how the numbers were made."""
-    paragraphs = WORDING.paragraphs(
+    level = 100 * compared.table.confidence
+    return TEXTS.paragraphs(
         "method",
-        n_tasks=report.n_tasks,
-        level=f"{100 * compared.table.confidence:g}",
+        tasks=f", averaged over {report.n_tasks} tasks with equal weights"
+        if report.n_tasks > 1
+        else "",
+        level=f"{level:g}",
+        alpha=f"{(100 - level) / 2:g}",
         clusters=compared.cluster_note,
         n_rows=len(report.differences),
     )
-    return [sentence_text(parts) for parts in paragraphs]
 
 
 def _facts(compared: ComparedResults, report: ComparisonReport) -> list[tuple[str, str]]:

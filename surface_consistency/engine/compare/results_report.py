@@ -1,7 +1,7 @@
 """What a comparison of models says by one metric: its sentences, tables and charts."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -18,30 +18,47 @@ from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, Count
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
-from surface_consistency.report.wording import Wording
-from surface_consistency.tables.columns import catalogue
+from surface_consistency.report.texts import Texts
 from surface_consistency.tables.numbers import (
     Part,
     Value,
     format_interval,
     format_number,
     interval_value,
-    least_found,
     span_text,
-    value_text,
 )
-from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.sentences import (
+    Sentence,
+    detectable_difference,
+    difference,
+    direction,
+    equivalence,
+    many,
+    missing,
+    paragraph,
+    ranking,
+    rate,
+    repeats,
+)
+from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
 
-WORDING: Final = Wording("surface_consistency.engine.compare", "models.md.jinja")
-"""The template `models.md.jinja`."""
+TEXTS: Final = Texts("surface_consistency.engine.compare")
+"""Checks, notes and method of a comparison of models."""
 
 MOST_LISTED: Final = 20
 """Changed items that are listed."""
 
 _NO_EQUALITY: Final = (
-    "“Not told apart” is no equality: only an interval within a margin is called equivalent."
+    "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
 )
+_CONCLUSIONS: Final = {"not told apart": "not significant"}
+"""Wording of conclusions in tables."""
+_SCORES: Final = (
+    *("difference", "pooled_difference", "detectable", "reference_mean", "model_mean", "mean"),
+)
+"""Columns in the unit of the scores."""
+_MOST_SENTENCES: Final = 3
 _CELLS: Final = ("both", "reference_only", "model_only", "neither")
 _MOST_DRAWN: Final = 60
 _MOST_STRIPS: Final = 100
@@ -87,13 +104,17 @@ class ComparisonReport:
         self.compared, self.metric = compared, metric
         self.result: ModelComparisonResult = compared.metrics[metric]
         frame = self.result.differences
-        detectable = least_found(frame["difference_low"], frame["difference_high"])
+        detectable = detectable_difference(
+            frame["difference_low"], frame["difference_high"], compared.table.confidence
+        )
         self.differences = frame.assign(detectable=detectable)
         is_share = self.result.scale == VERDICTS
         self.rate: Literal["rate", "number"] = "rate" if is_share else "number"
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
+        self.level = compared.table.confidence
         self.what = metric or "the score"
-        self.scored = f", judged by {metric}" if compared.settings.rule else f" on {self.what}"
+        base = "accuracy" if self.result.is_verdicts else "mean score"
+        self.quantity = f"{base} ({metric})" if metric else base
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
@@ -107,60 +128,109 @@ class ComparisonReport:
                 self.groups = self.groups.merge(pd.concat(parts), on=["by", "group"], how="left")
 
     def finding(self) -> list[Part]:
-        """Say what the comparison shows, first what is missing.
+        """Report the conclusion, and the excluded items.
 
         Returns:
-            Words and numbers.
+            Texts and numbers.
         """
         n, n_any = self.result.n_items, self.result.n_items_of_any
-        parts = WORDING.sentence(
-            "missing", share=1 - n / n_any, most=SAID_MISSING, n_items=n, n_any=n_any
+        excluded = n_any - n if 1 - n / n_any > SAID_MISSING else 0
+        reason = "lack a score of at least one model"
+        return paragraph(
+            [
+                self._best() if self._of_all() else self._between(self._leading()),
+                missing(excluded, n_any, "items", reason=reason),
+            ]
         )
-        sentence = self._best() if self._of_all() else self._between(self._leading())
-        return [*sentence, *([" ", *parts] if parts else [])]
 
     def few(self) -> list[Part]:
-        """Say on how few clusters the comparison stands.
+        """Report few clusters.
 
         Returns:
-            Words; none where clusters are enough, or nothing is inferred.
+            Texts; none if there are enough clusters, or nothing is inferred.
         """
         rows, frame = self.differences, self.compared.rows
         n = rows.loc[rows["conclusion"] != "not inferred", "n_clusters"].min()
+        if not n < FEW_CLUSTERS:
+            return []
         are_items = frame["_cluster"].nunique() == frame["_unit"].nunique()
-        return WORDING.sentence(
-            "few",
-            n=n,
-            few=FEW_CLUSTERS,
-            clusters=self.compared.cluster_note,
-            can_be_items=not are_items and self.compared.runs is None,
+        remedy = (
+            "; --cluster item assumes independent items, and the conclusions then hold only for "
+            f"these {n:g} clusters"
         )
+        can_be_items = not are_items and self.compared.runs is None
+        clusters, remedy = self.compared.cluster_note, remedy if can_be_items else ""
+        return TEXTS.sentence("few", n=int(n), clusters=clusters, remedy=remedy)
 
     def summary(self) -> list[Part]:
-        """Say who else is told apart, what could have been found, and which tasks disagree.
+        """Report the other models, detectable differences, flips, and tasks that disagree.
 
         Returns:
-            Words and numbers.
+            Texts and numbers.
         """
-        rows, groups = self.differences, self.groups
-        against = groups[groups["is_against"] & (groups["by"] == "task")]
-        shown = against[against["is_shown_against"]]
+        return paragraph(self._summary())
+
+    def _summary(self) -> Iterator[Sentence]:
+        """Yield the sentences of the summary."""
+        rows = self.differences
+        if self.n_tasks > 1:
+            yield TEXTS.sentence("tasks", n_tasks=self.n_tasks)
+        if len(rows) > 1 and not self._of_all():
+            others = rows.drop(index=rows.index[self._leading_row()]).to_dict("records")
+            yield from self._many(others)
         least = rows["detectable"].median() if len(rows) > 1 else np.nan
+        if not np.isnan(least):
+            yield TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
+        equality = self.result.equality
+        if equality is not None and not np.isnan(equality.p_value):
+            yield TEXTS.sentence(
+                "equality",
+                verdict="rejected" if equality.p_value < 1 - self.level else "not rejected",
+                p_value=Value(value=float(equality.p_value), kind="p_value"),
+            )
+        for row in rows.to_dict("records") if self.has_flips else ():
+            yield from self._flip_sentences(row)
+        against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
+        shown = against[against["is_shown_against"]]
+        for row in shown.head(5).to_dict("records"):
+            yield self._difference_sentence(row, f"{self.quantity} on {row['group']}", "Holm")
+        if n := against["group"].nunique() - shown["group"].nunique():
+            yield TEXTS.sentence("unshown", n=int(n))
         noise = self.compared.noise
-        return WORDING.sentence(
-            "summary",
-            n_tasks=self.n_tasks,
-            names=[] if len(rows) == 1 or self._of_all() else self._names(),
-            reference=rows["reference"].iat[0],
-            least=None if np.isnan(least) else float(least),
-            equality=self._equality(),
-            alpha=1 - self.compared.table.confidence,
-            against=shown.head(5).to_dict("records"),
-            n_unshown=against["group"].nunique() - shown["group"].nunique(),
-            noise=noise[noise["metric"] == self.metric].to_dict("records"),
-            kind=self.kind,
-            flips=rows.to_dict("records") if self.has_flips else [],
+        for row in noise[noise["metric"] == self.metric].to_dict("records"):
+            yield repeats([row], of=f" of {row['model']}")
+
+    def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[Sentence]:
+        """Report the differences of several models: equivalent ones, then the others."""
+        equal = [row for row in rows if row["conclusion"] == "equivalent"]
+        rest = [row for row in rows if row["conclusion"] != "equivalent"]
+        sentences = [self._between(row) for row in equal[:_MOST_SENTENCES]]
+        if n_more := len(equal) - len(sentences):
+            sentences.append([f"{n_more} more models are equivalent to their reference."])
+        if not rest:
+            return sentences
+        others = many(
+            rest, "difference", self.quantity, self._between, p="p_value_holm", level=self.level
         )
+        return [*sentences, *others]
+
+    def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[Sentence]:
+        """Report what a model loses and gains compared with its reference."""
+        sides = (
+            ("lost_of_known", "negative", "correctly", "both", "reference_only"),
+            ("gained_of_unknown", "positive", "incorrectly", "model_only", "neither"),
+        )
+        for name, sign, how, *cells in sides:
+            if direction(row, name) is not None:
+                yield rate(
+                    {name: row[name], "n": sum(row[cell] for cell in cells)}
+                    | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
+                    name,
+                    f"{sign} flip rate of {row['model']} on items that {row['reference']} answers "
+                    f"{how}",
+                    unit="items",
+                    level=self.level,
+                )
 
     def tables(self) -> dict[str, Table]:
         """Describe the frames.
@@ -184,11 +254,6 @@ class ComparisonReport:
         """Number of clusters."""
         return int(self.result.models["n_clusters"].max())
 
-    def _equality(self) -> object:
-        """Return the test that all models are alike, where it is one."""
-        equality = self.result.equality
-        return None if equality is None or np.isnan(equality.p_value) else equality
-
     def _of_all(self) -> bool:
         """Tell whether all pairs of several models are compared."""
         return len(self.compared.models) > 2 and self.compared.settings.baseline is None
@@ -202,45 +267,50 @@ class ComparisonReport:
         order = {name: place for place, name in enumerate(self.result.models["model"])}
         return int(self.differences["model"].map(order).to_numpy().argmin())
 
-    def _best(self) -> list[Part]:
-        """Say which models may be the best."""
+    def _best(self) -> Sentence:
+        """Report which models may be the best."""
         models = self.result.models
-        return WORDING.sentence(
-            "best",
-            best=models.loc[models["may_be_best"], "model"].tolist(),
-            n_models=len(models),
-            level=f"{100 * self.compared.table.confidence:g}",
-            scored=self.scored,
-        )
+        best = models.loc[models["may_be_best"], "model"].tolist()
+        return ranking(best, len(models), self.quantity, self.level)
 
-    def _between(self, row: Mapping[Any, Any]) -> list[Part]:
-        """Say what the difference of two models shows."""
+    def _between(self, row: Mapping[Any, Any]) -> Sentence:
+        """Report what the difference of two models shows."""
+        correction = "Holm" if len(self.differences) > 1 else ""
         margin = self.compared.settings.margin
-        return WORDING.sentence(
-            "between",
-            row=row,
-            scored=self.scored,
-            rule=self.compared.settings.rule,
-            kind=self.kind,
-            by_holm=" by Holm’s method" if len(self.differences) > 1 else "",
-            margin="" if margin is None else value_text(plain_difference(margin, self.kind)),
-            most=self.result.scale[1] - self.result.scale[0],
-        )
+        if row["conclusion"] == "equivalent" and margin is not None:
+            return equivalence(
+                row,
+                "difference",
+                self.quantity,
+                str(row["reference"]),
+                str(row["model"]),
+                p="p_equivalent_holm",
+                margin=margin,
+                correction=correction,
+                kind=self.kind,
+                unit="items",
+                level=self.level,
+            )
+        return self._difference_sentence(row, self.quantity, correction)
 
-    def _names(self) -> list[tuple[str, list[str]]]:
-        """Group the other models by what is shown of them."""
-        words = {
-            "better": "better than",
-            "worse": "worse than",
-            "equivalent": "equivalent to",
-            "not told apart": "not told apart from",
-            "not inferred": "of too few clusters to be held against",
-        }
-        rows = self.differences.drop(index=self.differences.index[self._leading_row()])
-        named = [
-            (verb, rows.loc[rows["conclusion"] == key, "model"]) for key, verb in words.items()
-        ]
-        return [(verb, list(models)) for verb, models in named if len(models)]
+    def _difference_sentence(
+        self, row: Mapping[Any, Any], quantity: str, correction: str
+    ) -> Sentence:
+        """Report a difference of two models."""
+        low, high = self.result.scale
+        return difference(
+            row,
+            "difference",
+            quantity,
+            str(row["reference"]),
+            str(row["model"]),
+            p="p_value_holm",
+            correction=correction,
+            kind=self.kind,
+            unit="items",
+            level=self.level,
+            reach=high - low,
+        )
 
     def _differences(self) -> Table:
         """Describe the differences."""
@@ -253,7 +323,7 @@ class ComparisonReport:
             "p_value_holm" if several else "",
             "conclusion",
             "p_equivalent_holm p_not_worse_holm" if has_margin else "",
-            "detectable n n_clusters reference_mean model_mean",
+            "detectable n:items n_clusters reference_mean model_mean",
             Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
             if self.is_of_right
             else "",
@@ -265,40 +335,23 @@ class ComparisonReport:
     def _described(
         self, frame: pd.DataFrame, caption: str, *shown: str | Column, note: str = ""
     ) -> Table:
-        """Describe a frame by the columns of all tables."""
-        caption = f"{caption} ({self.what})"
-        return describe(frame, caption, shown, self._columns(), model=None, note=note)
-
-    def _columns(self) -> dict[str, Column]:
-        """Describe each column of the tables."""
-        rate, kind = self.rate, self.kind
-        percent, points = ("%", "points") if self.rate == "rate" else ("", "")
-        return catalogue(
-            Column(key="model", title="Model"),
-            Column(key="reference", title="Reference"),
-            interval_column("difference", "Difference", kind, points),
-            Column(key="p_value", title="p", kind="p_value"),
-            Column(key="p_value_holm", title="p", kind="p_value", unit="Holm"),
-            Column(key="conclusion", title="Shown"),
-            Column(key="p_equivalent_holm", title="p", kind="p_value", unit="equivalent"),
-            Column(key="p_not_worse_holm", title="p", kind="p_value", unit="not worse"),
-            Column(key="detectable", title="Found 4 in 5", kind=rate, unit=points, on_phones=False),
-            Column(key="n", title="Items", kind="count", on_phones=False),
-            Column(key="n_clusters", title="Clusters", kind="count", on_phones=False),
-            Column(key="reference_mean", title="Reference", kind=rate, unit=percent),
-            Column(key="model_mean", title="Model", kind=rate, unit=percent),
-            interval_column("pooled_difference", "All items", kind, points),
-            interval_column("negative_flip_rate", "Lost", "rate", "of all, %", direction="lower"),
-            interval_column("lost_of_known", "Lost", "rate", "of known, %", direction="lower"),
-            interval_column(
-                "positive_flip_rate", "Gained", "rate", "of all, %", direction="higher"
-            ),
-            Column(key="n_missing", title="Missing", kind="count"),
-            interval_column("mean", "Mean", rate, percent),
-            Column(key="rank", title="Rank", kind="count", direction="lower"),
-            Column(key="possible_ranks", title="Possible ranks"),
-            Column(key="against", title="Sign"),
+        """Describe a frame; scores that are not proportions have no unit."""
+        table = describe(
+            frame,
+            f"{caption} ({self.what})",
+            shown,
+            labels={"conclusion": _CONCLUSIONS},
+            model=None,
+            note=note,
+            cluster_column=None,
         )
+        if self.rate == "rate":
+            return table
+        columns = [
+            replace(one, kind="number", unit="") if one.key in _SCORES else one
+            for one in table.columns
+        ]
+        return replace(table, columns=columns)
 
     def _scale(self) -> str:
         """Say on which scale the scores are."""
@@ -314,7 +367,7 @@ class ComparisonReport:
         table = self._described(
             self.result.models.assign(possible_ranks=self._spans()),
             "Means and ranks",
-            "model n n_missing mean rank possible_ranks",
+            "model n:items n_missing mean:mean_score rank possible_ranks",
         )
         return replace(table, model="model")
 
@@ -327,14 +380,14 @@ class ComparisonReport:
         """Describe the differences within tasks or slices."""
         against = np.where(
             frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not shown", ""),
+            np.where(frame["is_against"], "other sign, not significant", ""),
         )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(
             frame.assign(against=against).drop(columns="by"),
             f"By {name}",
             Column(key="group", title=name.capitalize()),
-            "model reference n n_clusters difference p_value_holm against",
+            "model reference n:items n_clusters difference p_value_holm against:sign_against",
             self._flip_keys(),
         )
         return replace(table, cluster_column="n_clusters")
@@ -367,7 +420,7 @@ class ComparisonReport:
                 (
                     format_number(row["difference"], self.kind),
                     format_interval(row["difference_low"], row["difference_high"], self.kind),
-                    str(row["conclusion"]),
+                    _CONCLUSIONS.get(str(row["conclusion"]), str(row["conclusion"])),
                 )
             )
             rows.append((label, 0, [self._difference_dot(row)]))
@@ -385,7 +438,7 @@ class ComparisonReport:
             axis="points" if self.kind == "difference" else "score",
             rows=rows,
             clusters="",
-            certain="the difference is shown (Holm)",
+            certain="significant difference (Holm)",
             margin=self.compared.settings.margin,
             remarks=remarks,
             note=note,
@@ -473,18 +526,29 @@ class ComparisonReport:
         Returns:
             The checks.
         """
-        return WORDING.checks(
-            "checks",
-            is_same_questions=self.compared.is_same_questions,
-            n_items=self.result.n_items,
-            n_any=self.result.n_items_of_any,
-            models=self.result.models.to_dict("records"),
-            n_clusters=self.n_clusters,
-            few=FEW_CLUSTERS,
-            clusters=self.compared.cluster_note,
-            has_noise=bool((self.compared.noise["metric"] == self.metric).any()),
-            notes=self.compared.notes,
-        )
+        n_items, n_any = self.result.n_items, self.result.n_items_of_any
+        models = self.result.models
+        lacking = models[models["n_missing"] > 0]
+        missed = zip(lacking["model"], lacking["n_missing"], strict=True)
+        named = ", ".join(f"{model} {n:,.0f}" for model, n in missed)
+        excluded = {"n_items": n_items, "n_any": n_any, "missing": named}
+        checks = [
+            TEXTS.check("same_items" if self.compared.is_same_questions else "unverified"),
+            TEXTS.check("excluded" if n_items < n_any else "complete", **excluded),
+        ]
+        if self.n_clusters < FEW_CLUSTERS:
+            checks.append(
+                TEXTS.check(
+                    "few_clusters",
+                    n_items=n_items,
+                    n_clusters=self.n_clusters,
+                    clusters=self.compared.cluster_note,
+                    few=FEW_CLUSTERS,
+                )
+            )
+        if not (self.compared.noise["metric"] == self.metric).any():
+            checks.append(TEXTS.check("no_noise"))
+        return [*checks, *(TEXTS.check("note", note=note) for note in self.compared.notes)]
 
 
 def plain_difference(number: float, kind: Literal["difference", "number"]) -> Value:
@@ -497,7 +561,7 @@ def plain_difference(number: float, kind: Literal["difference", "number"]) -> Va
     Returns:
         The number.
     """
-    return Value(value=number, kind=kind, tone="lost")
+    return Value(value=number, kind=kind, signed=False)
 
 
 def cell_names(reference: str, model: str) -> tuple[str, str, str, str]:

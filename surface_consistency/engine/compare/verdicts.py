@@ -18,7 +18,7 @@ from surface_consistency.engine.compare.settings import TableSettings
 from surface_consistency.engine.compare.table import label_list, split_labels
 from surface_consistency.engine.design import VERDICTS, Design
 from surface_consistency.engine.paired.answers import TEXTS
-from surface_consistency.engine.paired.page import PairedReport, fact_trace
+from surface_consistency.engine.paired.page import PageSpec, fact_trace
 from surface_consistency.engine.run import make_manifest
 from surface_consistency.engine.settings import ReportSettings, StudySettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
@@ -71,8 +71,8 @@ class Verdicts:
     outcome: type[PairedOutcome]
     """The record of a pair, with a column of labels for each group."""
 
-    report: ClassVar[type[PairedReport]] = PairedReport
-    """Computes tables and page."""
+    report: ClassVar[PageSpec] = PageSpec()
+    """The functions that make tables and page."""
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> "Verdicts":

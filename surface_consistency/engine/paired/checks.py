@@ -1,26 +1,26 @@
-"""What limits the numbers of a paired study, and how they were made."""
+"""Checks of a paired study: what limits its numbers, and how the runs were made."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, ClassVar, Final
-
-import pandas as pd
+from typing import Any, Final
 
 from surface_consistency.clusters import FEW_CLUSTERS
-from surface_consistency.engine.paired.answers import TEXTS
-from surface_consistency.engine.paired.contrasts import scored_pairs
-from surface_consistency.engine.paired.tables import PairedTables, is_hardly_right
-from surface_consistency.engine.paired.wording import WORDING
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired.answers import TEXTS as ANSWERS
+from surface_consistency.engine.paired.contrasts import TEXTS, scored_pairs
+from surface_consistency.engine.paired.tables import is_hardly_right
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
 from surface_consistency.report.page import Check, Provenance
-from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
-from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.sentences import difference, direction
 from surface_consistency.tables.table import Table
 from surface_consistency.text import has_unspaced_script
+
+Tables = Mapping[str, Table]
+"""The tables of a report by name."""
 
 _FROM_PYTHON: Final = "# from Python, with these settings"
 _PARTS_OF_WORDS: Final = ("popqa", "boundary", "token_f1", "fuzzy")
@@ -31,195 +31,286 @@ _AFFIXING: Final = re.compile(
 )
 """Letters of Hangul, Hebrew and Arabic, in which short words are written onto nouns."""
 _MANY: Final = 0.02
-"""Share of answers from which on a flaw of theirs is told."""
+"""Proportion of answers above which a flaw of theirs is reported."""
+_REPLIES: Final = ("unclosed_reasoning", "content_filter", "refusal", "tie")
 
 
-class PairedChecks(PairedTables):
-    """Asks what limits the numbers of a study's runs, and tells how they were made."""
+def rows_of(
+    tables: Tables, name: str, row: Mapping[Any, Any], facet: str | None = None, **cells: object
+) -> list[dict[Any, Any]]:
+    """Choose the rows of a table that belong to the model and panel of a row.
 
-    wording: ClassVar[Wording] = WORDING
-    """Where the method of the study is told, and in what its models differ."""
+    Args:
+        tables: The tables.
+        name: Name of the table.
+        row: A row with `model`, and the facet if there is one.
+        facet: Column of the panel; None without panels.
+        cells: Further values that the rows have, by column.
 
-    compared_rate: ClassVar[str] = "flip_rate"
-    """The rate in which models are compared first: one of `metrics.PAIRED_RATES`."""
+    Returns:
+        The rows; none if there is no such table.
+    """
+    if name not in tables:
+        return []
+    frame = tables[name].frame
+    wanted = {key: row[key] for key in ("model", facet) if key in frame and key in row} | cells
+    rows = frame[(frame[list(wanted)] == list(wanted.values())).all(axis=1)]
+    return rows.to_dict("records")
 
-    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Ask what limits the numbers.
 
-        Args:
-            tables: The tables.
+def panel(report: Report, tables: Tables, row: Mapping[Any, Any]) -> str:
+    """Name the panel of a row in parentheses.
 
-        Returns:
-            "warning" first.
-        """
-        checks = [*self._check_missing(), *self._check_replies(), *self._check_judges()]
-        checks += [*self._check_noise(tables), *self._check_sizes(tables)]
-        return sorted(checks, key=lambda check: check.level != "warning")
+    Args:
+        report: The runs.
+        tables: The tables.
+        row: The row.
 
-    def _check_missing(self) -> Iterator[Check]:
-        """Tell of pairs without a verdict, and what mars the answers of each run."""
-        n_all_missing = 0
-        for run in self.report.runs:
-            n = len(run.outcomes)
-            n_missing = n - len(scored_pairs(run.outcomes))
-            n_all_missing += n_missing
-            yield from WORDING.checks("missing", label=run.label, n_missing=n_missing, n=n)
-            yield from check_answers(run)
-        if not n_all_missing:
-            yield from WORDING.checks("all_judged")
+    Returns:
+        Such as " (template: original)"; "" if there is a single panel.
+    """
+    if report.facet is None or tables["overall"].frame[report.facet].nunique() < 2:
+        return ""
+    name = str(row[report.facet])
+    label = report.design.labels.get(report.facet, {}).get(name, name)
+    return f" ({report.facet}: {label.replace('_', ' ')})"
 
-    def _check_replies(self) -> Iterator[Check]:
-        """Tell how many replies hold reasoning, which hold no answer, and which were cut off."""
-        for run in self.report.runs:
-            for name in ("replies", "cut_answers"):
-                if name in run.checks:
-                    row = run.checks[name].iloc[0].to_dict()
-                    yield from WORDING.checks(name, label=run.label, row=row)
 
-    def _check_judges(self) -> list[Check]:
-        """Tell when runs were judged by different rules, so that they do not compare."""
-        judged = {run.label: run.judged_by for run in self.report.runs}
-        return WORDING.checks(
-            "judges", judged=judged.items() if len(set(judged.values())) > 1 else ()
+def missing_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report pairs without a verdict, and flaws of the answers of each run."""
+    n_all_missing = 0
+    for run in report.runs:
+        n = len(run.outcomes)
+        n_missing = n - len(scored_pairs(run.outcomes))
+        n_all_missing += n_missing
+        if n_missing:
+            yield TEXTS.check("missing", label=run.label, n_missing=n_missing, n=n)
+        yield from check_answers(run)
+    if not n_all_missing:
+        yield TEXTS.check("all_scored")
+
+
+def reply_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report replies with reasoning, replies without an answer, and answers that were cut off."""
+    for run in report.runs:
+        label = run.label
+        if "replies" in run.checks:
+            row = run.checks["replies"].iloc[0]
+            counts: dict[str, Any] = {"label": label, "n_replies": int(row["n_replies"])}
+            for name in _REPLIES:
+                if row[f"n_{name}"]:
+                    yield TEXTS.check(name, n=int(row[f"n_{name}"]), **counts)
+            if n := int(row["n_with_reasoning"]):
+                others = ["n_error", "n_content_filter", "n_refusal", "n_with_reasoning"]
+                n_without = int(row["n_replies"] - row[others].sum())
+                remedy = (
+                    f" {n_without:,} contain none; if their prompts opened the reasoning, they are "
+                    "not answers: set --reasoning-opened."
+                )
+                warns = n_without > 0
+                level = "warning" if warns else "ok"
+                counts |= {"n": n, "remedy": remedy if warns else ""}
+                yield TEXTS.check("with_reasoning", level=level, **counts)
+        if "cut_answers" in run.checks:
+            row = run.checks["cut_answers"].iloc[0]
+            n_cut, n_answers = int(row["n_cut"]), int(row["n_answers"])
+            yield TEXTS.check("cut_answers", label=label, n_cut=n_cut, n_answers=n_answers)
+
+
+def judge_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report runs that were scored by different rules, so that they are not comparable."""
+    judged = {run.label: run.judged_by for run in report.runs}
+    if len(set(judged.values())) > 1:
+        listed = "; ".join(f"{label} by {rule}" for label, rule in judged.items())
+        yield TEXTS.check("judges", judged=listed)
+
+
+def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Compare the flip rate of each model and panel with the noise floor."""
+    given = {run.label for run in report.runs if run.manifest.runner.get("runner") == "verdicts"}
+    for row in _labelled(report, tables):
+        rows = rows_of(tables, "above_noise", row, report.facet)
+        nearest = max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
+        label = row["label"]
+        if nearest is None:
+            remedy = "" if row["model"] in given else "; --repeat runs some prompts twice"
+            yield TEXTS.check("no_noise_floor", label=label, remedy=remedy)
+            continue
+        sign = direction(nearest, "difference", nearest["p_value_holm"])
+        names = {None: "noise_unknown", 1: "above_noise"}
+        sentence = difference(
+            nearest | {"n": nearest["n_a"]},
+            "difference",
+            "flip rate",
+            "identical prompts",
+            "the two conditions",
+            "between {}",
+            p="p_value_holm",
+            correction="Holm",
+            clusters=report.clusters,
         )
+        name = names.get(sign, "not_above_noise")
+        yield TEXTS.check(name, label=label, sentence=sentence)
 
-    def _check_noise(self, tables: Mapping[str, Table]) -> Iterable[Check]:
-        """Hold the flip rate of each model and panel against the noise floor."""
-        given = {
-            run.label for run in self.report.runs if run.manifest.runner.get("runner") == "verdicts"
-        }
-        noise = [
-            (row["label"], self._nearest_noise(tables, row), row["model"] not in given)
-            for row in self._labelled(tables)
-        ]
-        return WORDING.checks("noise", noise=noise, clusters=self.clusters)
 
-    def _nearest_noise(
-        self, tables: Mapping[str, Table], row: Mapping[Any, Any]
-    ) -> Mapping[Any, Any] | None:
-        """Find the stratum of the noise that a row of "overall" exceeds least; None for none."""
-        rows = self._rows_of(tables, "above_noise", row)
-        return max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
+def size_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report few clusters and a low accuracy, which limit the conclusions."""
+    for row in _labelled(report, tables):
+        if row["n_clusters"] < FEW_CLUSTERS:
+            yield TEXTS.check(
+                "few_clusters",
+                label=row["label"],
+                n_clusters=int(row["n_clusters"]),
+                clusters=report.clusters,
+                few=FEW_CLUSTERS,
+            )
+        if is_hardly_right(row):
+            yield TEXTS.check("hardly_correct", label=row["label"])
 
-    def _rows_of(
-        self, tables: Mapping[str, Table], name: str, row: Mapping[Any, Any]
-    ) -> list[dict[Any, Any]]:
-        """Choose the rows of a table that are of the model and panel of a row; none without it."""
-        if name not in tables:
-            return []
-        frame = tables[name].frame
-        keys = [key for key in ("model", self.facet) if key in frame and key in row]
-        return frame[(frame[keys] == [row[key] for key in keys]).all(axis=1)].to_dict("records")
 
-    def _check_sizes(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Tell where few clusters or a low accuracy limit what can be said."""
-        return WORDING.checks(
-            "sizes",
-            rows=[
-                row | {"is_hardly_right": is_hardly_right(row)} for row in self._labelled(tables)
-            ],
-            few=FEW_CLUSTERS,
-            clusters=self.clusters,
+CheckFunction = Callable[[Report, Tables], Iterator[Check]]
+"""Yields the checks of a report."""
+
+PAIRED_CHECKS: Final[tuple[CheckFunction, ...]] = (
+    missing_checks,
+    reply_checks,
+    judge_checks,
+    noise_checks,
+    size_checks,
+)
+"""The checks of any paired study."""
+
+
+def _labelled(report: Report, tables: Tables) -> Iterator[dict[Any, Any]]:
+    """Yield the rows of "overall" with at least one pair, and the name of model and panel."""
+    for row in tables["overall"].frame.to_dict("records"):
+        if row["n"]:
+            yield row | {"label": f"{row['model']}{panel(report, tables, row)}"}
+
+
+def check_answers(run: Run) -> list[Check]:
+    """Check the answers of a run for flaws that do not depend on the verdicts.
+
+    Args:
+        run: The run; its outcomes contain the scored answers.
+
+    Returns:
+        Warnings: scored parts that are empty; scripts without spaces under a rule that treats parts
+        of words as words, or phrases as words; scripts that attach particles and prepositions to
+        nouns under a rule that requires the noun alone; and plain text given to a model that has a
+        chat template.
+    """
+    columns = [run.outcomes[name].dropna() for name in ANSWERS if name in run.outcomes]
+    texts = Counter(text for column in columns for text in column.to_numpy(dtype=object))
+    n_texts, most = texts.total(), _MANY * texts.total()
+    rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
+    facts: dict[str, Any] = {
+        "label": run.label, "judged_by": run.judged_by, "n_texts": n_texts
+    }  # fmt: skip
+    checks = []
+    if (n_empty := _count(texts, lambda text: not text.strip())) > most:
+        remedy = (
+            " If the outputs begin with a newline, score the first line that is not blank, or the "
+            "whole output: `surface-consistency score RUN --region first_text_line`, or `--region "
+            "whole`."
         )
-
-    def _labelled(self, tables: Mapping[str, Table]) -> Iterator[dict[Any, Any]]:
-        """Yield the rows of "overall" that hold a pair, with what model and panel are called."""
-        for row in tables["overall"].frame.to_dict("records"):
-            if row["n"]:
-                yield row | {"label": f"{row['model']}{self._panel(tables, row)}"}
-
-    def _panel(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> str:
-        """Name the panel of a row in brackets; "" where there is a single one."""
-        if self.facet is None or tables["overall"].frame[self.facet].nunique() < 2:
-            return ""
-        name = str(row[self.facet])
-        label = self.design.labels.get(self.facet, {}).get(name, name)
-        return f" ({self.facet}: {label.replace('_', ' ')})"
-
-    def provenance(self) -> list[Provenance]:
-        """Say how each run was made.
-
-        Returns:
-            Settings, command and signature of each run.
-        """
-        return [self._provenance(run) for run in self.report.runs]
-
-    def _provenance(self, run: Run) -> Provenance:
-        """Say how one run was made."""
-        manifest = run.manifest
-        scoring = {} if run.scoring is None else run.scoring.settings
-        report = self.report.settings.model_dump(mode="json", exclude={"page"})
-        report["cluster"] = self.report.cluster
-        settings = {**manifest.source, **manifest.settings, **scoring, **report}
-        shown: dict[str, object] = {
-            "model": manifest.model,
-            "data": manifest.data.id,
-            "questions": f"{manifest.data.n_questions:,}",
-            **{name.replace("_", " "): value for name, value in settings.items()},
-            "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
-            **{f"runner {name}": value for name, value in manifest.runner.items()},
-            "judged by": run.judged_by,
-            "started": manifest.created_at,
-            "version": manifest.package_version,
-        }
-        return Provenance(
-            label=run.label,
-            settings={name: _setting(value) for name, value in shown.items()},
-            command=self.command(run),
-            signature=run.signature,
+        remedy = remedy if run.judged_by.endswith(" on first_line") else ""
+        checks.append(TEXTS.check("empty", n_empty=n_empty, remedy=remedy, **facts))
+    if (
+        rule in (*_WHOLE_PHRASES, *_PARTS_OF_WORDS)
+        and (n := _count(texts, has_unspaced_script)) > most
+    ):
+        how = (
+            "treats a whole phrase as one word: 東京都です is incorrect for 東京都."
+            if rule in _WHOLE_PHRASES
+            else "accepts a part of a word: 京都 for 東京都."
         )
+        remedy = _by_words(run, rule)
+        checks.append(TEXTS.check("unspaced", n_unspaced=n, how=how, remedy=remedy, **facts))
+    if rule in _WHOLE_WORDS and (n := _count(texts, _AFFIXING.search)) > most:
+        checks.append(TEXTS.check("affixing", n_affixing=n, **facts))
+    if texts and _judges_text(run) and _asks_in_plain_text(run):
+        checks.append(TEXTS.check("plain", label=run.label))
+    return checks
 
-    def command(self, run: Run) -> str:
-        """Say by what a run was made.
 
-        Args:
-            run: The run.
+def _by_words(run: Run, rule: str) -> str:
+    """Report how many verdicts change if words are segmented, or how to find out."""
+    command = "`surface-consistency score RUN --rule segmented` (extra `lexical`)"
+    table = run.checks.get("rules")
+    if table is not None:
+        table = table[(table["first_rule"] == rule) & (table["second_rule"] == "segmented")]
+    if table is None or table.empty:
+        return f"Score by words, {command}, and compare how many verdicts change."
+    row = table.iloc[0]
+    return (
+        f"By words {row['n_differ']:,.0f} of {row['n']:,.0f} verdicts change: "
+        f"{row['first_only']:,.0f} correct ones become incorrect, {row['second_only']:,.0f} "
+        f"incorrect ones correct; {command} scores by words."
+    )
 
-        Returns:
-            The command line that made it, and that which judged it when it is another, a line each.
-        """
-        judged = None if run.scoring is None else run.scoring.command
-        made = dict.fromkeys([run.manifest.command, judged])
-        return "\n".join(line or _FROM_PYTHON for line in made)
 
-    def method(self) -> list[str]:
-        """Write the method as prose for an appendix.
+def _count(texts: Counter[str], is_one: Callable[[str], object]) -> int:
+    """Count the texts with a property."""
+    return sum(n for text, n in texts.items() if is_one(text))
 
-        Returns:
-            Paragraphs.
-        """
-        first, second = self.design.conditions
-        facts = {"first": first, "second": second, "clusters": self.clusters, "report": self}
-        return [sentence_text(one) for one in self.wording.paragraphs("method", **facts)]
 
-    def warning(self) -> str:
-        """Say what forbids quoting the numbers, or that they were planted.
+def _judges_text(run: Run) -> bool:
+    """Return whether a model with a chat template wrote the scored text, rather than chose it."""
+    reads = run.manifest.settings.get("read", "generate")
+    return bool(run.manifest.runner.get("chat_template")) and reads == "generate"
 
-        Returns:
-            A sentence, or nothing.
-        """
-        return warning_of(self.report.runs)
 
-    def key_facts(self) -> list[tuple[str, str]]:
-        """Gather the facts under the finding.
+def _asks_in_plain_text(run: Run) -> bool:
+    """Return whether the first prompt of a run is a text to continue."""
+    try:
+        return next(json_objects(run.folder.prompts))[1].get("text") is not None
+    except (OSError, RecordError, StopIteration):
+        return False
 
-        Returns:
-            Names and values.
-        """
-        first = self.report.runs[0]
-        n_pairs = max(len(run.outcomes) for run in self.report.runs)
-        n_clusters = max(run.outcomes[self.report.cluster].nunique() for run in self.report.runs)
-        return [
-            ("data", first.manifest.data.id),
-            ("pairs", f"{n_pairs:,} on {n_clusters:,} {self.clusters}"),
-            ("judged by", " / ".join(dict.fromkeys(run.judged_by for run in self.report.runs))),
-            ("run", first.manifest.created_at[:10]),
-            ("version", first.manifest.package_version),
-        ]
+
+def provenance(report: Report) -> list[Provenance]:
+    """Describe how each run was made.
+
+    Args:
+        report: The runs.
+
+    Returns:
+        Settings, command and signature of each run.
+    """
+    return [_provenance(report, run) for run in report.runs]
+
+
+def _provenance(report: Report, run: Run) -> Provenance:
+    """Describe how one run was made."""
+    manifest = run.manifest
+    scoring = {} if run.scoring is None else run.scoring.settings
+    reported = report.settings.model_dump(mode="json", exclude={"page"})
+    reported["cluster"] = report.cluster
+    settings = {**manifest.source, **manifest.settings, **scoring, **reported}
+    shown: dict[str, object] = {
+        "model": manifest.model,
+        "data": manifest.data.id,
+        "questions": f"{manifest.data.n_questions:,}",
+        **{name.replace("_", " "): value for name, value in settings.items()},
+        "revision": manifest.data.revision or f"digest {manifest.data.digest[:12]}",
+        **{f"runner {name}": value for name, value in manifest.runner.items()},
+        "judged by": run.judged_by,
+        "started": manifest.created_at,
+        "version": manifest.package_version,
+    }
+    judged = None if run.scoring is None else run.scoring.command
+    commands = dict.fromkeys([manifest.command, judged])
+    return Provenance(
+        label=run.label,
+        settings={name: _setting(value) for name, value in shown.items()},
+        command="\n".join(line or _FROM_PYTHON for line in commands),
+        signature=run.signature,
+    )
 
 
 def warning_of(runs: Sequence[Run]) -> str:
-    """Say what forbids quoting the numbers of runs, or that they were planted.
+    """Return what forbids quoting the numbers of runs, or that the truth is known.
 
     Args:
         runs: The runs.
@@ -229,73 +320,31 @@ def warning_of(runs: Sequence[Run]) -> str:
     """
     named = [{run.manifest.model, _last(run.manifest.runner)} for run in runs]
     if all("toy_model" in names for names in named):
-        return (
-            "The truth is known: a small model was taught these facts on purpose, so that the "
-            "numbers test the method; they are not those of a model in use."
-        )
+        return " ".join(TEXTS.paragraphs("toy_model"))
     if any(run.manifest.data.is_sample for run in runs):
-        return "Asked on the bundled sample: the numbers say nothing about a model."
+        return " ".join(TEXTS.paragraphs("sample"))
     return ""
 
 
-def check_answers(run: Run) -> list[Check]:
-    """Ask what mars the answers of a run, whatever their verdicts.
+def key_facts(report: Report) -> list[tuple[str, str]]:
+    """Gather the facts under the finding.
 
     Args:
-        run: The run; its outcomes hold the judged answers.
+        report: The runs.
 
     Returns:
-        What deserves a look: judged parts that are empty; scripts without spaces under a rule that
-        takes parts of words for words, or phrases; scripts that write particles and prepositions
-        onto nouns under a rule that wants the noun alone; and plain text given to a model that has
-        a chat template.
+        Names and values.
     """
-    columns = [run.outcomes[name].dropna() for name in TEXTS if name in run.outcomes]
-    texts = Counter(text for column in columns for text in column.to_numpy(dtype=object))
-    rule = run.judged_by.split(" on ")[0].removeprefix("matcher:")
-    takes_phrases = rule in _WHOLE_PHRASES
-    return WORDING.checks(
-        "answers",
-        label=run.label,
-        judged_by=run.judged_by,
-        most=_MANY,
-        n_texts=texts.total(),
-        n_empty=sum(n for text, n in texts.items() if not text.strip()),
-        is_first_line=run.judged_by.endswith(" on first_line"),
-        takes_phrases=takes_phrases,
-        n_unspaced=_count(texts, has_unspaced_script)
-        if takes_phrases or rule in _PARTS_OF_WORDS
-        else 0,
-        segmented=_by_words(run, rule),
-        n_affixing=_count(texts, _AFFIXING.search) if rule in _WHOLE_WORDS else 0,
-        is_plain=bool(texts) and _judges_text(run) and _asks_in_plain_text(run),
-    )
-
-
-def _by_words(run: Run, rule: str) -> Mapping[Any, Any] | None:
-    """Find how many verdicts change where words are cut; None where nobody counted."""
-    table = run.checks.get("rules", pd.DataFrame(columns=["first_rule", "second_rule"]))
-    rows = table[(table["first_rule"] == rule) & (table["second_rule"] == "segmented")]
-    return None if rows.empty else rows.iloc[0].to_dict()
-
-
-def _count(texts: Counter[str], is_one: Callable[[str], object]) -> int:
-    """Count the texts that are something."""
-    return sum(n for text, n in texts.items() if is_one(text))
-
-
-def _judges_text(run: Run) -> bool:
-    """Tell whether a model with a chat template wrote what was judged, rather than chose it."""
-    reads = run.manifest.settings.get("read", "generate")
-    return bool(run.manifest.runner.get("chat_template")) and reads == "generate"
-
-
-def _asks_in_plain_text(run: Run) -> bool:
-    """Tell whether the first prompt of a run is a text to continue."""
-    try:
-        return next(json_objects(run.folder.prompts))[1].get("text") is not None
-    except (OSError, RecordError, StopIteration):
-        return False
+    first = report.runs[0]
+    n_pairs = max(len(run.outcomes) for run in report.runs)
+    n_clusters = max(run.outcomes[report.cluster].nunique() for run in report.runs)
+    return [
+        ("data", first.manifest.data.id),
+        ("pairs", f"{n_pairs:,} on {n_clusters:,} {report.clusters}"),
+        ("judged by", " / ".join(dict.fromkeys(run.judged_by for run in report.runs))),
+        ("run", first.manifest.created_at[:10]),
+        ("version", first.manifest.package_version),
+    ]
 
 
 def _last(runner: Mapping[str, Any]) -> str:

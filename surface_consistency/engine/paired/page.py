@@ -1,19 +1,38 @@
-"""Page of any paired study: the finding, the squares, flips by group, and answers to read."""
+"""The page of a paired study as lists of functions of a report and its tables.
+
+A `PageSpec` lists the functions that compute tables, sections and checks. A study lists its own
+functions, and those of this module with other arguments.
+"""
 
 import functools
 import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.paired.checks import PairedChecks
-from surface_consistency.engine.paired.contrasts import COUNTS, VERDICTS
-from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, table_of_runs
-from surface_consistency.engine.paired.wording import WORDING
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired.checks import (
+    PAIRED_CHECKS,
+    CheckFunction,
+    Tables,
+    key_facts,
+    panel,
+    provenance,
+    rows_of,
+    warning_of,
+)
+from surface_consistency.engine.paired.contrasts import COUNTS, TEXTS, VERDICTS
+from surface_consistency.engine.paired.tables import (
+    TEST_NAMES,
+    is_hardly_right,
+    paired_tables,
+    table_of_runs,
+)
 from surface_consistency.errors import DataError
 from surface_consistency.report.page import (
     Answer,
@@ -29,34 +48,842 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
-from surface_consistency.tables.numbers import Part, Value, interval_value, shown_sign
+from surface_consistency.tables.numbers import Part, Value, interval_value
+from surface_consistency.tables.sentences import (
+    Sentence,
+    difference,
+    direction,
+    many,
+    paragraph,
+    rate,
+    repeats,
+)
 from surface_consistency.tables.table import Table
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")
-_FOLDED: Final = ("contrasts", "check-tables")
 _MOST_NOTES: Final = 4
-"""Contrasts of models that are told below the squares."""
+"""Maximum number of contrasts of models below the squares."""
+
+Row = Mapping[Any, Any]
+"""A row of a table."""
+Fact = tuple[str, Value, str]
+"""Name, number and remark of a line below a figure."""
+SectionFunction = Callable[[Report, Tables], Section | None]
+"""Makes a section of a page; None if it would be empty."""
+FindingFunction = Callable[[Report, Tables], tuple[list[Sentence], list[Sentence]]]
+"""Makes the finding of a page and the summary below it."""
+
+
+def _conditions(report: Report) -> str:
+    """Name both conditions."""
+    return " and ".join(report.design.conditions)
+
+
+def first_panel(report: Report, tables: Tables) -> list[dict[Any, Any]]:
+    """Return the rows of "overall" of the first panel, one per model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+
+    Returns:
+        The rows.
+    """
+    frame = tables["overall"].frame
+    if report.facet is not None:
+        frame = frame[frame[report.facet] == frame[report.facet].iloc[0]]
+    return frame.drop_duplicates("model").to_dict("records")
+
+
+def of_panel(report: Report, tables: Tables) -> str:
+    """Name the panel that the finding is about in parentheses; "" if there is a single one."""
+    frame = tables["overall"].frame
+    return "" if frame.empty else panel(report, tables, frame.iloc[0].to_dict())
+
+
+# Sentences.
+
+
+def model_sentences(
+    report: Report,
+    tables: Tables,
+    name: str,
+    quantity: str,
+    rows: Sequence[Row],
+    *,
+    table: str = "contrasts",
+    unit: str = "pairs",
+) -> list[Sentence]:
+    """Compare a rate of models, for the finding of a page of several models.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        name: The rate: one of `metrics.PAIRED_RATES`.
+        quantity: What the rate is called.
+        rows: Rows of the models that are compared, of one panel.
+        table: Name of the table of contrasts.
+        unit: What a pair is called, in the plural.
+
+    Returns:
+        Sentences; none if nothing can be inferred or there is a single model.
+    """
+    if table not in tables or not rows:
+        return []
+    models, facet = [row["model"] for row in rows], report.facet
+    tested = [
+        row | {"n": row["n_a"]}
+        for row in tables[table].frame.to_dict("records")
+        if row["rate"] == name and direction(row, "difference") is not None
+    ]
+    compared = [
+        row
+        for row in tested
+        if {row["a"], row["b"]} <= {*models} and row.get(facet) == rows[0].get(facet)
+    ]
+    sentence = functools.partial(
+        contrast_sentence, quantity=quantity, n_tests=len(tested), clusters=report.clusters,
+        unit=unit,
+    )  # fmt: skip
+    return many(compared, "difference", quantity, sentence, p="p_value_holm") if compared else []
+
+
+def contrast_sentence(
+    row: Row, quantity: str, *, n_tests: int, clusters: str, unit: str = "pairs"
+) -> Sentence:
+    """Report the difference of two models on the same pairs.
+
+    Args:
+        row: A row of a table of contrasts; the difference is `a` minus `b`.
+        quantity: What differs.
+        n_tests: Number of tests over which the p-value is Holm-corrected.
+        clusters: What the clusters are.
+        unit: What a pair is called, in the plural.
+
+    Returns:
+        The sentence.
+    """
+    return difference(
+        {**row, "n": row["n_a"]},
+        "difference",
+        quantity,
+        str(row["b"]),
+        str(row["a"]),
+        p="p_value_holm",
+        correction="Holm" if n_tests > 1 else "",
+        unit=unit,
+        clusters=clusters,
+    )
+
+
+def paired_finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+    """Report the flip rate, and for several models how they differ in it.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+
+    Returns:
+        The finding, and the summary: accuracies, equal answers and noise floor of each model.
+    """
+    of = of_panel(report, tables)
+    rows = [row for row in first_panel(report, tables) if row["n"]]
+    usual = [row for row in rows if not is_hardly_right(row)]
+    conditions = f"between {_conditions(report)}{of}"
+    leads = [
+        rate(
+            row,
+            "flip_rate",
+            f"flip rate of {row['model']} {conditions}",
+            clusters=report.clusters,
+        )
+        for row in usual
+    ]
+    hardly = [row for row in rows if is_hardly_right(row)]
+    leads += [one for row in hardly for one in hardly_correct(report, row)]
+    details = [one for row in usual for one in accuracy_sentences(report, tables, row, of)]
+    between = model_sentences(report, tables, "flip_rate", f"flip rate {conditions}", usual)
+    return headed(between, leads, details)
+
+
+def headed(
+    between: list[Sentence], leads: list[Sentence], details: list[Sentence]
+) -> tuple[list[Sentence], list[Sentence]]:
+    """Begin with how models differ if there are several, else with each model's own number.
+
+    Args:
+        between: Sentences on how models differ.
+        leads: Sentences on each model.
+        details: Further sentences.
+
+    Returns:
+        Finding and summary.
+    """
+    leads = leads or [["There are no scored pairs."]]
+    return (between, [*leads, *details]) if between else (leads, details)
+
+
+def hardly_correct(report: Report, row: Row) -> list[Sentence]:
+    """Report the accuracy of a model with hardly any correct answer, instead of its consistency.
+
+    Args:
+        report: The runs.
+        row: Its row of "overall".
+
+    Returns:
+        Sentences.
+    """
+    sides = zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True)
+    return [
+        *(
+            rate(row, name, f"accuracy of {row['model']} under {side}", clusters=report.clusters)
+            for name, side in sides
+        ),
+        ["With so few correct answers, consistency is not informative."],
+    ]
+
+
+def accuracy_sentences(
+    report: Report, tables: Tables, row: Row, of: str = "", how: str = "under the {}"
+) -> list[Sentence]:
+    """Report the accuracy difference, equal incorrect answers and noise floor of a model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        row: Its row of "overall".
+        of: Panel in parentheses.
+        how: How a condition follows the verb.
+
+    Returns:
+        Sentences; a number without an interval is not reported.
+    """
+    if direction(row, "accuracy_difference") is None:
+        return []
+    lead = difference(
+        row,
+        "accuracy_difference",
+        f"accuracy of {row['model']}{of}",
+        *report.design.conditions,
+        how,
+        p="mcnemar_p_value",
+        clusters=report.clusters,
+    )
+    return [
+        lead,
+        *same_sentences(report, tables, row),
+        noise_sentence(report, tables, row),
+    ]
+
+
+def same_sentences(report: Report, tables: Tables, row: Row) -> list[Sentence]:
+    """Report how many pairs that are incorrect twice have the same answer.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        row: A row with model and panel.
+
+    Returns:
+        One sentence; none without an interval.
+    """
+    quantity = (
+        f"proportion of identical answers of {row['model']} among pairs incorrect under both "
+        "conditions"
+    )
+    return [
+        rate(one, "same_answer", quantity, clusters=report.clusters)
+        for one in rows_of(tables, "same_answer", row, report.facet, among="both wrong")
+        if direction(one, "same_answer") is not None
+    ]
+
+
+def noise_sentence(report: Report, tables: Tables, row: Row) -> Sentence:
+    """Report the test-retest flip rate of identical prompts of a model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        row: A row with model and panel.
+
+    Returns:
+        The sentence, with one number per stratum.
+    """
+    rows, stratum = rows_of(tables, "noise_floor", row, report.facet), report.design.stratum
+    has_strata = stratum != report.design.facet and rows and stratum in rows[0]
+    label = stratum if has_strata else None
+    return repeats(rows, of=f" of {row['model']}", label=label)
+
+
+# Sections.
+
+
+def squares_section(
+    report: Report,
+    tables: Tables,
+    *,
+    title: str = "The same question under both conditions",
+    lead: list[Part] | None = None,
+    facts: Callable[[Report, Row], list[Fact]] | None = None,
+) -> Section:
+    """Show the contingency table of each model.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        title: Heading.
+        lead: Paragraph below the heading.
+        facts: Makes the lines below a square; `square_facts` by default.
+
+    Returns:
+        The section.
+    """
+    first, second = report.design.conditions
+    rows = []
+    if "contrasts" in tables:
+        frame = tables["contrasts"].frame
+        rows = frame[frame["rate"] == "flip_rate"].to_dict("records")
+        rows = [row for row in rows if direction(row, "difference") is not None]
+    notes = [
+        contrast_sentence(
+            row,
+            f"flip rate{panel(report, tables, row)}",
+            n_tests=len(rows),
+            clusters=report.clusters,
+        )
+        for row in rows[:_MOST_NOTES]
+    ]
+    squares = MosaicPlots(
+        squares=[
+            square(report, row, facts=(facts or square_facts)(report, row))
+            for row in tables["overall"].frame.to_dict("records")
+        ],
+        conditions=report.design.conditions,
+        cells=report.design.cells,
+        note=paragraph(notes),
+    )
+    lead = lead or TEXTS.sentence("squares", first=first, second=second)
+    return Section(anchor="squares", title=title, lead=lead, blocks=[squares])
+
+
+def square(report: Report, row: Row, *, facts: Iterable[Fact]) -> MosaicPlot:
+    """Draw the contingency table of one row.
+
+    Args:
+        report: The runs.
+        row: A row of "overall".
+        facts: Lines below the square; those without an interval or test are not shown.
+
+    Returns:
+        The square.
+    """
+    title = str(row["model"])
+    filters = {"model": title}
+    if report.facet is not None:
+        title += f", {row[report.facet]}"
+        filters[report.facet] = str(row[report.facet])
+    return MosaicPlot(
+        title=title,
+        model=report.index[str(row["model"])],
+        **{name: int(row[name]) for name in COUNTS},
+        facts=inferred(facts),
+        filters=filters,
+    )
+
+
+def square_facts(report: Report, row: Row) -> list[Fact]:
+    """Return the lines below a square.
+
+    Args:
+        report: The runs.
+        row: A row of "overall".
+
+    Returns:
+        Name, number and a remark, such as the test that was used.
+    """
+    first, second = report.design.conditions
+    difference = interval_value(row, "accuracy_difference", kind="difference")
+    return [
+        ("same verdict", interval_value(row, "consistency"), ""),
+        (
+            f"still correct, given {first} correct",
+            interval_value(row, "consistency_given_first_correct"),
+            "",
+        ),
+        (f"{second} minus {first}", difference, ""),
+        ("kappa", interval_value(row, "kappa", kind="number"), ""),
+        ("asymmetry of flips", p_value_of(row), test_of(row)),
+    ]
+
+
+def p_value_of(row: Row, name: str = "mcnemar_p_value") -> Value:
+    """Return a p-value of a row as a number; NaN without one."""
+    return Value(value=float(row.get(name, math.nan)), kind="p_value")
+
+
+def test_of(row: Row) -> str:
+    """Return the name of the test of a row."""
+    return TEST_NAMES.get(str(row.get("mcnemar_method")), "")
+
+
+def inferred(facts: Iterable[Fact]) -> list[Fact]:
+    """Exclude the numbers without an interval or a test, so that none is quoted.
+
+    Args:
+        facts: Name, number and a remark, as below a figure.
+
+    Returns:
+        Those with an interval, and the p-values that are not NaN.
+    """
+    return [
+        fact
+        for fact in facts
+        if (not math.isnan(fact[1].value) if fact[1].kind == "p_value" else fact[1].low is not None)
+    ]
+
+
+def section(
+    anchor: str,
+    title: str,
+    blocks: Iterable[Block],
+    *,
+    lead: Sequence[Part] = (),
+    is_folded: bool = False,
+) -> Section | None:
+    """Make a section.
+
+    Args:
+        anchor: Its anchor.
+        title: Its heading.
+        blocks: What it contains.
+        lead: Paragraph below the heading.
+        is_folded: Whether it is folded at first.
+
+    Returns:
+        The section; None without blocks.
+    """
+    blocks = list(blocks)
+    if not blocks:
+        return None
+    return Section(anchor=anchor, title=title, blocks=blocks, lead=lead, is_folded=is_folded)
+
+
+def tables_section(anchor: str, title: str, names: Sequence[str]) -> SectionFunction:
+    """Make a function that shows some tables in a section.
+
+    Args:
+        anchor: Its anchor.
+        title: Its heading.
+        names: Names of the tables; those that do not exist are skipped.
+
+    Returns:
+        The function.
+    """
+    return lambda report, tables: section(
+        anchor, title, [tables[name] for name in names if name in tables]
+    )
+
+
+def highlights_section(report: Report, tables: Tables) -> Section | None:
+    """Show the tables that the runs mark as highlights."""
+    return section("highlights", "Highlights", highlight_blocks(report))
+
+
+def highlight_blocks(report: Report) -> list[Table]:
+    """Return the tables that the runs mark as highlights, one per title."""
+    runs = report.runs
+    return [
+        table_of_runs(
+            runs, title.capitalize(), {run.label: run.highlights.get(title) for run in runs}
+        )
+        for title in dict.fromkeys(title for run in runs for title in run.highlights)
+    ]
+
+
+def flips_section(report: Report, tables: Tables) -> Section | None:
+    """Show the flip rate by group over the noise floor: one chart per grouping and panel."""
+    return section("flips", "Flip rate by group", _flip_charts(report, tables))
+
+
+def _flip_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
+    """Yield the charts of flip rates."""
+    noise = _noise_bounds(report, tables)
+    for name, columns in report.design.groupings.items():
+        frame = tables[name].frame
+        key = report.design.shown(columns[-1])
+        titles = report.design.labels.get(key, {})
+        facets = [("", frame)]
+        if report.facet is not None:
+            facets = [(str(one), part) for one, part in frame.groupby(report.facet, sort=False)]
+        for facet, part in facets:
+            rows: list[tuple[str, int, Sequence[Dot]]] = [
+                (
+                    titles.get(str(group), str(group).replace("_", " ")),
+                    0,
+                    [_flip_dot(report, row) for row in of_group.to_dict("records")],
+                )
+                for group, of_group in part[part["n"] > 0].groupby(key, sort=False)
+            ]
+            is_one = len(facets) == 1
+            if rows:
+                yield ForestPlot(
+                    name=f"flips-{name.removeprefix('by_')}{'' if is_one else f'-{facet}'}",
+                    title=name.replace("_", " ").capitalize() + ("" if is_one else f", {facet}"),
+                    axis="flip rate, %",
+                    rows=rows,
+                    noise=noise,
+                    clusters=report.clusters,
+                )
+
+
+def _flip_dot(report: Report, row: Row) -> Dot:
+    """Draw the flip rate of one group of one model."""
+    return dot(
+        report,
+        row,
+        "flip_rate",
+        is_certain=bool(row.get("adjusted_p_value", math.nan) < 0.05),
+        is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 0.05),
+    )
+
+
+def dot(
+    report: Report,
+    row: Row,
+    name: str,
+    *,
+    kind: Literal["rate", "difference", "number"] = "rate",
+    clusters: str = "n_clusters",
+    is_certain: bool = False,
+    is_above_noise: bool = False,
+) -> Dot:
+    """Draw a number of a model in a chart.
+
+    Args:
+        report: The runs.
+        row: A row with model, n, the clusters and the number with its bounds.
+        name: Name of the number.
+        kind: How the number is formatted.
+        clusters: Column of the number of clusters.
+        is_certain: Whether its test is significant after correction: a filled marker.
+        is_above_noise: Whether it is significantly above the noise floor.
+
+    Returns:
+        The mark.
+    """
+    return Dot(
+        model=report.index[str(row["model"])],
+        value=interval_value(row, name, kind=kind),
+        n=int(row["n"]),
+        n_clusters=int(row[clusters]),
+        is_certain=is_certain,
+        is_above_noise=is_above_noise,
+    )
+
+
+def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
+    """Draw a number of each model in a row of a chart.
+
+    Args:
+        rows: One row per model; those in which the number is NaN get no mark.
+        name: Column of the number, with its bounds as for `interval_value`.
+        index: Place of each model by its label.
+        n: Column of the number of observations, which are the clusters too.
+
+    Returns:
+        The marks.
+    """
+    return [
+        Dot(
+            model=index[str(row["model"])],
+            value=interval_value(row, name),
+            n=int(row[n]),
+            n_clusters=int(row[n]),
+        )
+        for row in rows.to_dict("records")
+        if not math.isnan(row[name])
+    ]
+
+
+def _noise_bounds(report: Report, tables: Tables) -> dict[int, float]:
+    """Return the upper bound of each model's noise floor, the largest of its strata."""
+    table = tables.get("noise_floor")
+    if table is None or "flip_rate_high" not in table.frame:
+        return {}
+    bounds = table.frame.groupby("model")["flip_rate_high"].max().dropna()
+    return {report.index[str(label)]: float(bound) for label, bound in bounds.items()}
+
+
+def numbers_section(
+    report: Report, tables: Tables, *, more: Sequence[str] = (), first: Sequence[Block] = ()
+) -> Section | None:
+    """Show the tables of rates.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        more: Names of further tables.
+        first: Blocks before the tables.
+
+    Returns:
+        The section.
+    """
+    groupings = report.design.groupings
+    names = ("overall", "same_answer", "generalisation", *groupings, *more)
+    title = "The numbers by group" if groupings else "The numbers"
+    return section("numbers", title, [*first, *(tables[name] for name in names if name in tables)])
+
+
+def contrasts_section(report: Report, tables: Tables) -> Section | None:
+    """Show the tables of `contrast_tables`."""
+    names = [
+        name
+        for name in tables
+        if name in ("above_noise", "contrasts") or name.startswith(("contrasts_", "models_"))
+    ]
+    blocks = [tables[name] for name in names if name != "models_forms"]
+    return section("contrasts", "Differences that were tested", blocks, is_folded=True)
+
+
+def checks_section(report: Report, tables: Tables, *, shown: Sequence[str] = ()) -> Section | None:
+    """Show the checks of the runs as tables.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        shown: Names of checks that another section shows.
+
+    Returns:
+        The section.
+    """
+    names = dict.fromkeys(name for run in report.runs for name in run.checks)
+    blocks = [tables[name] for name in names if name in tables and name not in shown]
+    return section("check-tables", "Checks in numbers", blocks, is_folded=True)
+
+
+AnswerFunction = Callable[[Report, Run, Row, Answer], Answer]
+"""Completes the answer of a pair with what the study knows of it."""
+
+
+def answers_section(
+    report: Report,
+    tables: Tables,
+    *,
+    answer: AnswerFunction | None = None,
+    title: str = "Answers",
+    lead: Sequence[Part] = (),
+    order: Callable[[Answer], Any] | None = None,
+) -> Section | None:
+    """Show pairs in the browser of answers: flips first, the rest drawn within cells.
+
+    Args:
+        report: The runs.
+        tables: The tables.
+        answer: Completes each pair.
+        title: Heading.
+        lead: Paragraph below the heading.
+        order: Key by which the pairs are sorted; by cell by default.
+
+    Returns:
+        The section, with at most `ReportSettings.answers` pairs per model.
+    """
+    if not report.settings.answers:
+        return None
+    chosen: list[Answer] = []
+    totals = {}
+    for run in report.runs:
+        totals[report.index[run.label]] = len(run.outcomes)
+        cells = cells_of(run.outcomes)
+        places = _sampled(run, cells, report.settings.answers)
+        rows = run.outcomes.iloc[places].to_dict("records")
+        for row, place in zip(rows, places, strict=True):
+            one = _answer(report, run, row, cells[place])
+            chosen.append(one if answer is None else answer(report, run, row, one))
+    answers = Answers(
+        answers=chosen if order is None else sorted(chosen, key=order),
+        n_pairs=totals,
+        conditions=report.design.conditions,
+        cells=report.design.cells,
+        filters=list(dict.fromkeys(name for one in chosen for name in one.labels)),
+    )
+    return section("answers", title, [answers], lead=lead)
 
 
 def cells_of(outcomes: pd.DataFrame) -> list[str]:
     """Name the cell of each pair.
 
     Args:
-        outcomes: Both verdicts of each pair, missing where there is none.
+        outcomes: Both verdicts of each pair.
 
     Returns:
-        "both", "first_only", "second_only", "neither", or "missing".
+        "both", "first_only", "second_only", "neither", or "missing" without a verdict.
     """
     first, second = (outcomes[name].astype("boolean") for name in VERDICTS)
     codes = (2 * (~first).astype("Int8") + (~second).astype("Int8")).fillna(4)
     return [_CELLS[code] for code in codes.tolist()]
 
 
+def _answer(report: Report, run: Run, row: Row, cell: str) -> Answer:
+    """Show one pair, with the columns that the outcomes of the study have."""
+    design = report.design
+    labels = {
+        design.shown(columns[-1]): _texts(report, row, columns[-1])
+        for columns in design.groupings.values()
+    }
+    if report.facet is not None:
+        labels[report.facet] = [str(row[design.facet])]
+    first, second = design.conditions
+    return Answer(
+        model=report.index[run.label],
+        pair_id=str(row["pair_id"]),
+        cell=cell,  # type: ignore[arg-type]
+        question=_text(row.get("question")) or str(row["fact_id"]),
+        surfaces=(
+            _text(row.get("first_surface")) or first,
+            _text(row.get("second_surface")) or second,
+        ),
+        answers=(_text(row.get("first_prediction")), _text(row.get("second_prediction"))),
+        labels=labels,
+    )
+
+
+def _texts(report: Report, row: Row, column: str) -> list[str]:
+    """Read the labels of a cell."""
+    value = row[column]
+    titles = report.design.labels.get(report.design.shown(column), {})
+    values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
+    return [titles.get(str(item), str(item)) for item in values if not pd.isna(item)]
+
+
+def _sampled(run: Run, cells: Sequence[str], limit: int) -> list[int]:
+    """Choose pairs by the hash of their ids: cells in turn, flips first."""
+    ids = run.outcomes["pair_id"].to_numpy(dtype=object)
+    by_cell: dict[str, list[int]] = {name: [] for name in _FLIPS_FIRST}
+    for place, cell in enumerate(cells):
+        by_cell[cell].append(place)
+    if len(ids) > limit:
+        for places in by_cell.values():
+            places.sort(key=lambda place: _hash(run.label, str(ids[place])))
+        share = {name: min(len(places), limit // 5) for name, places in by_cell.items()}
+        for name, places in by_cell.items():
+            share[name] += min(len(places) - share[name], limit - sum(share.values()))
+        by_cell = {name: places[: share[name]] for name, places in by_cell.items()}
+    return [place for places in by_cell.values() for place in places]
+
+
+def _text(value: object) -> str | None:
+    """Read a cell of text."""
+    return value if isinstance(value, str) else None
+
+
+def _hash(label: str, pair_id: str) -> bytes:
+    """Order pairs in a way that is arbitrary yet always the same."""
+    return hashlib.blake2b(f"{label}\x1f{pair_id}".encode("utf-8", "replace")).digest()
+
+
+# Pages.
+
+PAIRED_SECTIONS: Final[tuple[SectionFunction, ...]] = (
+    squares_section,
+    highlights_section,
+    flips_section,
+    numbers_section,
+    contrasts_section,
+    answers_section,
+    checks_section,
+)
+"""The sections of any paired study."""
+
+
+def paired_method(report: Report) -> list[str]:
+    """Return the method of any paired study, in paragraphs.
+
+    Args:
+        report: The runs.
+
+    Returns:
+        Paragraphs.
+    """
+    first, second = report.design.conditions
+    return TEXTS.paragraphs("method", first=first, second=second, clusters=report.clusters)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSpec:
+    """The functions that make the tables and the page of a study; those of any paired study."""
+
+    tables: Sequence[Callable[[Report], Mapping[str, Table]]] = (paired_tables,)
+    """Compute tables by name."""
+
+    finding: FindingFunction = paired_finding
+    """Makes the finding and the summary."""
+
+    sections: Sequence[SectionFunction] = PAIRED_SECTIONS
+    """Make the sections, in the order of the page."""
+
+    checks: Sequence[CheckFunction] = PAIRED_CHECKS
+    """Make the checks."""
+
+    facts: Callable[[Report], list[tuple[str, str]]] = key_facts
+    """Returns names and values of the facts under the finding."""
+
+    method: Callable[[Report], list[str]] = paired_method
+    """Returns the method in paragraphs, ready for an appendix."""
+
+    prepare: Callable[[Report], Report] = lambda report: report
+    """Restricts runs or design for all functions but those in `tables`; no change by default."""
+
+    def compute(self, report: Report) -> dict[str, Table]:
+        """Compute all tables.
+
+        Args:
+            report: The runs.
+
+        Returns:
+            Tables by name.
+        """
+        return {name: one for make in self.tables for name, one in make(report).items()}
+
+    def page(self, report: Report, tables: Tables) -> Page:
+        """Make the page.
+
+        Args:
+            report: The runs.
+            tables: What `compute` returned, and the checks of the runs.
+
+        Returns:
+            The page; "warning" first among the checks.
+        """
+        report = self.prepare(report)
+        design, labels = report.design, report.labels
+        finding, summary = self.finding(report, tables)
+        named = ", ".join(labels) if len(labels) <= 3 else f"{len(labels)} runs"
+        sections = [make(report, tables) for make in self.sections]
+        checks = [check for make in self.checks for check in make(report, tables)]
+        return Page(
+            title=f"{design.title}: {named}",
+            study=design.title,
+            question=design.question,
+            models=labels,
+            finding=Finding(
+                sentence=paragraph(finding),
+                summary=paragraph(summary),
+                warning=warning_of(report.runs),
+                facts=self.facts(report),
+            ),
+            sections=[one for one in sections if one is not None],
+            checks=sorted(checks, key=lambda check: check.level != "warning"),
+            provenance=provenance(report),
+            method=self.method(report),
+            citation=design.citation,
+        )
+
+
 def fact_trace(
     folder: str | os.PathLike[str], fact_id: str, *, outcome: type[PairedOutcome]
 ) -> str:
-    """Tell what became of one fact in a run, for a terminal.
+    """Describe the answers to one fact in a run, for a terminal.
 
     Args:
         folder: The run.
@@ -64,7 +891,7 @@ def fact_trace(
         outcome: The record of a pair.
 
     Returns:
-        Lines of plain text; what a model wrote stands in quotes, control characters escaped.
+        Lines of plain text; texts of a model are quoted, with control characters escaped.
 
     Raises:
         DataError: If the run has no such fact.
@@ -82,438 +909,3 @@ def fact_trace(
             verdict = {True: "right", False: "wrong", None: "not judged"}[row[f"{side}_correct"]]
             lines.append(f"  {row[f'{side}_condition']}: {text} ({verdict})")
     return "\n".join(lines)
-
-
-class PairedReport(PairedChecks):
-    """Computes the tables of a study's runs and says what stands on their page.
-
-    Args:
-        report: The runs.
-    """
-
-    def page(self, tables: Mapping[str, Table]) -> Page:
-        """Say what stands on the page.
-
-        Args:
-            tables: What `tables` returned, and the checks of the runs.
-
-        Returns:
-            The page.
-        """
-        return Page(
-            title=f"{self.design.title}: {self._named()}",
-            study=self.design.title,
-            question=self.design.question,
-            models=self.labels,
-            finding=self.finding(tables),
-            sections=self.sections(tables),
-            checks=self.checks(tables),
-            provenance=self.provenance(),
-            method=self.method(),
-            citation=self.design.citation,
-        )
-
-    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Say what stands between the finding and the checks.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            Squares, highlights, flips by group, numbers, answers and the tables of checks.
-        """
-        own = self._own_tables()
-        numbers = ("overall", "same_answer", "generalisation", *self.design.groupings)
-        title = "The numbers by group" if self.design.groupings else "The numbers"
-        answers = [self.answers()] if self.report.settings.answers else []
-        tested = [tables[name] for name in tables if _is_contrast(name)]
-        checked = [tables[name] for name in tables if not (name in own or _is_contrast(name))]
-        rest: Iterable[tuple[str, str, Sequence[Block]]] = (
-            ("highlights", "Highlights", self.highlight_blocks()),
-            ("flips", "Where verdicts flip", list(self.dots(tables))),
-            ("numbers", title, [tables[name] for name in numbers if name in tables]),
-            ("contrasts", "Differences that were tested", tested),
-            ("answers", "Answers", answers),
-            ("check-tables", "Checks in numbers", checked),
-        )
-        return [
-            self.squares_section(tables),
-            *(
-                Section(anchor=anchor, title=title, blocks=blocks, is_folded=anchor in _FOLDED)
-                for anchor, title, blocks in rest
-                if blocks
-            ),
-        ]
-
-    def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say the finding: the flip rate, with accuracies and noise floor beside it.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
-        first, second = self.design.conditions
-        rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
-        hardly = [row for row in self._rows(tables) if is_hardly_right(row)]
-        names = {"first": first, "second": second, "clusters": self.clusters}
-        names["of_panel"] = self._of_panel(tables)
-        rates = WORDING.sentence("rates", rows=rows, **names)
-        beside = [
-            (row, self._same_sentence(tables, row), self._noise_sentence(tables, row))
-            for row in rows
-        ]
-        said = [self._hardly_sentence(row) for row in hardly]
-        return self._headed(
-            tables,
-            rows,
-            WORDING.sentence("finding", rates=rates, hardly=said),
-            WORDING.sentence("summary", beside=beside, **names),
-        )
-
-    def _headed(
-        self,
-        tables: Mapping[str, Table],
-        rows: Sequence[Mapping[Any, Any]],
-        sentence: list[Part],
-        summary: list[Part],
-    ) -> Finding:
-        """Lead with how models differ where a page is of several, and else with what each does."""
-        between = self._models_sentence(tables, rows)
-        return Finding(
-            sentence=between or sentence,
-            summary=[*sentence, " ", *summary] if between else summary,
-            warning=self.warning(),
-            facts=self.key_facts(),
-        )
-
-    def _models_sentence(
-        self, tables: Mapping[str, Table], rows: Sequence[Mapping[Any, Any]]
-    ) -> list[Part]:
-        """Say which models of some rows differ; nothing where that cannot be inferred."""
-        models = [row["model"] for row in rows]
-        tested = self._compared(tables, self.compared_rate)
-        compared = [
-            row | {"sign": shown_sign(row, "difference", row["p_value_holm"])}
-            for row in tested
-            if {row["a"], row["b"]} <= {*models} and row.get(self.facet) == rows[0].get(self.facet)
-        ]
-        names = dict(zip(("first", "second"), self.design.conditions, strict=True))
-        names["of_panel"] = self._of_panel(tables)
-        unclear = [row for row in compared if not row["sign"]]
-        return WORDING.sentence(
-            "between_models",
-            shown=[
-                (row, self.wording.sentence("models", row=row, **names))
-                for row in compared
-                if row["sign"]
-            ],
-            alike=self.wording.sentence("models", row={"sign": 0}, **names),
-            unclear=sorted(unclear, key=lambda row: row["difference_low"] - row["difference_high"]),
-            most=_MOST_NOTES,
-            by_holm=" by Holm’s method" if len(tested) > 1 else "",
-        )
-
-    def _compared(self, tables: Mapping[str, Table], rate: str) -> list[dict[Any, Any]]:
-        """List how far a rate of models differs, where that can be inferred."""
-        if "contrasts" not in tables:
-            return []
-        frame = tables["contrasts"].frame
-        rows = frame[frame["rate"] == rate].dropna(subset=["difference_low"])
-        return rows.to_dict("records")
-
-    def _of_panel(self, tables: Mapping[str, Table]) -> str:
-        """Name the panel that the finding is of, where there are several."""
-        frame = tables["overall"].frame
-        return "" if frame.empty else self._panel(tables, frame.iloc[0].to_dict())
-
-    def _hardly_sentence(self, row: Mapping[Any, Any]) -> list[Part]:
-        """Lead with the accuracy of a model that is hardly ever right."""
-        first, second = self.design.conditions
-        return WORDING.sentence("hardly_right", row=row, first=first, second=second)
-
-    def _same_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
-        """Say how many of the pairs that are wrong twice have the same answer."""
-        return WORDING.sentence("same_answer", rows=self._wrong_twice(tables, row))
-
-    def _wrong_twice(
-        self, tables: Mapping[str, Table], row: Mapping[Any, Any]
-    ) -> list[dict[Any, Any]]:
-        """Take the row of "same_answer" of the pairs that are wrong twice; none without answers."""
-        rows = self._rows_of(tables, "same_answer", row)
-        return [one for one in rows if one["among"] == "both wrong"]
-
-    def squares_section(self, tables: Mapping[str, Table]) -> Section:
-        """Show the contingency table of each model.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The section.
-        """
-        first, second = self.design.conditions
-        rows = self._compared(tables, "flip_rate")
-        squares = MosaicPlots(
-            squares=[self.square(row) for row in tables["overall"].frame.to_dict("records")],
-            conditions=self.design.conditions,
-            cells=self.design.cells,
-            note=WORDING.sentence(
-                "contrasts",
-                rows=rows[:_MOST_NOTES],
-                panel=functools.partial(self._panel, tables),
-                by_holm=" by Holm’s method" if len(rows) > 1 else "",
-            ),
-        )
-        return Section(
-            anchor="squares",
-            title="The same question under both conditions",
-            lead=WORDING.sentence("squares", first=first, second=second),
-            blocks=[squares],
-        )
-
-    def square(self, row: Mapping[Any, Any]) -> MosaicPlot:
-        """Draw the contingency table of one row.
-
-        Args:
-            row: A row of "overall".
-
-        Returns:
-            The square.
-        """
-        title = str(row["model"])
-        filters = {"model": title}
-        if self.facet is not None:
-            title += f", {row[self.facet]}"
-            filters[self.facet] = str(row[self.facet])
-        return MosaicPlot(
-            title=title,
-            model=self.index[str(row["model"])],
-            **{name: int(row[name]) for name in COUNTS},
-            facts=inferred(self.square_facts(row)),
-            filters=filters,
-        )
-
-    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
-        """Say what stands below a square.
-
-        Args:
-            row: A row of "overall".
-
-        Returns:
-            Name, number and a remark, such as the test that was used.
-        """
-        first, second = self.design.conditions
-        p_value = Value(value=float(row.get("mcnemar_p_value", math.nan)), kind="p_value")
-        difference = interval_value(row, "accuracy_difference", kind="difference")
-        return [
-            ("same verdict", interval_value(row, "consistency"), ""),
-            (f"kept of {first} right", interval_value(row, "consistency_given_first_correct"), ""),
-            (f"{second} minus {first}", difference, ""),
-            ("kappa", interval_value(row, "kappa", kind="number"), ""),
-            ("flips lean to one side", p_value, TEST_NAMES.get(str(row.get("mcnemar_method")), "")),
-        ]
-
-    def highlight_blocks(self) -> list[Table]:
-        """Show the tables that the runs put before all else.
-
-        Returns:
-            One table a title.
-        """
-        runs = self.report.runs
-        return [
-            table_of_runs(
-                runs, title.capitalize(), {run.label: run.highlights.get(title) for run in runs}
-            )
-            for title in dict.fromkeys(title for run in runs for title in run.highlights)
-        ]
-
-    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
-        """Show the flip rate by group over the noise floor.
-
-        Args:
-            tables: The tables.
-
-        Yields:
-            One chart a grouping and panel.
-        """
-        noise = self._noise_bounds(tables)
-        for name, columns in self.design.groupings.items():
-            frame = tables[name].frame
-            key = self.design.shown(columns[-1])
-            titles = self.design.labels.get(key, {})
-            facets = [("", frame)]
-            if self.facet is not None:
-                facets = [(str(one), part) for one, part in frame.groupby(self.facet, sort=False)]
-            for facet, part in facets:
-                rows = [
-                    (titles.get(group, group.replace("_", " ")), 0, [*map(self._dot, records)])
-                    for group, records in _records_by(part[part["n"] > 0], key)
-                ]
-                is_one = len(facets) == 1
-                if rows:
-                    yield ForestPlot(
-                        name=f"flips-{name.removeprefix('by_')}{'' if is_one else f'-{facet}'}",
-                        title=name.replace("_", " ").capitalize()
-                        + ("" if is_one else f", {facet}"),
-                        axis="flip rate, %",
-                        rows=rows,
-                        noise=noise,
-                        clusters=self.clusters,
-                    )
-
-    def _dot(self, row: Mapping[Any, Any]) -> Dot:
-        """Draw one group of one model."""
-        adjusted = row.get("adjusted_p_value", math.nan)
-        return Dot(
-            model=self.index[str(row["model"])],
-            value=interval_value(row, "flip_rate"),
-            n=int(row["n"]),
-            n_clusters=int(row["n_clusters"]),
-            is_certain=bool(adjusted < 0.05),
-            is_above_noise=bool(row.get("above_noise_p_value", math.nan) < 0.05),
-        )
-
-    def answers(self) -> Answers:
-        """Gather pairs for the browser: flips first, the rest drawn within cells.
-
-        Returns:
-            At most `ReportSettings.answers` pairs a model.
-        """
-        chosen: list[Answer] = []
-        totals = {}
-        for run in self.report.runs:
-            totals[self.index[run.label]] = len(run.outcomes)
-            cells = cells_of(run.outcomes)
-            places = self._sampled(run, cells)
-            rows = run.outcomes.iloc[places].to_dict("records")
-            chosen += [
-                self.answer(run, row, cells[place]) for row, place in zip(rows, places, strict=True)
-            ]
-        filters = list(dict.fromkeys(name for answer in chosen for name in answer.labels))
-        return Answers(
-            answers=chosen,
-            n_pairs=totals,
-            conditions=self.design.conditions,
-            cells=self.design.cells,
-            filters=filters,
-        )
-
-    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one pair.
-
-        Args:
-            run: The run.
-            row: A row of its outcomes.
-            cell: Its cell.
-
-        Returns:
-            The pair, from the columns first_surface, second_surface, first_prediction and
-            second_prediction where the study has them.
-        """
-        labels = {
-            self.design.shown(columns[-1]): self._texts(row, columns[-1])
-            for columns in self.design.groupings.values()
-        }
-        if self.facet is not None:
-            labels[self.facet] = [str(row[self.design.facet])]
-        first, second = self.design.conditions
-        return Answer(
-            model=self.index[run.label],
-            pair_id=str(row["pair_id"]),
-            cell=cell,  # type: ignore[arg-type]
-            question=_text(row.get("question")) or str(row["fact_id"]),
-            surfaces=(
-                _text(row.get("first_surface")) or first,
-                _text(row.get("second_surface")) or second,
-            ),
-            answers=(_text(row.get("first_prediction")), _text(row.get("second_prediction"))),
-            labels=labels,
-        )
-
-    def _texts(self, row: Mapping[Any, Any], column: str) -> list[str]:
-        """Read the labels of a cell."""
-        value = row[column]
-        titles = self.design.labels.get(self.design.shown(column), {})
-        values = [value] if isinstance(value, str) or not isinstance(value, Iterable) else [*value]
-        return [titles.get(str(item), str(item)) for item in values if not pd.isna(item)]
-
-    def _sampled(self, run: Run, cells: Sequence[str]) -> list[int]:
-        """Choose pairs by the hash of their ids: cells in turn, flips first."""
-        limit = self.report.settings.answers
-        ids = run.outcomes["pair_id"].to_numpy(dtype=object)
-        by_cell: dict[str, list[int]] = {name: [] for name in _FLIPS_FIRST}
-        for place, cell in enumerate(cells):
-            by_cell[cell].append(place)
-        if len(ids) > limit:
-            for places in by_cell.values():
-                places.sort(key=lambda place: _hash(run.label, str(ids[place])))
-            share = {name: min(len(places), limit // 5) for name, places in by_cell.items()}
-            for name, places in by_cell.items():
-                share[name] += min(len(places) - share[name], limit - sum(share.values()))
-            by_cell = {name: places[: share[name]] for name, places in by_cell.items()}
-        return [place for places in by_cell.values() for place in places]
-
-    def _noise_bounds(self, tables: Mapping[str, Table]) -> dict[int, float]:
-        """Find the upper bound of each model's noise floor, the largest of its strata."""
-        table = tables.get("noise_floor")
-        if table is None or "flip_rate_high" not in table.frame:
-            return {}
-        bounds = table.frame.groupby("model")["flip_rate_high"].max().dropna()
-        return {self.index[str(label)]: float(bound) for label, bound in bounds.items()}
-
-    def _noise_sentence(self, tables: Mapping[str, Table], row: Mapping[Any, Any]) -> list[Part]:
-        """Say how often identical prompts flip."""
-        rows = self._rows_of(tables, "noise_floor", row)
-        is_told = (
-            self.design.stratum != self.design.facet and rows and self.design.stratum in rows[0]
-        )
-        stratum = self.design.stratum if is_told else None
-        sentence = WORDING.sentence("noise_floor", rows=rows, stratum=stratum)
-        return [*sentence, " "] if sentence else []
-
-    def _own_tables(self) -> set[str]:
-        """Name the tables that stand elsewhere on the page."""
-        return {"overall", "same_answer", "generalisation", *self.design.groupings}
-
-    def _named(self) -> str:
-        """Name the runs in a title."""
-        return ", ".join(self.labels) if len(self.labels) <= 3 else f"{len(self.labels)} runs"
-
-
-def inferred(facts: Iterable[tuple[str, Value, str]]) -> list[tuple[str, Value, str]]:
-    """Leave out the numbers for which no interval or test stands, so that none is quoted.
-
-    Args:
-        facts: Name, number and a remark, as below a picture.
-
-    Returns:
-        Those with an interval, and the p-values that are not NaN.
-    """
-    return [
-        fact
-        for fact in facts
-        if (not math.isnan(fact[1].value) if fact[1].kind == "p_value" else fact[1].low is not None)
-    ]
-
-
-def _is_contrast(name: str) -> bool:
-    """Tell a table of `ContrastTables` by its name."""
-    return name in ("above_noise", "contrasts") or name.startswith(("contrasts_", "models_"))
-
-
-def _records_by(frame: pd.DataFrame, key: str) -> Iterator[tuple[str, list[dict[Any, Any]]]]:
-    """Yield the rows of each group, in order of appearance."""
-    for group, rows in frame.groupby(key, sort=False):
-        yield str(group), rows.to_dict("records")
-
-
-def _text(value: object) -> str | None:
-    """Read a cell of text."""
-    return value if isinstance(value, str) else None
-
-
-def _hash(label: str, pair_id: str) -> bytes:
-    """Order pairs in a way that is arbitrary yet always the same."""
-    return hashlib.blake2b(f"{label}\x1f{pair_id}".encode("utf-8", "replace")).digest()

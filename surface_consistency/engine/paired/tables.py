@@ -1,128 +1,67 @@
-"""Tables of any paired study: what holds wherever there are two verdicts on one fact."""
+"""Tables of any paired study: rates of two verdicts per fact, overall and by group."""
 
 import functools
-import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
 
+from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.answers import answer_agreement
 from surface_consistency.engine.paired.contrasts import (
-    COUNTS,
+    TEXTS,
     VERDICTS,
-    ContrastTables,
-    detectable_note,
+    above_noise_by,
+    contrast_tables,
+    label_columns,
     scored_pairs,
 )
-from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    adjust_p_values,
-    kappa_of_counts,
-    paired_by,
-)
-from surface_consistency.report.page import Dot
+from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, kappa_of_counts, paired_by
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
-from surface_consistency.tables.columns import COLUMNS
-from surface_consistency.tables.numbers import interval_value, least_found
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe
+from surface_consistency.tables.numbers import is_missing
+from surface_consistency.tables.sentences import detectable_difference, detectable_note
+from surface_consistency.tables.table import Column, Table
 
 TEST_NAMES: Final[Mapping[str, str]] = {
-    "t": "t of clusters",
+    "t": "t, clustered",
     "obuchowski": "Obuchowski",
     "durkalski": "Durkalski",
     "exact": "McNemar, exact",
     "corrected": "McNemar, corrected",
 }
-"""Names of tests for people."""
+"""Names of tests in tables."""
+
+SCORES: Final = (
+    "n n_clusters square flip_rate first_accuracy second_accuracy accuracy_difference "
+    "{p_value} mcnemar_method"
+)
+"""Columns of rates of pairs; `{p_value}` stands for the column of the p-value."""
 
 _FEW_ROWS: Final = 50_000
-"""Pairs for which further processes do not pay."""
-_REACHING: Final = ("flip_rate", "accuracy_difference")
-"""Rates whose intervals are told for each kind of cluster."""
+"""Number of pairs below which further processes do not pay."""
+_GENERALISED: Final = ("flip_rate", "accuracy_difference")
+"""Rates whose intervals are computed for each kind of cluster."""
 _LOW_ACCURACY: Final = 0.05
 
-
-def model_dots(rows: pd.DataFrame, name: str, index: Mapping[str, int], *, n: str) -> list[Dot]:
-    """Make a mark of each model's number, for a row of a chart.
-
-    Args:
-        rows: One row a model; those in which the number is NaN get no mark.
-        name: Column of the number, with its bounds as for `interval_value`.
-        index: Place of each model by its label.
-        n: Column of how many the number is of, which are its clusters too.
-
-    Returns:
-        The marks.
-    """
-    return [
-        Dot(
-            model=index[str(row["model"])],
-            value=interval_value(row, name),
-            n=int(row[n]),
-            n_clusters=int(row[n]),
-        )
-        for row in rows.to_dict("records")
-        if not math.isnan(row[name])
-    ]
+Rates = Callable[[Report, list[str], bool], pd.DataFrame]
+"""Computes the rates of the groups of some columns, with kappa if asked for."""
 
 
 def is_hardly_right(row: Mapping[Any, Any]) -> bool:
-    """Tell whether a model is right so seldom that its verdicts agree by being wrong twice.
+    """Return whether so few answers are correct that most pairs agree by being incorrect twice.
 
     Args:
         row: A row of `metrics.paired_by`.
 
     Returns:
-        Whether both accuracies are below 5 %; not of a row without pairs.
+        Whether both accuracies are below 5 %; False for a row without pairs.
     """
     return bool(row["n"]) and max(row["first_accuracy"], row["second_accuracy"]) < _LOW_ACCURACY
-
-
-def paired_columns(
-    conditions: tuple[str, str],
-    labels: Sequence[Column] = (),
-    *,
-    cluster: str = "facts",
-    adjusted: bool = False,
-) -> list[Column]:
-    """Describe the columns of a table of `paired_by`.
-
-    Args:
-        conditions: What the conditions are called.
-        labels: Columns before the numbers.
-        cluster: What intervals take as a whole, in the plural.
-        adjusted: Whether the p-value is that of `adjusted_p_value`.
-
-    Returns:
-        The columns that people see: pairs, clusters, square, flips, accuracies, difference, test.
-    """
-    p_key, p_unit = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
-    return [
-        *labels,
-        COLUMNS["n"],
-        Column(key="n_clusters", title=cluster.capitalize(), kind="count", on_phones=False),
-        Column(key="square", title="Square", kind="square", cells=COUNTS),
-        interval_column("flip_rate", "Flips", "rate", "%", direction="lower"),
-        *(
-            Column(
-                key=key, title=name.capitalize(), kind="rate", unit="right, %", direction="higher"
-            )
-            for key, name in zip(("first_accuracy", "second_accuracy"), conditions, strict=True)
-        ),
-        interval_column(
-            "accuracy_difference", "Difference", "difference", "points", direction="higher"
-        ),
-        Column(key=p_key, title="p", kind="p_value", unit=p_unit, on_phones=False),
-        Column(key="mcnemar_method", title="Test", labels=TEST_NAMES, on_phones=False),
-    ]
 
 
 def table_of_runs(
@@ -133,11 +72,11 @@ def table_of_runs(
     Args:
         runs: The runs.
         caption: Heading of the table.
-        tables: A table by the run's label; None where there is none.
+        tables: A table by the run's label; None if there is none.
 
     Returns:
-        The rows with the column `model` first. Those of a table that names models itself keep
-        theirs, save the run's own, which gets its label.
+        The rows with the column `model` first. A table that names models itself keeps its names,
+        except for the name of the run, which becomes its label.
     """
     parts = []
     for run in runs:
@@ -159,273 +98,279 @@ def table_of_runs(
     return Table(frame=frame, caption=caption, columns=columns)
 
 
-def _paired_table(
-    frame: pd.DataFrame, *, keys: list[str], cluster: str, has_kappa: bool
-) -> pd.DataFrame:
-    """Compute the metrics by some columns."""
-    kappa = {"kappa": kappa_of_counts} if has_kappa else {}
-    table = paired_by(frame, by=keys, cluster=cluster, rates={**PAIRED_RATES, **kappa})
-    return with_detectable(table)
-
-
 def with_detectable(table: pd.DataFrame, name: str = "accuracy_difference") -> pd.DataFrame:
-    """Add what differences so many pairs could have shown.
+    """Add the minimum detectable difference of each row.
 
     Args:
         table: A table with the bounds of a difference.
         name: The difference.
 
     Returns:
-        The table with `detectable_difference`, of `least_found`: the true difference that the test
-        finds with a probability of 80 %; NaN where there is no interval.
+        The table with `detectable_difference`: the true difference that the test finds with a
+        probability of 80 %; NaN without an interval.
     """
     bounds = (table[f"{name}_{end}"] for end in ("low", "high"))
-    return table.assign(detectable_difference=least_found(*bounds))
+    return table.assign(detectable_difference=detectable_difference(*bounds))
 
 
-class PairedTables(ContrastTables):
-    """Computes the tables of a study's runs.
+def paired_tables(
+    report: Report,
+    *,
+    rates: Rates | None = None,
+    shown: str = SCORES,
+    answers: Mapping[str, pd.DataFrame] | None = None,
+) -> dict[str, Table]:
+    """Compute the tables of any paired study.
 
     Args:
         report: The runs.
+        rates: Computes the rates of groups; `paired_rates` by default.
+        shown: Columns of the tables of rates, as for `tables.describe`.
+        answers: Tables of pairs with the same answer, of `same_answers`; made by default.
+
+    Returns:
+        Tables by name. "overall" and one table per grouping have the columns of
+        `metrics.paired_by` and detectable_difference (`with_detectable`). "overall" also has kappa
+        with its interval and odds_ratio (first_only / second_only), the groupings have
+        adjusted_p_value, Holm-corrected over the groups of a model. Further "same_answer", the
+        tables of `contrast_tables`, and "generalisation" if the study has several clusters.
     """
+    rates = rates or paired_rates
+    tables = {"overall": _overall(report, rates, shown)}
+    for name, columns in report.design.groupings.items():
+        tables[name] = _grouped(report, name, columns, rates, shown)
+    same = same_answers(report) if answers is None else answers
+    return tables | _generalisation(report) | contrast_tables(report) | dict(same)
 
-    def tables(self) -> dict[str, Table]:
-        """Compute "overall", one table a grouping, "same_answer", and what is held against what.
 
-        Returns:
-            Tables by name. "overall" and the groupings have the columns of `metrics.paired_by` and
-            detectable_difference (`with_detectable`). "overall" has kappa with its interval and
-            odds_ratio (first_only / second_only) besides, the groupings adjusted_p_value, Holm's
-            over the groups of a model. Further those of `ContrastTables`, and "generalisation"
-            where the study knows several clusters.
-        """
-        tables = {"overall": self.overall()}
-        tables |= {
-            name: self.grouped(name, columns) for name, columns in self.design.groupings.items()
-        }
-        tables |= self.generalisation()
-        return tables | self.contrasts() | self.same_answers()
+def score_table(
+    report: Report,
+    entry: str,
+    frame: pd.DataFrame,
+    labels: Sequence[Column | str],
+    *,
+    shown: str = SCORES,
+    adjusted: bool = False,
+    **values: object,
+) -> Table:
+    """Describe a table of rates of pairs.
 
-    def overall(self) -> Table:
-        """Compute the rates of all pairs, by model and panel.
+    Args:
+        report: The runs, for the names of conditions and clusters.
+        entry: Entry of `page.toml`: "overall" or "group".
+        frame: The numbers.
+        labels: Columns before the numbers.
+        shown: Columns of the numbers.
+        adjusted: Whether the p-value is that of `adjusted_p_value`.
+        values: Placeholders of the entry.
 
-        Returns:
-            The table.
-        """
-        keys = self.design.keys()
-        frame = self._paired(keys, has_kappa=True)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
-        frame = frame.assign(odds_ratio=odds)
-        return Table(
-            frame=frame,
-            caption="All pairs",
-            columns=self.score_columns(self.label_columns(keys)),
-            note=detectable_note(frame),
-            cluster_column="n_clusters",
-        )
+    Returns:
+        The table.
+    """
+    columns = shown.format(p_value="adjusted_p_value" if adjusted else "mcnemar_p_value")
+    titles = dict(zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True))
+    titles["n_clusters"] = report.clusters
+    keys = columns.split()
+    return TEXTS.table(
+        entry,
+        frame,
+        [*labels, columns],
+        titles={key: title.capitalize() for key, title in titles.items() if key in keys},
+        labels={"mcnemar_method": TEST_NAMES},
+        detectable=detectable_note(frame),
+        **values,
+    )
 
-    def grouped(self, name: str, columns: tuple[str, ...]) -> Table:
-        """Compute the rates of groups of pairs.
 
-        Args:
-            name: Name of the table.
-            columns: Columns of the outcomes that make the groups.
+def _overall(report: Report, rates: Rates, shown: str) -> Table:
+    """Compute the rates of all pairs, by model and panel."""
+    keys = report.design.keys()
+    frame = rates(report, keys, True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
+    frame = frame.assign(odds_ratio=odds)
+    return score_table(report, "overall", frame, label_columns(report.design, keys), shown=shown)
 
-        Returns:
-            The table.
-        """
-        keys = self.design.keys(*columns)
-        frame = self._paired(keys)
-        labels = [self.design.shown(key) for key in keys]
-        adjusted = np.full(len(frame), np.nan)
-        heads = [key for key in labels if key in ("model", self.facet)]
-        for _, places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.items():
-            adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
-        frame = frame.assign(adjusted_p_value=adjusted)
-        above = self.above_noise_by(columns)
-        if len(above):
-            places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))
-            frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
-        order = [*labels[len(heads) :], *heads]
-        shown = self.score_columns(self.label_columns(order), adjusted=True)
-        return Table(
-            frame=frame,
-            caption=name.replace("_", " ").capitalize(),
-            columns=shown,
-            note=note("groups_note", detectable=detectable_note(frame)),
-            cluster_column="n_clusters",
-        )
 
-    def generalisation(self) -> dict[str, Table]:
-        """Compute how sure the flip rate is for other facts, subjects or relations.
+def _grouped(report: Report, name: str, columns: Sequence[str], rates: Rates, shown: str) -> Table:
+    """Compute the rates of groups of pairs."""
+    keys = report.design.keys(*columns)
+    frame = rates(report, keys, False)
+    labels = [report.design.shown(key) for key in keys]
+    heads = labels[: len(keys) - len(columns)]
+    adjusted = np.full(len(frame), np.nan)
+    for places in frame.reset_index(drop=True).groupby(heads, sort=False).indices.values():
+        adjusted[places] = adjust_p_values(frame["mcnemar_p_value"].to_numpy()[places])
+    frame = frame.assign(adjusted_p_value=adjusted)
+    above = above_noise_by(report, columns)
+    if len(above):
+        places = pd.MultiIndex.from_frame(frame[list(above.index.names)].astype(str))
+        frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
+    order = label_columns(report.design, [*labels[len(heads) :], *heads])
+    title = name.replace("_", " ").capitalize()
+    return score_table(report, "group", frame, order, shown=shown, adjusted=True, name=title)
 
-        Returns:
-            "generalisation", one row a model, panel and cluster of the study; nothing where the
-            study knows a single one, or the outcomes hold no other.
-        """
-        held = [name for name in self.design.clusters if self.frame[name].notna().all()]
-        scored = scored_pairs(self.frame)
-        if len(held) < 2 or scored.empty:
-            return {}
-        keys = self.design.keys()
-        parts = []
-        for name in held:
-            with warnings.catch_warnings():
-                # A single cluster has no interval, as the table says.
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                table = paired_by(
-                    scored,
-                    by=keys,
-                    cluster=name,
-                    rates={rate: PAIRED_RATES[rate] for rate in _REACHING},
-                )
-            table = table.rename(columns=dict(self.design.exploded_names))
-            table = self._sorted(table, keys)
-            table.insert(len(keys), "cluster", self.design.clusters[name])
-            parts.append(table)
-        return {
-            "generalisation": describe(
-                pd.concat(parts, ignore_index=True),
-                "How far the numbers reach",
-                [
-                    *self.label_columns(keys),
-                    Column(key="cluster", title="For other"),
-                    "n_clusters flip_rate accuracy_difference",
-                ],
-                titles={"n_clusters": "Number"},
-                note=note(
-                    "generalisation_note", kinds=[self.design.clusters[name] for name in held]
-                ),
-                cluster_column="n_clusters",
-            )
-        }
 
-    def same_answers(self) -> dict[str, Table]:
-        """Compute how often the answers of a pair are the same, not their verdicts alone.
+def _generalisation(report: Report) -> dict[str, Table]:
+    """Compute the intervals of the rates for other facts, subjects or relations.
 
-        Returns:
-            "same_answer", with the columns of `answer_agreement`; nothing for outcomes that do not
-            hold the answers.
-        """
-        keys = self.design.keys()
-        rules = [self.answer_rule(run) for run in self.report.runs]
-        parts = [
-            answer_agreement(
-                run.outcomes.assign(
-                    first_prediction=pd.Series(first, dtype=object),
-                    second_prediction=pd.Series(second, dtype=object),
-                ),
+    Returns:
+        "generalisation", one row per model, panel and cluster of the study; nothing if the
+        outcomes have a single kind of cluster.
+    """
+    design = report.design
+    held = [name for name in design.clusters if report.frame[name].notna().all()]
+    scored = scored_pairs(report.frame)
+    if len(held) < 2 or scored.empty:
+        return {}
+    keys = design.keys()
+    parts = []
+    for name in held:
+        with warnings.catch_warnings():
+            # A single cluster has no interval; the table shows that.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            table = paired_by(
+                scored,
                 by=keys,
-                cluster=self.report.cluster,
-                rule=rule,
+                cluster=name,
+                rates={rate: PAIRED_RATES[rate] for rate in _GENERALISED},
             )
-            for run, rule in zip(self.report.runs, rules, strict=True)
-            if {"first_prediction", "second_prediction"} <= {*run.outcomes}
-            for first, second in [self.answer_texts(run)]
-        ]
-        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
-        if frame.empty:
-            return {}
-        among = {"all": "all", "both wrong": "wrong both times"}
-        return {
-            "same_answer": describe(
-                self._sorted(frame.rename(columns=dict(self.design.exploded_names)), keys),
-                "Pairs with the same answer",
-                [
-                    *self.label_columns(keys),
-                    Column(key="among", title="Among", labels=among),
-                    "n",
-                    interval_column("same_answer", "Same words", "rate", "%"),
-                    interval_column("same_by_rule", "Same by the rule", "rate", "%"),
-                ],
-                note=note("same_answer_note", rules=list(dict.fromkeys(rules))),
-                cluster_column="n_clusters",
+        table = sorted_rows(report, table.rename(columns=dict(design.exploded_names)), keys)
+        table.insert(len(keys), "cluster", design.clusters[name])
+        parts.append(table)
+    kinds = ", ".join(design.clusters[name] for name in held)
+    frame = pd.concat(parts, ignore_index=True)
+    return {
+        "generalisation": TEXTS.table(
+            "generalisation", frame, label_columns(design, keys), kinds=kinds
+        )
+    }
+
+
+Answers = Callable[[Run], tuple[Sequence[str | None], Sequence[str | None]]]
+"""Returns the answers of each pair that are compared with each other."""
+
+
+def same_answers(
+    report: Report, texts: Answers | None = None, rule: str | None = None
+) -> dict[str, Table]:
+    """Compute how often both answers of a pair are the same.
+
+    Args:
+        report: The runs.
+        texts: Returns the answers of a run under both conditions; the scored parts by default.
+        rule: Rule by which two answers are the same; the rule of the run by default, and token_f1
+            if it was not scored by a registered rule.
+
+    Returns:
+        "same_answer", with the columns of `answer_agreement`; nothing for outcomes without answers.
+    """
+    keys = report.design.keys()
+    rules = [rule or _answer_rule(run) for run in report.runs]
+    parts = []
+    for run, of_run in zip(report.runs, rules, strict=True):
+        if {"first_prediction", "second_prediction"} <= {*run.outcomes}:
+            first, second = (texts or answer_texts)(run)
+            outcomes = run.outcomes.assign(
+                first_prediction=pd.Series(first, dtype=object),
+                second_prediction=pd.Series(second, dtype=object),
             )
-        }
-
-    def answer_texts(self, run: Run) -> tuple[list[str | None], list[str | None]]:
-        """Give the answers of each pair that are compared with each other.
-
-        Args:
-            run: A run whose outcomes hold answers.
-
-        Returns:
-            The judged part under the first and the second condition, pair by pair.
-        """
-        outcomes = run.outcomes
-        return tuple(  # type: ignore[return-value]
-            pd.Series(outcomes[name].to_numpy(dtype=object))
-            .where(lambda text: text.notna(), None)
-            .tolist()
-            for name in ("first_prediction", "second_prediction")
+            parts.append(answer_agreement(outcomes, by=keys, cluster=report.cluster, rule=of_run))
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if frame.empty:
+        return {}
+    return {
+        "same_answer": TEXTS.table(
+            "same_answer",
+            sorted_rows(report, frame.rename(columns=dict(report.design.exploded_names)), keys),
+            label_columns(report.design, keys),
+            rules=" / ".join(dict.fromkeys(rules)),
         )
+    }
 
-    def answer_rule(self, run: Run) -> str:
-        """Name the rule by which two answers are the same.
 
-        Args:
-            run: The run.
+def answer_texts(run: Run) -> tuple[list[str | None], list[str | None]]:
+    """Return the scored part of both answers of each pair.
 
-        Returns:
-            The rule that judged it; token_f1 where that was none, or none registered.
-        """
-        settings = {} if run.scoring is None else run.scoring.settings
-        return rule_in_file(str(settings.get("rule") or "token_f1"), run.folder.scoring)
+    Args:
+        run: A run whose outcomes contain answers.
 
-    def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
-        """Describe the columns of "overall" and of the groupings.
+    Returns:
+        The texts under the first and the second condition, pair by pair.
+    """
+    return tuple(  # type: ignore[return-value]
+        [None if is_missing(text) else text for text in run.outcomes[name].to_numpy(dtype=object)]
+        for name in ("first_prediction", "second_prediction")
+    )
 
-        Args:
-            labels: Columns before the numbers.
-            adjusted: Whether the p-value is that of `adjusted_p_value`.
 
-        Returns:
-            The columns that people see.
-        """
-        return paired_columns(
-            self.design.conditions, labels, cluster=self.clusters, adjusted=adjusted
+def _answer_rule(run: Run) -> str:
+    """Name the rule by which two answers are the same."""
+    settings = {} if run.scoring is None else run.scoring.settings
+    return rule_in_file(str(settings.get("rule") or "token_f1"), run.folder.scoring)
+
+
+def paired_rates(report: Report, keys: list[str], has_kappa: bool = False) -> pd.DataFrame:
+    """Compute the rates of pairs by some columns, sorted for reading.
+
+    Args:
+        report: The runs.
+        keys: Columns of the outcomes.
+        has_kappa: Whether kappa is computed.
+
+    Returns:
+        The columns of `metrics.paired_by`, and detectable_difference.
+    """
+    cluster = cluster_within(report, keys)
+    wanted = list(dict.fromkeys([*keys, cluster, *VERDICTS]))
+    frames = [run.outcomes[wanted] for run in report.runs]
+    kappa = {"kappa": kappa_of_counts} if has_kappa else {}
+    compute = functools.partial(
+        paired_by, by=keys, cluster=cluster, rates={**PAIRED_RATES, **kappa}
+    )
+    is_large = sum(map(len, frames)) > _FEW_ROWS
+    parts = map_processes(compute, frames, n_workers=None if is_large else 1)
+    table = with_detectable(pd.concat(parts, ignore_index=True))
+    return sorted_rows(report, table.rename(columns=dict(report.design.exploded_names)), keys)
+
+
+def cluster_within(report: Report, keys: Sequence[str]) -> str:
+    """Name the clusters within groups: within one relation, intervals do not cluster by relation.
+
+    Args:
+        report: The runs.
+        keys: Columns that make groups.
+
+    Returns:
+        The cluster of the report, or another of the study if the groups are those clusters.
+    """
+    if report.cluster not in keys:
+        return report.cluster
+    others = [name for name in report.design.clusters if name not in keys]
+    return next((name for name in others if report.frame[name].notna().all()), "fact_id")
+
+
+def sorted_rows(report: Report, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Sort the rows of a table for reading: the models of a group next to each other.
+
+    Args:
+        report: The runs.
+        table: The table.
+        keys: Columns of the outcomes that make its groups.
+
+    Returns:
+        The rows in the order of the study's labels and of the runs; other labels follow by name.
+    """
+    names = [report.design.shown(key) for key in keys]
+    names = [*names[1:], names[0]]
+
+    def rank(column: pd.Series) -> list[tuple[int, str]]:
+        order = (
+            report.index if column.name == "model" else report.design.labels.get(column.name, {})
         )
+        places = {value: place for place, value in enumerate(order)}
+        return [(places.get(value, len(places)), str(value)) for value in column]
 
-    def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
-        """Compute the metrics by some columns; sort the rows for reading."""
-        cluster = self._cluster_within(keys)
-        wanted = list(dict.fromkeys([*keys, cluster, *VERDICTS]))
-        frames = [run.outcomes[wanted] for run in self.report.runs]
-        compute = functools.partial(_paired_table, keys=keys, cluster=cluster, has_kappa=has_kappa)
-        is_large = sum(map(len, frames)) > _FEW_ROWS
-        parts = map_processes(compute, frames, n_workers=None if is_large else 1)
-        table = pd.concat(parts, ignore_index=True)
-        return self._sorted(table.rename(columns=dict(self.design.exploded_names)), keys)
-
-    def _cluster_within(self, keys: Sequence[str]) -> str:
-        """Name what intervals take whole in groups: within one relation, not relations."""
-        if self.report.cluster not in keys:
-            return self.report.cluster
-        others = [name for name in self.design.clusters if name not in keys]
-        return next((name for name in others if self.frame[name].notna().all()), "fact_id")
-
-    def _sorted(self, table: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-        """Sort the rows of a table for reading: the models of a group side by side."""
-        names = [self.design.shown(key) for key in keys]
-        ordered = [*names[1:], names[0]]
-        places = [
-            tuple(self._rank(name, value) for name, value in zip(ordered, values, strict=True))
-            for values in zip(*(table[name] for name in ordered), strict=True)
-        ]
-        rows = sorted(range(len(table)), key=places.__getitem__)
-        return table.iloc[rows].reset_index(drop=True)
-
-    def _rank(self, name: str, value: object) -> tuple[int, str]:
-        """Order labels as the study does; those that it does not list follow by name."""
-        order = self.index if name == "model" else self.design.labels.get(name, {})
-        places = list(order)
-        return (places.index(value) if value in places else len(places), str(value))
-
-    def _rows(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
-        """Give the rows of "overall" of the first panel, one a model, where there is a pair."""
-        frame = tables["overall"].frame
-        if self.facet is not None:
-            frame = frame[frame[self.facet] == frame[self.facet].iloc[0]]
-        return frame.drop_duplicates("model").to_dict("records")
+    places = list(zip(*(rank(table[name]) for name in names), strict=True))
+    rows = sorted(range(len(table)), key=places.__getitem__)
+    return table.iloc[rows].reset_index(drop=True)

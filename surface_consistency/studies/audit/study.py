@@ -26,7 +26,7 @@ from surface_consistency.studies.audit.conditions import AuditData, find_conditi
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.page import AuditReport
+from surface_consistency.studies.audit.page import AUDIT_PAGE
 from surface_consistency.studies.audit.plan import plan_audit
 from surface_consistency.studies.audit.published import export_published
 from surface_consistency.studies.audit.records import AuditOutcome
@@ -160,7 +160,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     scoring = AuditScoring
     outcome = AuditOutcome
     verdict = AuditVerdict
-    report = AuditReport
+    report = AUDIT_PAGE
     runners = {"lookup": LookupModel}  # noqa: RUF012 - never changed
     toy_model = ToyModel(settings=AuditToyModel, train=_train_toy_model)
 

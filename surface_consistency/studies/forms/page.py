@@ -1,21 +1,30 @@
-"""The page of a study of forms: what decides a verdict, which forms lose, and which go together."""
+"""The page of a study of forms: sources of variance, accuracy and agreement of forms."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, rows_of
+from surface_consistency.engine.paired.page import (
+    PageSpec,
+    answers_section,
+    checks_section,
+    contrasts_section,
+    dot,
+    headed,
+    section,
+    square,
+)
+from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.report.page import (
     Answer,
-    Answers,
-    Block,
     Check,
     Dot,
-    Finding,
     ForestPlot,
     Heatmap,
     Lines,
@@ -24,317 +33,38 @@ from surface_consistency.report.page import (
     Section,
     Series,
 )
-from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.forms.tables import FormTables
-from surface_consistency.tables.numbers import Value, interval_value, shown_sign
+from surface_consistency.studies.forms.tables import TEXTS, form_tables
+from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.sentences import Sentence, difference, direction, many, rate
 from surface_consistency.tables.table import Table
 
-_WORDING: Final = Wording("surface_consistency.studies.forms")
 _SHOWN_ROWS: Final = 50
 """Forms that tables and charts of the page show; the CSV files have all."""
 _SQUARES: Final = 12
-_FOLDED: Final = ("contrasts", "check-tables")
 _OWN: Final = (
-    *("forms", "variance", "spread", "right_counts", "form_answers", "form_pairs", "samples"),
+    *("forms", "variance", "spread", "right_counts", "form_answers", "samples"),
     *("models_forms", "rank_agreement"),
 )
 
+Row = Mapping[Any, Any]
 
-class FormsReport(PairedReport):
-    """Computes the tables of all forms together, and what their page says.
+
+def forms_report_tables(report: Report) -> dict[str, Table]:
+    """Compute the tables of `form_tables`, and those of the reference against each other form.
 
     Args:
         report: The runs.
+
+    Returns:
+        Tables by name.
     """
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(_as_held(report))
-        self._right: dict[str, dict[tuple[str, int], str]] = {}
-
-    def tables(self) -> dict[str, Table]:
-        """Compute the tables of `FormTables` before those of the reference against each form.
-
-        Returns:
-            Tables by name.
-        """
-        outcomes = {run.label: run.outcomes for run in self.report.runs}
-        return FormTables(outcomes).tables() | super().tables()
-
-    def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say how often two forms agree, with accuracy, losses and the question of the interval.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
-        rows = [self._facts_of(tables, label) for label in self.labels]
-        return Finding(
-            sentence=_WORDING.sentence("finding", rows=rows),
-            summary=_WORDING.sentence(
-                "summary", rows=rows, models=self._model_rows(tables), reference=self._reference()
-            ),
-            warning=self.warning(),
-            facts=self.key_facts(),
-        )
-
-    def _reference(self) -> str:
-        """Name the reference form."""
-        names = self.frame["first_condition"].unique()
-        return str(names[0]) if len(names) == 1 else "reference form"
-
-    def _facts_of(self, tables: Mapping[str, Table], label: str) -> dict[str, Any]:
-        """Gather what is said of a model."""
-        of_model = {
-            name: table.frame[table.frame["model"] == label].to_dict("records")
-            for name, table in tables.items()
-            if "model" in table.frame
-        }
-        forms = of_model["forms"]
-        against = [
-            row | {"sign": shown_sign(row, "accuracy_difference", row["adjusted_p_value"])}
-            for row in of_model["by_form"]
-        ]
-        wrong = [row for row in of_model.get("same_answer", ()) if row["among"] == "both wrong"]
-        run = next(run for run in self.report.runs if run.label == label)
-        by_item = run.outcomes.groupby(["fact_id", "sample"])["first_surface"]
-        sizes = by_item.size() + by_item.count().clip(upper=1)
-        return {
-            "model": label,
-            "these": forms[0],
-            "like": forms[-1],
-            "n_sizes": (int(sizes.min()), int(sizes.max())),
-            "lower": [row["form"] for row in against if row["sign"] == -1],
-            "higher": [row["form"] for row in against if row["sign"] == 1],
-            "unclear": [row["form"] for row in against if row["sign"] == 0],
-            "spread": of_model.get("spread", []),
-            "wrong": wrong,
-            "is_comparable": bool(run.outcomes["is_same_answer"].all()),
-            "samples": of_model.get("samples", []),
-            "wordings": run.outcomes["wordings"].iloc[0],
-        }
-
-    def _model_rows(self, tables: Mapping[str, Table]) -> list[dict[Any, Any]]:
-        """List how far two models differ in consistency."""
-        if "models_forms" not in tables:
-            return []
-        frame = tables["models_forms"].frame
-        rows: list[dict[Any, Any]] = frame[frame["rate"] == "consistency"].to_dict("records")
-        return rows[:4]
-
-    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Say what stands between the finding and the checks.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            What decides a verdict, accuracy by form, how many forms are right, which go together,
-            squares, numbers, answers, and the tables of tests and checks.
-        """
-        paired = {section.anchor: section for section in super().sections(tables)}
-        own = [id(tables[name]) for name in _OWN if name in tables]
-        rest = [one for one in _blocks(paired, "check-tables") if id(one) not in own]
-        names = (
-            *(name for name in _OWN if name != "form_pairs"),
-            "overall",
-            *self.design.groupings,
-        )
-        names = (*names, "same_answer", "generalisation")
-        parts: list[tuple[str, str, list[Block]]] = [
-            ("decides", "What decides a verdict", self._decides(tables)),
-            ("by-form", "Accuracy by form", _blocks(paired, "flips")),
-            ("right-counts", "How many forms are right", list(self._counts(tables))),
-            ("together", "Which forms go together", list(self._together(tables))),
-            ("squares", "The reference against each form", self._squares(tables)),
-            ("numbers", "The numbers", [_short(tables[one]) for one in names if one in tables]),
-            ("contrasts", "Differences that were tested", _blocks(paired, "contrasts")),
-            ("answers", "Items, by how evenly their forms split", _blocks(paired, "answers")),
-            ("check-tables", "Checks in numbers", rest),
-        ]
-        leads = {
-            name: _WORDING.sentence(f"lead_{name.replace('-', '_')}", reference=self._reference())
-            for name in ("decides", "by-form", "right-counts", "together", "squares", "answers")
-        }
-        return [
-            Section(
-                anchor=anchor,
-                title=title,
-                lead=leads.get(anchor, ()),
-                blocks=blocks,
-                is_folded=anchor in _FOLDED,
-            )
-            for anchor, title, blocks in parts
-            if blocks
-        ]
-
-    def _decides(self, tables: Mapping[str, Table]) -> list[Block]:
-        """Show the shares of the variance, if there are items enough for them."""
-        if "variance" not in tables:
-            return []
-        frame = tables["variance"].frame
-        rows = [
-            (str(part), 0, [self._share(row) for row in of_part.to_dict("records")])
-            for part, of_part in frame.groupby("part", sort=False)
-        ]
-        return [
-            ForestPlot(
-                name="variance",
-                title="Shares of the variance of right and wrong",
-                axis="share of the variance, %",
-                rows=rows,
-                clusters="clusters",
-                certain="shown to be above 0",
-            )
-        ]
-
-    def _share(self, row: Mapping[Any, Any]) -> Dot:
-        """Draw a share of one model."""
-        return Dot(
-            model=self.index[str(row["model"])],
-            value=interval_value(row, "share"),
-            n=int(row["n"]),
-            n_clusters=int(row["n_clusters"]),
-            is_certain=shown_sign(row, "share") == 1,
-        )
-
-    def dots(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
-        """Show the accuracy of each form, and kind of form, less that of the reference.
-
-        Args:
-            tables: The tables.
-
-        Yields:
-            One chart a grouping, of the forms that flip most where there are very many.
-        """
-        for name in self.design.groupings:
-            frame = _first_forms(tables[name].frame)
-            key = self.design.shown(self.design.groupings[name][-1])
-            rows = [
-                (str(label), 0, [self._difference(row) for row in part.to_dict("records")])
-                for label, part in frame[frame["n"] > 0].groupby(key, sort=False)
-            ]
-            if rows:
-                yield ForestPlot(
-                    name=f"accuracy-{name.removeprefix('by_')}",
-                    title=name.replace("_", " ").capitalize(),
-                    axis=f"right, points less {self._reference()}",
-                    rows=rows,
-                    clusters=self.clusters,
-                    certain="shown to differ (Holm)",
-                )
-
-    def _difference(self, row: Mapping[Any, Any]) -> Dot:
-        """Draw one form of one model."""
-        sign = shown_sign(row, "accuracy_difference", row["adjusted_p_value"])
-        return Dot(
-            model=self.index[str(row["model"])],
-            value=interval_value(row, "accuracy_difference", kind="difference"),
-            n=int(row["n"]),
-            n_clusters=int(row["n_clusters"]),
-            is_certain=bool(sign),
-        )
-
-    def _counts(self, tables: Mapping[str, Table]) -> Iterator[Lines]:
-        """Show how many of k forms are right, beside what independence would give."""
-        if "right_counts" not in tables:
-            return
-        frame = tables["right_counts"].frame
-        series = []
-        for label, part in frame.groupby("model", sort=False):
-            rows = part.to_dict("records")
-            model = self.index[str(label)]
-            series.append(_series(str(label), model, rows, "share"))
-            series.append(
-                _series(f"{label}, if forms were independent", None, rows, "share_independent")
-            )
-        yield Lines(
-            name="right-counts",
-            title="Items by the number of right forms",
-            x_title="forms answered rightly",
-            series=series,
-        )
-
-    def _together(self, tables: Mapping[str, Table]) -> Iterator[Heatmap]:
-        """Show how often the verdicts of every two forms differ."""
-        if "form_pairs" not in tables:
-            return
-        frame = tables["form_pairs"].frame
-        for label, part in frame.groupby("model", sort=False):
-            names = list(dict.fromkeys([*part["first"], *part["second"]]))
-            known = {
-                (row["first"], row["second"]): 1.0 - row["agreement"]
-                for row in part.to_dict("records")
-            }
-            known |= {(second, first): value for (first, second), value in known.items()}
-            rows = [(one, [known.get((one, other), math.nan) for other in names]) for one in names]
-            yield Heatmap(
-                name=f"together-{self.index[str(label)]}",
-                title=f"Items whose verdict differs between two forms, {label}",
-                columns=names,
-                panels=[("", rows)],
-            )
-
-    def _squares(self, tables: Mapping[str, Table]) -> list[Block]:
-        """Show the reference against the forms that differ most from it."""
-        frame = tables["by_form"].frame
-        order = frame["flip_rate"].rank(ascending=False, method="first")
-        rows = frame[(order <= _SQUARES) & (frame["n"] > 0)].to_dict("records")
-        squares = [
-            replace(
-                self.square(row),
-                title=f"{row['form']}" + (f", {row['model']}" if len(self.labels) > 1 else ""),
-                filters={"model": str(row["model"]), "form": str(row["form"])},
-            )
-            for row in rows
-        ]
-        return [
-            MosaicPlots(
-                squares=squares,
-                conditions=(self._reference(), "other form"),
-                cells=self.design.cells,
-                size="small",
-            )
-        ]
-
-    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
-        """Say what stands below a square: the difference; see `PairedReport.square_facts`."""
-        difference = interval_value(row, "accuracy_difference", kind="difference")
-        return [("other minus reference", difference, "")]
-
-    def answers(self) -> Answers:
-        """Gather pairs for the browser, items whose forms split most evenly first."""
-        answers = super().answers()
-        shown = sorted(answers.answers, key=lambda one: (one.model, _evenness(one), one.question))
-        return replace(answers, answers=shown)
-
-    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one pair, with how many forms of its item are right; see `PairedReport.answer`."""
-        answer = super().answer(run, row, cell)
-        if run.label not in self._right:
-            self._right[run.label] = _right_forms(run.outcomes)
-        right = self._right[run.label].get((row["fact_id"], row["sample"]))
-        return replace(answer, labels={**answer.labels, "right": [right] if right else []})
-
-    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Ask what limits the numbers: forms that are few or unequal, and what paired pages ask.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            "warning" first.
-        """
-        rows = [self._facts_of(tables, label) for label in self.labels]
-        spread = tables["spread"].frame.to_dict("records") if "spread" in tables else []
-        checks = [*_WORDING.checks("checks", rows=rows, spread=spread), *super().checks(tables)]
-        return sorted(checks, key=lambda check: check.level != "warning")
+    outcomes = {run.label: run.outcomes for run in report.runs}
+    return form_tables(outcomes) | paired_tables(_as_held(report))
 
 
 def _as_held(report: Report) -> Report:
-    """Leave out of the design what the rows do not hold: kinds of forms, and clusters of items."""
+    """Remove from the design what the rows do not have: kinds of forms, and clusters of items."""
     frame = report.frame
     changes: dict[str, Mapping[str, Any]] = {}
     if frame["kind"].isna().all():
@@ -347,13 +77,267 @@ def _as_held(report: Report) -> Report:
     return replace(report, design=report.design.model_copy(update=changes))
 
 
-def _blocks(sections: Mapping[str, Section], anchor: str) -> list[Block]:
-    """Take the blocks of a section, if it is there."""
-    return list(sections[anchor].blocks) if anchor in sections else []
+def _reference(report: Report) -> str:
+    """Name the reference form."""
+    names = report.frame["first_condition"].unique()
+    return str(names[0]) if len(names) == 1 else "the reference form"
+
+
+def _sizes(run: Run) -> tuple[int, int]:
+    """Return the smallest and the largest number of forms of an item."""
+    by_item = run.outcomes.groupby(["fact_id", "sample"])["first_surface"]
+    sizes = by_item.size() + by_item.count().clip(upper=1)
+    return int(sizes.min()), int(sizes.max())
+
+
+# Sentences.
+
+
+def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+    """Report how often two forms agree, with accuracy, forms that differ and other forms."""
+    leads = [one for run in report.runs for one in _consistency(run, tables)]
+    details = [one for run in report.runs for one in _details(report, run, tables)]
+    return headed([], leads, [*details, *_models(tables)])
+
+
+def _items(row: Row, name: str, quantity: str, unit: str = "items") -> Sentence:
+    """Report a rate of the items of a model."""
+    return rate({**row, "n": row["n_facts"]}, name, quantity, unit=unit)
+
+
+def _forms_row(run: Run, tables: Tables, place: int) -> Row:
+    """Return the row of a model for these forms (0) or for forms like these (-1)."""
+    return rows_of(tables, "forms", {"model": run.label})[place]
+
+
+def _consistency(run: Run, tables: Tables) -> Iterator[Sentence]:
+    """Report the agreement of two forms, and the items that are correct in all."""
+    row, (least, most) = _forms_row(run, tables, 0), _sizes(run)
+    forms = f"all {most} forms" if least == most else f"all of their {least} to {most} forms"
+    quantity = f"consistency of {run.label} (agreement of two forms of an item)"
+    yield _items(row, "consistency", quantity)
+    if direction(row, "consistency") is not None:
+        quantity = f"proportion of items that {run.label} answers correctly in {forms}"
+        yield _items(row, "all_right", quantity)
+
+
+def _details(report: Report, run: Run, tables: Tables) -> Iterator[Sentence]:
+    """Report accuracy, forms that differ from the reference, equal answers and other forms."""
+    model, reference, of = run.label, _reference(report), {"model": run.label}
+    row = _forms_row(run, tables, 0)
+    if direction(row, "consistency") is None:
+        return
+    yield _items(row, "accuracy", f"accuracy of {model}")
+    compared = rows_of(tables, "by_form", of)
+    yield from many(
+        compared,
+        "accuracy_difference",
+        f"accuracy of {model} by form",
+        lambda row: difference(
+            row,
+            "accuracy_difference",
+            f"accuracy of {model}",
+            reference,
+            str(row["form"]),
+            "with {}",
+            p="adjusted_p_value",
+            correction="Holm" if len(compared) > 1 else "",
+            unit="items",
+        ),
+        p="adjusted_p_value",
+    )
+    if run.outcomes["is_same_answer"].all():
+        quantity = (
+            f"proportion of identical answers of {model} among pairs incorrect in {reference} and "
+            "another form"
+        )
+        for one in rows_of(tables, "same_answer", of, among="both wrong"):
+            if direction(one, "same_answer") is not None:
+                yield rate(one, "same_answer", quantity)
+    for one in rows_of(tables, "samples", of):
+        if direction(one, "consistency") is not None:
+            quantity = f"agreement of {model} with itself on identical prompts"
+            yield _items(one, "consistency", quantity, unit="questions")
+    if run.outcomes["wordings"].iloc[0] == "own":
+        yield TEXTS.sentence("own")
+    else:
+        like = _forms_row(run, tables, -1)
+        yield _items(like, "consistency", f"consistency of {model} for other forms like these")
+
+
+def _models(tables: Tables) -> list[Sentence]:
+    """Compare the consistency of models on the same items."""
+    if "models_forms" not in tables:
+        return []
+    frame = tables["models_forms"].frame
+    rows = frame[frame["rate"] == "consistency"].to_dict("records")
+    return many(
+        rows,
+        "difference",
+        "consistency",
+        lambda row: difference(
+            {**row, "n": row["n_facts"]},
+            "difference",
+            "consistency",
+            str(row["b"]),
+            str(row["a"]),
+            p="p_value_holm",
+            correction="Holm" if len(frame) > 1 else "",
+            unit="items",
+        ),
+        p="p_value_holm",
+    )
+
+
+# Sections.
+
+
+def _decides(report: Report, tables: Tables) -> Section | None:
+    """Show the proportions of the variance, if there are enough items for them."""
+    if "variance" not in tables:
+        return None
+    table = tables["variance"]
+    labels = next(column.labels for column in table.columns if column.key == "part")
+    rows = [
+        (
+            labels.get(str(part), str(part)),
+            0,
+            [
+                dot(report, row, "share", is_certain=direction(row, "share") == 1)
+                for row in of_part.to_dict("records")
+            ],
+        )
+        for part, of_part in table.frame.groupby("part", sort=False)
+    ]
+    chart = ForestPlot(
+        name="variance",
+        title="Proportions of the variance of correctness",
+        axis="proportion of the variance, %",
+        rows=rows,
+        clusters="clusters",
+        certain="significantly above 0",
+    )
+    return section("decides", table.caption, [chart], lead=TEXTS.sentence("decides"))
+
+
+def _by_form(report: Report, tables: Tables) -> Section | None:
+    """Show the accuracy of each form, and kind of form, minus that of the reference."""
+    reference = _reference(report)
+    lead = TEXTS.sentence("by_form", reference=reference)
+    return section("by-form", "Accuracy by form", _form_charts(report, tables), lead=lead)
+
+
+def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
+    """Yield a chart per grouping, of the forms with the most flips if there are many."""
+    for name, columns in report.design.groupings.items():
+        frame = _first_forms(tables[name].frame)
+        key = report.design.shown(columns[-1])
+        rows = [
+            (str(label), 0, [_form_dot(report, row) for row in part.to_dict("records")])
+            for label, part in frame[frame["n"] > 0].groupby(key, sort=False)
+        ]
+        if rows:
+            yield ForestPlot(
+                name=f"accuracy-{name.removeprefix('by_')}",
+                title=name.replace("_", " ").capitalize(),
+                axis=f"correct, points minus {_reference(report)}",
+                rows=rows,
+                clusters=report.clusters,
+                certain="significant (Holm)",
+            )
+
+
+def _form_dot(report: Report, row: Row) -> Dot:
+    """Draw one form of one model."""
+    sign = direction(row, "accuracy_difference", row["adjusted_p_value"])
+    return dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
+
+
+def _counts(report: Report, tables: Tables) -> Section | None:
+    """Show how many of k forms are correct, and what independence would give."""
+    if "right_counts" not in tables:
+        return None
+    series = []
+    for label, part in tables["right_counts"].frame.groupby("model", sort=False):
+        rows = part.to_dict("records")
+        series.append(_series(str(label), report.index[str(label)], rows, "share"))
+        independent = f"{label}, if forms were independent"
+        series.append(_series(independent, None, rows, "share_independent"))
+    chart = Lines(
+        name="right-counts",
+        title="Items by the number of correct forms",
+        x_title="correct forms",
+        series=series,
+    )
+    return section("right-counts", "Number of correct forms", [chart])
+
+
+def _series(label: str, model: int | None, rows: Sequence[Row], name: str) -> Series:
+    """Draw a proportion by the number of correct forms."""
+    points = [Point(x=float(row["n_right"]), value=Value(value=float(row[name]))) for row in rows]
+    return Series(label=label, model=model, points=points)
+
+
+def _together(report: Report, tables: Tables) -> Section | None:
+    """Show how often the verdicts of each pair of forms differ."""
+    maps = []
+    parts = (
+        tables["form_pairs"].frame.groupby("model", sort=False) if "form_pairs" in tables else ()
+    )
+    for label, part in parts:
+        names = list(dict.fromkeys([*part["first"], *part["second"]]))
+        known = {
+            (row["first"], row["second"]): 1.0 - row["agreement"] for row in part.to_dict("records")
+        }
+        known |= {(second, first): value for (first, second), value in known.items()}
+        rows = [(one, [known.get((one, other), math.nan) for other in names]) for one in names]
+        maps.append(
+            Heatmap(
+                name=f"together-{report.index[str(label)]}",
+                title=f"Items whose verdict differs between two forms, {label}",
+                columns=names,
+                panels=[("", rows)],
+            )
+        )
+    return section("together", "Agreement of forms", maps, lead=TEXTS.sentence("together"))
+
+
+def _squares(report: Report, tables: Tables) -> Section | None:
+    """Show the reference against the forms that differ most from it."""
+    frame = tables["by_form"].frame
+    order = frame["flip_rate"].rank(ascending=False, method="first")
+    squares = []
+    for row in frame[(order <= _SQUARES) & (frame["n"] > 0)].to_dict("records"):
+        model = f", {row['model']}" if len(report.runs) > 1 else ""
+        change = interval_value(row, "accuracy_difference", kind="difference")
+        squares.append(
+            replace(
+                square(report, row, facts=[("other minus reference", change, "")]),
+                title=f"{row['form']}{model}",
+                filters={"model": str(row["model"]), "form": str(row["form"])},
+            )
+        )
+    reference = _reference(report)
+    plots = MosaicPlots(
+        squares=squares,
+        conditions=(reference, "other form"),
+        cells=report.design.cells,
+        size="small",
+    )
+    lead = TEXTS.sentence("squares", reference=reference)
+    return section("squares", "The reference against each form", [plots], lead=lead)
+
+
+def _numbers(report: Report, tables: Tables) -> Section | None:
+    """Show the tables, cut if there are very many forms."""
+    names = (*_OWN, "overall", *report.design.groupings, "same_answer", "generalisation")
+    return section(
+        "numbers", "The numbers", [_short(tables[name]) for name in names if name in tables]
+    )
 
 
 def _first_forms(frame: pd.DataFrame) -> pd.DataFrame:
-    """Keep the forms that flip most, where there are too many for a page."""
+    """Keep the forms with the most flips, if there are too many for a page."""
     if len(frame) <= _SHOWN_ROWS:
         return frame
     places = frame["flip_rate"].rank(ascending=False, method="first")
@@ -361,26 +345,40 @@ def _first_forms(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _short(table: Table) -> Table:
-    """Cut a table of very many forms for the page, and say so."""
+    """Cut a table of very many forms for the page, with a note."""
     if len(table.frame) <= _SHOWN_ROWS:
         return table
     has_flips = "flip_rate" in table.frame
     shown = _first_forms(table.frame) if has_flips else table.frame.head(_SHOWN_ROWS)
-    which = (
-        f"The {_SHOWN_ROWS} rows that flip most" if has_flips else f"The first {_SHOWN_ROWS} rows"
-    )
+    rows = f"{_SHOWN_ROWS} rows"
+    which = f"The {rows} with the most flips" if has_flips else f"The first {rows}"
     note = f"{which}, of {len(table.frame):,}; the CSV file has all. {table.note}"
     return replace(table, frame=shown, note=note)
 
 
-def _series(label: str, model: int | None, rows: Sequence[Mapping[Any, Any]], name: str) -> Series:
-    """Draw a share by the number of right forms."""
-    points = [Point(x=float(row["n_right"]), value=Value(value=float(row[name]))) for row in rows]
-    return Series(label=label, model=model, points=points)
+def _answers(report: Report, tables: Tables) -> Section | None:
+    """Show pairs in the browser, items whose forms split most evenly first."""
+    return answers_section(
+        report,
+        tables,
+        answer=_answer,
+        title="Items, by how evenly their forms split",
+        lead=TEXTS.sentence("answers", reference=_reference(report)),
+        order=lambda one: (one.model, _evenness(one), one.question),
+    )
+
+
+def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
+    """Show one pair, with the number of correct forms of its item."""
+    key = ("right forms", run.label)
+    if key not in report.memo:
+        report.memo[key] = _right_forms(run.outcomes)
+    right = report.memo[key].get((row["fact_id"], row["sample"]))
+    return replace(answer, labels={**answer.labels, "right": [right] if right else []})
 
 
 def _right_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
-    """Count the right forms of each item and sample, such as "3 of 5"."""
+    """Count the correct forms of each item and sample, such as "3 of 5"."""
     by_item = outcomes.groupby(["fact_id", "sample"], sort=False)
     right = by_item["second_correct"].sum() + by_item["first_correct"].first().fillna(False)
     judged = by_item["second_correct"].count() + by_item["first_correct"].first().notna()
@@ -390,6 +388,48 @@ def _right_forms(outcomes: pd.DataFrame) -> dict[tuple[str, int], str]:
 
 
 def _evenness(answer: Answer) -> float:
-    """Tell how far the forms of an item are from half right."""
+    """Return how far the forms of an item are from half correct."""
     n, _, k = "".join(answer.labels.get("right", ())).partition(" of ")
     return abs(int(n) / int(k) - 0.5) if k and int(k) else 1.0
+
+
+# Checks.
+
+
+def forms_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report unequal numbers of forms, other accepted answers, and spread by chance."""
+    for run in report.runs:
+        least, most = _sizes(run)
+        name = "equal" if least == most else "unequal"
+        yield TEXTS.check(name, model=run.label, least=least, most=most)
+        if not run.outcomes["is_same_answer"].all():
+            yield TEXTS.check("not_comparable", model=run.label)
+    for run in report.runs:
+        for row in rows_of(tables, "spread", {"model": run.label}):
+            if row["p_value"] >= 0.05 and row["spread"] > 0:
+                values = {
+                    name: Value(value=float(row[name]), kind="difference", signed=False)
+                    for name in ("spread", "spread_null")
+                }
+                p_value = Value(value=float(row["p_value"]), kind="p_value")
+                yield TEXTS.check("spread", **{**row, **values, "p_value": p_value})
+
+
+FORMS_PAGE: Final = PageSpec(
+    tables=(forms_report_tables,),
+    prepare=_as_held,
+    finding=_finding,
+    sections=(
+        _decides,
+        _by_form,
+        _counts,
+        _together,
+        _squares,
+        _numbers,
+        contrasts_section,
+        _answers,
+        partial(checks_section, shown=_OWN),
+    ),
+    checks=(forms_checks, *PAIRED_CHECKS),
+)
+"""Tables and page of a study of forms."""

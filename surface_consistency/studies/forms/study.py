@@ -4,14 +4,13 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import pandas as pd
 
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import Judge, RuleJudge
-from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import Scored, Study
@@ -21,7 +20,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas import GenerationParams, Message, PairedOutcome, Prompt
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.studies.forms.data import Forms, load_forms
-from surface_consistency.studies.forms.page import FormsReport
+from surface_consistency.studies.forms.page import FORMS_PAGE
 from surface_consistency.studies.forms.settings import FormsSettings, FormsSource
 from surface_consistency.studies.forms.tables import agreement, long_frame, rank_table
 from surface_consistency.text import did_you_mean
@@ -91,7 +90,7 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
     settings = FormsSettings
     scoring = RuleScoring
     outcome = FormOutcome
-    report: ClassVar[type[PairedReport]] = FormsReport
+    report = FORMS_PAGE
 
     def load(self, source: FormsSource) -> Forms:
         """Load the items; see `load_forms`."""

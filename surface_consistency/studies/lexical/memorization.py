@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.tables import model_dots
+from surface_consistency.engine.paired.page import model_dots
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
@@ -30,15 +30,15 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.report.page import Dot, ForestPlot
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
-from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe, spread, tabulate
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import spread, tabulate
 
 _SCORES: Final = {
     "extracted": "TDE accuracy",
@@ -48,30 +48,11 @@ _SCORES: Final = {
     "min_k": "Min-K % (not in the paper)",
     "min_k_plus_plus": "Min-K++ (not in the paper)",
 }
+_LABELS: Final = {"score": _SCORES}
 _FOLDS: Final = 5
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = ("low_accuracy", "high_accuracy", "difference", "n_low", "n_high")
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="score", title="Score", labels=_SCORES),
-    Column(key="option", title="Option"),
-    interval_column("extracted", "Extracted", "rate", "%"),
-    Column(key="extraction", title="TDE likelihood", kind="number", unit="nats"),
-    Column(key="loss", title="MIA loss", kind="number", unit="nats a token"),
-    Column(key="neighbours", title="MIA neighbours", kind="number", unit="nats a token"),
-    Column(key="min_k", title="Min-K %", kind="number", unit="nats a token"),
-    Column(key="min_k_plus_plus", title="Min-K++", kind="number"),
-    Column(key="n_low", title="Low", kind="count"),
-    Column(key="n_high", title="High", kind="count"),
-    interval_column("low_accuracy", "Low", "rate", "right, %"),
-    interval_column("high_accuracy", "High", "rate", "right, %"),
-    Column(key="baseline", title="Baseline", kind="rate", unit="macro-F1, %"),
-    Column(key="macro_f1", title="Macro-F1", kind="rate", unit="logistic, %"),
-    Column(key="auc", title="AUC", kind="number", unit="0.5 is chance"),
-    Column(key="svm_macro_f1", title="Macro-F1", kind="rate", unit="SVM, %"),
-    Column(key="svm_auc", title="AUC", kind="number", unit="SVM"),
-    Column(key="term", title="Option"),
-    interval_column("estimate", "Coefficient", "number"),
-)
+_TEXTS: Final = Texts("surface_consistency.studies.lexical")
 
 
 def memorization_scores(folder: RunFolder, *, k: float = 0.2) -> pd.DataFrame:
@@ -207,45 +188,13 @@ class MemorizationAnalysis(Analysis):
             ]
         )
         predict = partial(_prediction, settings=settings)
-        svm = " svm_macro_f1 svm_auc" if settings.svm else ""
-        return {
-            MEMORISATION: describe(
-                tabulate(frame, [*_TASKS, "option"], _means),
-                "Memorization scores of the instances in the original words",
-                "model task option n extracted extraction loss neighbours min_k min_k_plus_plus",
-                _COLUMNS,
-                titles={"n": "Texts"},
-                note="Extracted: the second half of the words follows the first word for word by "
-                "greedy decoding. Min-K % and Min-K++ are not in the paper.",
-            ),
-            "memorisation_split": describe(
-                tabulate(frame, _TASKS, partial(_by_score, _split)),
-                "Accuracy at low and at high scores, cut at the median",
-                "model task score n_low n_high low_accuracy high_accuracy difference",
-                _COLUMNS,
-                note="Score: right option less wrong one, over the right one, as in the paper; of "
-                "log-likelihoods, which are negative, high means the wrong option is the likelier. "
-                "Tasks of a single option take its score.",
-            ),
-            "memorisation_prediction": describe(
-                tabulate(frame, _TASKS, partial(_by_score, predict)),
-                "Are verdicts foretold by memorization scores of both options?",
-                "model task score n baseline macro_f1 auc" + svm,
-                _COLUMNS,
-                titles={"n": "Instances"},
-                note="On folds that were not seen, stratified. Baseline: always the more frequent "
-                "verdict.",
-            ),
-            "memorisation_coefficients": describe(
-                tabulate(frame, _TASKS, partial(_by_score, _coefficients)),
-                "Logistic regression of a right answer on the scores of both options",
-                "model task score term n estimate p_value",
-                _COLUMNS,
-                titles={"n": "Instances"},
-                note="Log odds a unit of the score, errors robust; empty where a score is constant "
-                "or separates the verdicts.",
-            ),
+        frames = {
+            MEMORISATION: tabulate(frame, [*_TASKS, "option"], _means),
+            "memorisation_split": tabulate(frame, _TASKS, partial(_by_score, _split)),
+            "memorisation_prediction": tabulate(frame, _TASKS, partial(_by_score, predict)),
+            "memorisation_coefficients": tabulate(frame, _TASKS, partial(_by_score, _coefficients)),
         }
+        return {name: _TEXTS.table(name, one, labels=_LABELS) for name, one in frames.items()}
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> list[ForestPlot]:
         """Draw macro-F1 beside that of the majority: the paper's figure 5."""

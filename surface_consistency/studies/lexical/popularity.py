@@ -5,6 +5,7 @@ Section 4 of the study of lexical popularity, with table 3 and figures 1 and 4 o
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +15,8 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.tables import model_dots, paired_columns
+from surface_consistency.engine.paired.page import model_dots
+from surface_consistency.engine.paired.tables import score_table
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
@@ -29,18 +31,20 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.report.page import Block, Dot, ForestPlot, Lines, Prose
-from surface_consistency.report.wording import Wording
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
-from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe, spread, tabulate
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import Value
+from surface_consistency.tables.sentences import Sentence, difference, paragraph, size
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import spread, tabulate
 
-_WORDING: Final = Wording("surface_consistency.studies.lexical")
+_TEXTS: Final = Texts("surface_consistency.studies.lexical")
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _TASKS: Final = ["model", "task"]
 _SPLIT: Final = ("n_low", "n_high", "threshold", "low_accuracy", "high_accuracy", "difference")
@@ -53,23 +57,6 @@ _SPLITS: Final = {
     "popularity": "popularity in the original words",
     "fall": "popularity fell",
 }
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="wording", title="Wording"),
-    Column(key="pairs", title="Pairs", labels={"lost": "right, then wrong"}),
-    Column(key="split", title="By", labels=_SPLITS),
-    Column(key="part", title="Instances"),
-    Column(key="n_low", title="Rare", kind="count"),
-    Column(key="n_high", title="Common", kind="count"),
-    interval_column("low_accuracy", "Rare", "rate", "right, %"),
-    interval_column("high_accuracy", "Common", "rate", "right, %"),
-    Column(key="original", title="Original", kind="number", unit="mean"),
-    Column(key="original_deviation", title="Original", kind="number", unit="SD"),
-    Column(key="perturbed", title="Other words", kind="number", unit="mean"),
-    Column(key="perturbed_deviation", title="Other words", kind="number", unit="SD"),
-    Column(key="rank_biserial", title="Effect", kind="number"),
-    Column(key="popularity", title="Popularity", kind="number"),
-    Column(key="share", title="Instances up to it", kind="rate", unit="%"),
-)
 
 
 class PopularitySettings(Settings):
@@ -134,14 +121,35 @@ class PopularityAnalysis(Analysis):
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Say what is shown, and draw the paper's figures 1 and 4; see `Analysis.figures`."""
-        rows, shifts = (
-            tables[name].frame.to_dict("records")
-            for name in ("popularity_accuracy", "popularity_shift")
-        )
-        if parts := _WORDING.sentence("popularity", rows=rows, shifts=shifts):
-            yield Prose(parts=parts)
+        yield Prose(parts=paragraph(_sentences(tables)))
         yield from _halves(tables["popularity_accuracy"].frame, report.index)
         yield from _curves(tables["popularity_distribution"].frame, report.index)
+
+
+def _sentences(tables: Mapping[str, Table]) -> Iterator[Sentence]:
+    """Report accuracy on rare and common instances, and the shift of popularity."""
+    for row in tables["popularity_accuracy"].frame.to_dict("records"):
+        if row["wording"] == "original":
+            yield difference(
+                row | {"n": row["n_low"] + row["n_high"]},
+                "difference",
+                f"accuracy of {row['model']} on {row['task'].replace('_', ' ')} in original words",
+                "rare instances",
+                "common instances",
+                p=None,
+                unit="instances",
+            )
+    for row in tables["popularity_shift"].frame.to_dict("records"):
+        p_value = row["adjusted_p_value"]
+        if row["pairs"] == "all" and not math.isnan(p_value):
+            sign = "lower" if row["rank_biserial"] < 0 else "higher"
+            words = f"significantly {sign}" if p_value < 0.05 else "not significantly different"
+            yield [
+                f"The popularity of the texts of {row['task'].replace('_', ' ')} is {words} in "
+                f"other words ({row['model']}, ",
+                Value(value=float(p_value), kind="p_value"),
+                f"{size(row, 'instances')}).",
+            ]
 
 
 def _read(path: Path) -> dict[str, npt.NDArray[np.float64]]:
@@ -245,32 +253,15 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
         )
         return {"n_missing": len(part) - len(known), **spread(result, _SPLIT)}
 
-    return describe(
-        tabulate(_by_wording(frame), [*_TASKS, "wording"], split),
-        "Accuracy on rare and on common instances, cut at the median",
-        "model task wording n_low n_high n_missing low_accuracy high_accuracy difference",
-        _COLUMNS,
-        note="Where there are two options, common means that the right one is the more popular, "
-        "relative to its own popularity. Without a text of n tokens there is no popularity.",
-    )
+    rows = tabulate(_by_wording(frame), [*_TASKS, "wording"], split)
+    return _TEXTS.table("popularity_accuracy", rows)
 
 
 def _shift(frame: pd.DataFrame) -> Table:
     """Test whether other words are less popular: table 3, draws of a fact averaged."""
     rows = tabulate(frame, _TASKS, _shifts)
     rows["adjusted_p_value"] = adjust_p_values(rows["p_value"].astype(float))
-    return describe(
-        rows,
-        "Popularity in the original and in other words",
-        "model task pairs n original original_deviation perturbed perturbed_deviation "
-        "rank_biserial adjusted_p_value",
-        _COLUMNS,
-        titles={"pairs": "Instances", "n": "Number"},
-        note="Of the text with the right option; several draws of an instance are averaged. "
-        "Wilcoxon’s signed ranks; effect: rank-biserial, -1 where every change is a fall. "
-        "Instances that were chosen for being lost say nothing of those that were not: compare "
-        "with all.",
-    )
+    return _TEXTS.table("popularity_shift", rows)
 
 
 def _shifts(part: pd.DataFrame) -> Iterator[dict[str, object]]:
@@ -299,12 +290,13 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         cluster=report.cluster,
     )
     rows["adjusted_p_value"] = adjust_p_values(rows["mcnemar_p_value"].astype(float))
-    labels = [_COLUMNS[key] for key in (*_TASKS, "split", "part")]
-    return describe(
+    return score_table(
+        report,
+        "group",
         rows,
-        "Both verdicts, by popularity and by whether other words lowered it",
-        paired_columns(("original", "other words"), labels, cluster="instances", adjusted=True),
-        cluster_column="n_clusters",
+        ["model task", replace(COLUMNS["split"], labels=_SPLITS), "part:instance_part"],
+        adjusted=True,
+        name="Both verdicts, by popularity and by whether other words lowered it",
     )
 
 
@@ -332,12 +324,8 @@ def _distribution(frame: pd.DataFrame, bins: int) -> Table:
             share = float((values <= at + 1e-9).mean())
             yield {"popularity": at, "share": share, "n": len(values)}
 
-    return describe(
-        tabulate(texts, [*_TASKS, "wording"], shares),
-        "Instances up to a popularity",
-        "model task wording popularity share",
-        _COLUMNS,
-    )
+    rows = tabulate(texts, [*_TASKS, "wording"], shares)
+    return _TEXTS.table("popularity_distribution", rows)
 
 
 def _halves(rows: pd.DataFrame, place: Mapping[str, int]) -> Iterator[ForestPlot]:

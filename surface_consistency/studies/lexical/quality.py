@@ -19,27 +19,19 @@ from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series
+from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
 from surface_consistency.studies.lexical.settings import LexicalScoring
-from surface_consistency.tables.columns import COLUMNS, catalogue
 from surface_consistency.tables.numbers import Value
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe, tabulate
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import tabulate
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)
 _MEASURES: Final = {"rouge_l": "ROUGE-L", "cosine": "cosine"}
 _FOLDER: Final = "judges"
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="measure", title="Measure", labels=_MEASURES),
-    Column(key="mean", title="Mean", kind="number"),
-    Column(key="q10", title="10 % up to", kind="number"),
-    Column(key="median", title="Median", kind="number"),
-    Column(key="q90", title="90 % up to", kind="number"),
-    Column(key="n_unclear", title="Unclear", kind="count"),
-    interval_column("same", "Same", "rate", "%"),
-)
+_TEXTS: Final = Texts("surface_consistency.studies.lexical")
 
 
 def rouge_l(first: str, second: str) -> float:
@@ -218,36 +210,6 @@ def _sampled(part: pd.DataFrame, n: int) -> pd.DataFrame:
     return part[part["pair_id"].isin(drawn)]
 
 
-def quality_tables(tables: Mapping[str, Table]) -> dict[str, Table]:
-    """Caption the checks of `quality_checks`, put below each other for all runs.
-
-    Args:
-        tables: The tables of a page.
-
-    Returns:
-        Those that are there.
-    """
-    described: dict[str, Table] = {}
-    if "similarity" in tables:
-        described["similarity"] = describe(
-            tables["similarity"].frame,
-            "How alike the wordings are, of pairs in which a word was replaced",
-            "model task measure n mean q10 median q90",
-            _COLUMNS,
-            note="ROUGE-L: common words in order. Cosine: of sentence vectors, in place of "
-            "BERTScore.",
-        )
-    if "meaning" in tables:
-        described["meaning"] = describe(
-            tables["meaning"].frame,
-            "Pairs that a model judges to mean the same",
-            "model task judge n n_unclear same",
-            _COLUMNS,
-            titles={"n": "Judged"},
-        )
-    return described
-
-
 def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Section | None:
     """Draw the paper's figures 2 and 3 and show the tables of quality.
 
@@ -263,7 +225,11 @@ def quality_section(tables: Mapping[str, Table], models: Sequence[str]) -> Secti
         blocks += _frequency_curves(tables["replaced_words"].frame)
     if "similarity_curve" in tables:
         blocks += _similarity_curves(tables["similarity_curve"].frame)
-    blocks += quality_tables(tables).values()
+    blocks += [
+        _TEXTS.table(name, tables[name].frame, labels={"measure": _MEASURES})
+        for name in ("similarity", "meaning")
+        if name in tables
+    ]
     if not blocks:
         return None
     lead = Prose(parts=["Of the first run: wordings depend on its settings and not on the model."])

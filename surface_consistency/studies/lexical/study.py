@@ -51,7 +51,7 @@ from surface_consistency.studies.lexical.settings import (
     LexicalSettings,
     LexicalSource,
 )
-from surface_consistency.studies.lexical.tables import LexicalReport
+from surface_consistency.studies.lexical.tables import LEXICAL_PAGE
 from surface_consistency.studies.lexical.wordings import neighbour_texts, reword
 
 
@@ -150,7 +150,7 @@ class LexicalStudy(Study[LexicalSource, LexicalSettings, LexicalData, LexicalSco
     scoring = LexicalScoring
     outcome = LexicalOutcome
     verdict = LexicalVerdict
-    report = LexicalReport
+    report = LEXICAL_PAGE
     _home: Path | None = None
 
     def load(self, source: LexicalSource) -> LexicalData:

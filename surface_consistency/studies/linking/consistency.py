@@ -18,22 +18,15 @@ from surface_consistency.errors import DataError
 from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report.page import Prose
-from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.studies.linking.page import TEXTS
 from surface_consistency.studies.linking.records import LinkingOutcome
-from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column, Table
-from surface_consistency.tables.tabulation import describe, spread, tabulate
+from surface_consistency.tables.sentences import difference, paragraph
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import spread, tabulate
 
-_WORDING: Final = Wording("surface_consistency.studies.linking")
 _NAMES: Final = ["first_surface", "second_surface"]
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="n_linked", title="Linked", kind="count"),
-    Column(key="n_not_linked", title="Not linked", kind="count"),
-    Column(key="flip_rate_linked", title="Flips, linked", kind="rate", unit="%"),
-    Column(key="flip_rate_not_linked", title="Flips, not linked", kind="rate", unit="%"),
-)
 
 
 class LinkingConsistencySettings(Settings):
@@ -54,9 +47,20 @@ class LinkingConsistency(Analysis):
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Prose]:
         """Say whether pairs whose names are linked flip less; see `Analysis.figures`."""
-        rows = tables[self.name].frame.to_dict("records")
-        if parts := _WORDING.sentence("consistency", rows=rows):
-            yield Prose(parts=parts)
+        sentences = [
+            difference(
+                row | {"n": row["n_linked"] + row["n_not_linked"]},
+                "difference",
+                f"flip rate of {row['model']} (template: {row['template']})",
+                "pairs whose names are not linked",
+                "pairs whose names are linked",
+                p=None,
+                clusters=report.clusters,
+            )
+            for row in tables[self.name].frame.to_dict("records")
+            if row["pairs"] == "all"
+        ]
+        yield Prose(parts=paragraph(sentences))
 
     def tables(self, report: Report, settings: LinkingConsistencySettings) -> Mapping[str, Table]:
         """Compare flips of pairs whose names are linked with flips of those whose are not.
@@ -79,18 +83,8 @@ class LinkingConsistency(Analysis):
             for label, rows in (("all", part), ("right under the title", known)):
                 yield {"pairs": label, **_rates(rows, report.cluster)}
 
-        return {
-            self.name: describe(
-                tabulate(frame, ["model", "template"], rates),
-                "Flips of pairs whose two names the model links, and of the others",
-                "model template pairs n_linked n_not_linked flip_rate_linked flip_rate_not_linked "
-                "difference auc",
-                _COLUMNS,
-                note="Linked: yes, with the redirect first, to the pair’s own question. An area "
-                "under the curve of 0.5 says that the log-odds of yes foretell no flip.",
-                cluster_column="n_clusters",
-            )
-        }
+        rows = tabulate(frame, ["model", "template"], rates)
+        return {self.name: TEXTS.table(self.name, rows)}
 
 
 def _probes(folders: tuple[Path, ...]) -> dict[str, pd.DataFrame]:

@@ -1,21 +1,30 @@
 """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 import pandas as pd
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.checks import Tables
+from surface_consistency.engine.paired.page import (
+    PAIRED_SECTIONS,
+    PageSpec,
+    first_panel,
+    headed,
+    noise_sentence,
+    tables_section,
+)
+from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
-from surface_consistency.report.page import Finding, Section
-from surface_consistency.report.wording import Wording
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
-from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe, spread, tabulate
+from surface_consistency.tables.sentences import Sentence, direction, rate
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import spread, tabulate
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
 KIND_TITLES: Final = {
@@ -25,140 +34,135 @@ KIND_TITLES: Final = {
 }
 """Wording of each kind of example."""
 
-_WORDING: Final = Wording("surface_consistency.studies.linking")
+TEXTS: Final = Texts("surface_consistency.studies.linking")
+"""Captions and notes."""
+
 _ENDS: Final = ("", "_low", "_high")
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="group", title="Group"),
-    Column(key="kind", title="Kind", labels=KIND_TITLES),
-    Column(key="n", title="Examples", kind="count"),
-    interval_column("raw_accuracy", "Raw", "rate", "%", direction="higher"),
-    interval_column("balanced_accuracy", "Balanced", "rate", "%", direction="higher"),
-    interval_column("positive_accuracy", "Positive", "rate", "%", direction="higher"),
-    interval_column("negative_accuracy", "Negative", "rate", "%", direction="higher"),
-    interval_column("yes_rate", "Yes", "rate", "%"),
-    interval_column("auc", "AUC", "number", "0.5 is chance", direction="higher"),
+_TABLES: Final = ("linking", "linking_kinds", "linking_orders")
+_QUANTITIES: Final = {
+    "positive_accuracy": "proportion of true pairs that {} affirms",
+    "negative_accuracy": "proportion of false pairs that {} denies",
+    "balanced_accuracy": "balanced accuracy of {}",
+    "yes_rate": "proportion of all pairs that {} affirms",
+}
+
+
+def _whole(report: Report) -> list[Run]:
+    """Return the runs with all rows, and the log-odds of each verdict."""
+    return [replace(run, outcomes=_with_odds(run)) for run in report.runs]
+
+
+def _totals(report: Report) -> Report:
+    """Keep each pair of names once."""
+    runs = [replace(run, outcomes=_of_totals(run.outcomes)) for run in _whole(report)]
+    return replace(report, runs=runs)
+
+
+def linking_tables(report: Report) -> dict[str, Table]:
+    """Compute the rates of table 7 and areas under the curve, and the tables of both orders.
+
+    Args:
+        report: The runs.
+
+    Returns:
+        Tables by name: "linking" by type and category, "linking_kinds", "linking_orders", and those
+        of `paired_tables`, whose two conditions are the orders of the names.
+    """
+    totals = _totals(report)
+    by = ["model", "group", "label"]
+    rates = partial(_rates, cluster=report.cluster)
+    right = partial(_right, cluster=report.cluster)
+    orders = partial(_orders, conditions=report.design.conditions)
+    frames = {
+        "linking": tabulate(_labelled(_whole(report), _groups), by, rates),
+        "linking_kinds": tabulate(
+            _labelled(totals.runs, _kinds), ["model", "kind", "label"], right
+        ),
+        "linking_orders": tabulate(_labelled(totals.runs, orders), by, rates),
+    }
+    clusters = {"n_clusters": report.clusters.capitalize()}
+    return {
+        name: TEXTS.table(
+            name,
+            frame,
+            titles={} if name == "linking_kinds" else clusters,
+            labels={"kind": KIND_TITLES},
+        )
+        for name, frame in frames.items()
+    } | paired_tables(totals)
+
+
+def _orders(outcomes: pd.DataFrame, conditions: tuple[str, str]) -> Iterator[pd.DataFrame]:
+    """Take both orders of the names, uncalibrated and calibrated, whichever was the criterion."""
+    is_true = outcomes["kind"] == "positive"
+    for side, order in zip(("first", "second"), conditions, strict=True):
+        if outcomes[f"{side}_log_odds"].isna().all():
+            yield _of_side(outcomes, side).assign(group=order, label="as asked")
+        for name, label in (("log_odds", "as asked"), ("calibrated_log_odds", "calibrated")):
+            odds = outcomes[f"{side}_{name}"]
+            if odds.notna().any():
+                correct = ((odds > 0.0) == is_true).where(odds.notna())
+                yield outcomes.assign(correct=correct, log_odds=odds, group=order, label=label)
+
+
+def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+    """Compute accuracies, and areas under the curve against all and each kind of negatives."""
+    row: dict[str, object] = {**linking_by(part, correct="correct", cluster=cluster).iloc[0]}
+    known = part[part["log_odds"].notna()]
+    negatives = LINKING_KINDS[1:]
+    against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
+    for name, kinds in against.items():
+        rows = known[known["kind"].isin(["positive", *kinds])]
+        area = clustered_auc(
+            rows["log_odds"].to_numpy(dtype=float),
+            (rows["kind"] == "positive").to_numpy(dtype=float),
+            rows[cluster].to_numpy(dtype=object),
+        )
+        row |= spread(area, {"auc": name})
+    return row
+
+
+def _right(part: pd.DataFrame, cluster: str) -> dict[str, object]:
+    """Compute the accuracy on some examples of one kind."""
+    rates = linking_by(part, correct="correct", cluster=cluster).iloc[0]
+    row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
+    return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
+
+
+def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+    """Report how well two names of one entity are distinguished from names of two entities."""
+    frame = tables["linking"].frame
+    rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
+    say = partial(rate, unit="pairs of names", clusters=report.clusters)
+    leads, details = [], []
+    for row in rows:
+        model = row["model"]
+        has_odds = direction(row, "auc") is not None
+        name, title = (
+            ("auc", "area under the curve with which the log-odds of")
+            if has_odds
+            else ("balanced_accuracy", "balanced accuracy with which")
+        )
+        quantity = f"{title} {model} distinguish two names of one entity from names of two"
+        quantity = quantity if has_odds else quantity.replace("distinguish", "distinguishes")
+        leads.append(say(row, name, quantity, kind="number" if has_odds else "rate", null=0.5))
+        for name, quantity in _QUANTITIES.items():
+            if direction(row, name) is not None:
+                details.append(say(row, name, quantity.format(model)))
+    for row in first_panel(report, tables):
+        quantity = f"proportion of verdicts of {row['model']} that flip with the order of the names"
+        if direction(row, "flip_rate") is not None:
+            details += [say(row, "flip_rate", quantity), noise_sentence(report, tables, row)]
+    return headed([], leads, details)
+
+
+LINKING_PAGE: Final = PageSpec(
+    tables=(linking_tables,),
+    prepare=_totals,
+    finding=_finding,
+    sections=(tables_section("linking", "Which names are linked", _TABLES), *PAIRED_SECTIONS),
 )
-
-
-class LinkingReport(PairedReport):
-    """Tables and page of the linking probe: the paper's table 7, areas under the curve, orders."""
-
-    def __init__(self, report: Report) -> None:
-        self._whole = [replace(run, outcomes=_with_odds(run)) for run in report.runs]
-        totals = [replace(run, outcomes=_of_totals(run.outcomes)) for run in self._whole]
-        super().__init__(replace(report, runs=totals))
-
-    def tables(self) -> dict[str, Table]:
-        """Compute the rates of table 7 and areas under the curve, besides the paired tables.
-
-        Returns:
-            Tables by name: "linking" by type and category, "linking_kinds", "linking_orders", and
-            those of `PairedReport.tables`, whose two conditions are the orders of the names.
-        """
-        by = ["model", "group", "label"]
-        shown = (
-            "model group label n n_clusters raw_accuracy balanced_accuracy positive_accuracy "
-            "negative_accuracy yes_rate auc"
-        )
-        titles = {"n_clusters": self.clusters.capitalize()}
-        return {
-            "linking": describe(
-                tabulate(_labelled(self._whole, _groups), by, self._rates),
-                "Linking by type and category of the redirect, asked with the redirect first",
-                shown,
-                _COLUMNS,
-                titles=titles,
-                note="A pair of several categories counts in each of them and once in totals. "
-                "Whether “no” is right for a misspelling with one more character replaced is "
-                "disputable, hence the row without them.",
-                cluster_column="n_clusters",
-            ),
-            "linking_kinds": describe(
-                tabulate(
-                    _labelled(self.report.runs, _kinds), ["model", "kind", "label"], self._right
-                ),
-                "Right answers by kind of example",
-                "model kind label n accuracy",
-                _COLUMNS,
-                note="Disputable: a misspelling or spelling variant with one more character "
-                "replaced, to which “yes” may be as right.",
-                cluster_column="n_clusters",
-            ),
-            "linking_orders": describe(
-                tabulate(_labelled(self.report.runs, self._orders), by, self._rates),
-                "Linking by order of the names, with and without calibration",
-                shown,
-                _COLUMNS,
-                titles=titles,
-                note="Calibrated: the log-odds less those of the same wording with N/A for both "
-                "names.",
-                cluster_column="n_clusters",
-            ),
-            **super().tables(),
-        }
-
-    def _orders(self, outcomes: pd.DataFrame) -> Iterator[pd.DataFrame]:
-        """Take both orders of the names, uncalibrated and calibrated, whichever was judged by."""
-        is_true = outcomes["kind"] == "positive"
-        for side, order in zip(("first", "second"), self.design.conditions, strict=True):
-            if outcomes[f"{side}_log_odds"].isna().all():
-                yield _of_side(outcomes, side).assign(group=order, label="as asked")
-            for name, label in (("log_odds", "as asked"), ("calibrated_log_odds", "calibrated")):
-                odds = outcomes[f"{side}_{name}"]
-                if odds.notna().any():
-                    correct = ((odds > 0.0) == is_true).where(odds.notna())
-                    yield outcomes.assign(correct=correct, log_odds=odds, group=order, label=label)
-
-    def _accuracies(self, part: pd.DataFrame) -> pd.Series:
-        """Compute the accuracies of some examples, with intervals."""
-        return linking_by(part, correct="correct", cluster=self.report.cluster).iloc[0]
-
-    def _rates(self, part: pd.DataFrame) -> dict[str, object]:
-        """Compute accuracies, and areas under the curve against all and each kind of negatives."""
-        row: dict[str, object] = {**self._accuracies(part)}
-        known = part[part["log_odds"].notna()]
-        negatives = LINKING_KINDS[1:]
-        against = {"auc": negatives} | {f"auc_{kind}": (kind,) for kind in negatives}
-        for name, kinds in against.items():
-            rows = known[known["kind"].isin(["positive", *kinds])]
-            area = clustered_auc(
-                rows["log_odds"].to_numpy(dtype=float),
-                (rows["kind"] == "positive").to_numpy(dtype=float),
-                rows[self.report.cluster].to_numpy(dtype=object),
-            )
-            row |= spread(area, {"auc": name})
-        return row
-
-    def _right(self, part: pd.DataFrame) -> dict[str, object]:
-        """Compute the accuracy on some examples of one kind."""
-        rates = self._accuracies(part)
-        row = {"n": rates["n"], "n_clusters": rates["n_clusters"]}
-        return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
-
-    def sections(self, tables: Mapping[str, Table]) -> list[Section]:
-        """Put the linking tables before those of the orders; see `PairedReport.sections`."""
-        linking = Section(
-            anchor="linking",
-            title="Which names are linked",
-            blocks=[tables[name] for name in ("linking", "linking_kinds", "linking_orders")],
-        )
-        return [linking, *super().sections(tables)]
-
-    def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say how well names of one entity are told from names of two."""
-        frame = tables["linking"].frame
-        rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
-        orders = [(row, self._noise_sentence(tables, row)) for row in self._rows(tables)]
-        return Finding(
-            sentence=_WORDING.sentence("finding", rows=rows, clusters=self.clusters),
-            summary=_WORDING.sentence("summary", rows=rows, orders=orders),
-            warning=self.warning(),
-            facts=self.key_facts(),
-        )
-
-    def _own_tables(self) -> set[str]:
-        """Name the tables that stand in other sections than that of checks."""
-        return {*super()._own_tables(), "linking", "linking_kinds", "linking_orders"}
+"""Tables and page of the linking probe."""
 
 
 def _labelled(

@@ -28,7 +28,7 @@ from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import GenerationParams, Prompt, read_jsonl
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.linking.data import NameEncoder, linking_examples, word_vectors
-from surface_consistency.studies.linking.page import KIND_TITLES, LinkingReport
+from surface_consistency.studies.linking.page import KIND_TITLES, LINKING_PAGE
 from surface_consistency.studies.linking.prompts import (
     LINKING_WORDINGS,
     NO_WORDS,
@@ -190,7 +190,7 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
     scoring = LinkingScoring
     outcome = LinkingOutcome
     verdict = LinkingVerdict
-    report = LinkingReport
+    report = LINKING_PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions of RedirectQA, whose names are asked for; see `Study.load`.

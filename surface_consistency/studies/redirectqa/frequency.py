@@ -17,17 +17,16 @@ from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis, frequency_curves, surface_accuracy
 from surface_consistency.report.page import Block, Check, Lines, Point, Prose, Series
-from surface_consistency.report.wording import Wording
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import surface_id
-from surface_consistency.tables.columns import COLUMNS, catalogue
 from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe
+from surface_consistency.tables.sentences import paragraph, rate
+from surface_consistency.tables.table import Table
 
-_WORDING: Final = Wording("surface_consistency.studies.redirectqa")
+_TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 _KEYS: Final = ["model", "subset"]
 _COUNTS: Final = ["n", "n_clusters", "n_zero", "n_below", "n_missing"]
 _NEEDED: Final = (
@@ -42,37 +41,16 @@ _SUBSETS: Final = {
 }
 _FIRSTS: Final = {"entity": "entity", "others": "other names"}
 _PARTIAL: Final = ("entity_given_surface", "surface_given_entity")
-_CORRELATIONS: Final = {
-    "entity": "Entity",
-    "surface": "This name",
-    "entity_minus_surface": "Difference",
-    "entity_given_surface": "Entity, given this name",
-    "surface_given_entity": "This name, given entity",
-    "first_given_surface": "First, given this name",
-    "surface_given_first": "This name, given first",
-    "pageviews": "Pageviews",
-    "pageviews_given_frequencies": "Pageviews, given both frequencies",
-}
-_P_VALUES: Final = {"p_value": "p", "p_value_independent": "p, rows independent"}
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="subset", title="Names", labels=_SUBSETS),
-    Column(key="n", title="Rows", kind="count"),
-    Column(key="n_zero", title="Zero", kind="count", on_phones=False),
-    Column(key="n_missing", title="No count", kind="count", on_phones=False),
-    Column(key="transform", title="Frequency"),
-    Column(key="first", title="First", labels=_FIRSTS),
-    Column(key="held", title="Held constant", labels={"pair_documents": "pair"}),
-    Column(key="frequency", title="Frequency of", labels={"surface": "this name"}),
-    Column(key="frequency_min", title="From", kind="number"),
-    Column(key="frequency_max", title="To", kind="number"),
-    interval_column("accuracy", "Right", "rate", "%"),
-    *(interval_column(key, title, "number") for key, title in _CORRELATIONS.items()),
-    *(
-        Column(key=f"{key}_{name}", title=title, kind="p_value", on_phones=False)
-        for key in _CORRELATIONS
-        for name, title in _P_VALUES.items()
-    ),
+_QUANTITIES: Final = (
+    (_PARTIAL[0], "the frequency of the entity", "that of the name"),
+    (_PARTIAL[1], "the frequency of the name", "that of the entity"),
 )
+_LABELS: Final = {
+    "first": _FIRSTS,
+    "held": {"pair_documents": "pair"},
+    "frequency": {"surface": "this name"},
+}
+"""Wording of labels by column."""
 
 
 class FrequencySettings(Settings):
@@ -132,10 +110,16 @@ class FrequencyAnalysis(Analysis):
         }
         rows = frequency_analysis(frame, **options)
         made = {
-            "frequency_correlations": _correlations(rows, settings),
-            "frequency_partial": _partial(rows, settings),
+            "frequency_correlations": _described(
+                "frequency_correlations",
+                _wide(rows, ["entity", "surface", "entity_minus_surface"]),
+                settings,
+            ),
+            "frequency_partial": _described("frequency_partial", _wide(rows, _PARTIAL), settings),
             "frequency_others": _variants(frame, options),
-            "frequency_bins": _bins(frame, options, settings.bins),
+            "frequency_bins": _described(
+                "frequency_bins", frequency_curves(frame, n_bins=settings.bins, **options)
+            ),
         }
         if _is_known(frame, "pageviews"):
             made["frequency_pageviews"] = _pageviews(frame, options)
@@ -144,8 +128,20 @@ class FrequencyAnalysis(Analysis):
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Say what is shown, and draw the paper's figure 3; see `Analysis.figures`."""
         rows = tables["frequency_partial"].frame.to_dict("records")
-        if parts := _WORDING.sentence("frequency", rows=rows):
-            yield Prose(parts=parts)
+        sentences = [
+            rate(
+                row,
+                name,
+                f"partial correlation of accuracy of {row['model']} with {counted}, given {held}",
+                kind="number",
+                null=0.0,
+                unit="names",
+            )
+            for row in rows
+            if row["subset"] == "overall"
+            for name, counted, held in _QUANTITIES
+        ]
+        yield Prose(parts=paragraph(sentences))
         yield from _curves(tables["frequency_bins"].frame, report.index)
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
@@ -163,8 +159,17 @@ class FrequencyAnalysis(Analysis):
         counted = [
             (row, row["n"] + row["n_zero"] + row["n_below"]) for row in rows.to_dict("records")
         ]
-        mostly = [(row, n) for row, n in counted if n and 2 * row["n_zero"] >= n]
-        return _WORDING.checks("uncounted", rows=mostly)
+        return [
+            _TEXTS.check(
+                "uncounted",
+                label=row["model"],
+                n_zero=int(row["n_zero"]),
+                n_counted=int(n),
+                n=int(row["n"]),
+            )
+            for row, n in counted
+            if n and 2 * row["n_zero"] >= n
+        ]
 
 
 def _read(path: Path, measure: str) -> pd.DataFrame:
@@ -175,7 +180,7 @@ def _read(path: Path, measure: str) -> pd.DataFrame:
         needed=_NEEDED,
         what="instances",
         uncounted="`frequencies` takes a folder of `count`, or a Parquet file of instances",
-        unmerged="count the names of the questions with `count mentions`, and `count merge` "
+        unmerged="count the names of the questions with `count names`, and `count merge` "
         "if shards were counted separately",
     )
     held = rows[rows["measure"] == measure]
@@ -277,38 +282,11 @@ def _wide(
 _VALUES: Final = ("estimate", "estimate_low", "estimate_high", "p_value", "p_value_independent")
 
 
-def _columns(settings: FrequencySettings) -> dict[str, Column]:
-    """Word the frequent redirects with what they exceed."""
-    names = _SUBSETS | {"redirect_high_frequency": f"redirects above {settings.above:g}"}
-    return _COLUMNS | catalogue(Column(key="subset", title="Names", labels=names))
-
-
-def _correlations(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
-    """Make the paper's table 5, with its Steiger tests."""
-    return describe(
-        _wide(rows, ["entity", "surface", "entity_minus_surface"]),
-        "Correlation of accuracy with the log frequency of the entity and of this name",
-        "model subset n n_zero n_missing entity entity_p_value surface surface_p_value "
-        "entity_minus_surface entity_minus_surface_p_value "
-        "entity_minus_surface_p_value_independent",
-        _columns(settings),
-        note="Rows without a logarithm are left out (zero). p is of the interval before it, by "
-        "clusters; with rows independent, as in the paper, that of Steiger’s test.",
-        cluster_column="n_clusters",
-    )
-
-
-def _partial(rows: pd.DataFrame, settings: FrequencySettings) -> Table:
-    """Make the paper's tables 2 and 6."""
-    return describe(
-        _wide(rows, _PARTIAL),
-        "Partial correlation of accuracy with either log frequency, given the other",
-        ["model subset n", *(f"{k} {k}_p_value {k}_p_value_independent" for k in _PARTIAL)],
-        _columns(settings),
-        note="p is of the interval before it, by clusters. The paper takes rows for independent; "
-        "its stars are p < 0.01.",
-        cluster_column="n_clusters",
-    )
+def _described(name: str, frame: pd.DataFrame, settings: FrequencySettings | None = None) -> Table:
+    """Describe a table, frequent redirects by the frequency that they exceed."""
+    above = "" if settings is None else f"redirects above {settings.above:g}"
+    subsets = _SUBSETS | ({"redirect_high_frequency": above} if above else {})
+    return _TEXTS.table(name, frame, labels=_LABELS | {"subset": subsets})
 
 
 def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
@@ -344,43 +322,14 @@ def _variants(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
         key=lambda c: c.map(order if c.name == "model" else {s: k for k, s in enumerate(_SUBSETS)}),
         kind="stable",
     ).reset_index(drop=True)
-    return describe(
-        made,
-        "The same of the entity’s other names, with zeros kept, and given how often subject and "
-        "object stand together",
-        "model subset transform first held n n_zero n_missing first_given_surface "
-        "first_given_surface_p_value surface_given_first surface_given_first_p_value",
-        _COLUMNS,
-        note="Other names: mentions of the entity less those under this name, which the "
-        "entity’s frequency holds. log leaves zeros out; log1p, of 1 + frequency, keeps them. Zero "
-        "counts the rows that have one.",
-        cluster_column="n_clusters",
-    )
+    return _described("frequency_others", made)
 
 
 def _pageviews(frame: pd.DataFrame, options: Mapping[str, Any]) -> Table:
     """Hold pageviews, which need no corpus, against what was counted."""
     rows = frequency_analysis(frame, controls="pageviews", **options)
     names = ["pageviews", "entity", "pageviews_given_frequencies"]
-    return describe(
-        _wide(rows, names),
-        "Pageviews of the subject’s article in place of its frequency",
-        ["model subset n n_zero n_missing", *(f"{name} {name}_p_value" for name in names)],
-        _COLUMNS,
-        note="On the rows whose three frequencies are known and above zero.",
-        cluster_column="n_clusters",
-    )
-
-
-def _bins(frame: pd.DataFrame, options: Mapping[str, Any], n_bins: int) -> Table:
-    """Make the points of the paper's figure 3."""
-    return describe(
-        frequency_curves(frame, n_bins=n_bins, **options),
-        "Accuracy by frequency",
-        "model subset frequency frequency_min frequency_max n accuracy",
-        _COLUMNS,
-        cluster_column="n_clusters",
-    )
+    return _described("frequency_pageviews", _wide(rows, names))
 
 
 def _curves(bins: pd.DataFrame, place: Mapping[str, int]) -> Iterator[Lines]:

@@ -6,6 +6,7 @@ The protocol is section 3.1 of RedirectQA (arXiv 2604.21882).
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,9 +15,15 @@ import pandas as pd
 from surface_consistency.data.questions import questions_of
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample, pair_rows
 from surface_consistency.data.selection import warn_limited
-from surface_consistency.engine.design import Design, bibtex
+from surface_consistency.engine.design import Design, Report, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables
+from surface_consistency.engine.paired.page import (
+    PAIRED_SECTIONS,
+    PageSpec,
+    answers_section,
+    checks_section,
+)
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
 from surface_consistency.engine.settings import RuleScoring
@@ -31,7 +38,7 @@ from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
-from surface_consistency.report.wording import Wording
+from surface_consistency.report.texts import Texts
 from surface_consistency.results.predictions import PredictionSettings
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
@@ -45,11 +52,10 @@ from surface_consistency.studies.redirectqa.demonstrations import (
 )
 from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings, RedirectQASource
-from surface_consistency.tables.table import Table
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES
 from surface_consistency.text import guess_language
 
-_WORDING: Final = Wording("surface_consistency.studies.redirectqa")
+_TEXTS: Final = Texts("surface_consistency.studies.redirectqa")
 _MOST_SHOTS = 15
 _LOOKED_AT = 2_000
 
@@ -85,42 +91,40 @@ class RedirectOutcome(PairedOutcome):
     """Judged part of the answer under the redirect name."""
 
 
-class RedirectReport(PairedReport):
-    """The page of RedirectQA: a pair is shown with the relation that it asks for."""
+def _answer(report: Report, run: Run, row: Mapping[Any, Any], answer: Answer) -> Answer:
+    """Show a pair with the relation that it is about."""
+    relation = str(row["relation"]).replace("_", " ")
+    return replace(answer, question=f"{row['first_surface']}, {relation}")
 
-    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one pair; see `PairedReport.answer`."""
-        relation = str(row["relation"]).replace("_", " ")
-        return replace(
-            super().answer(run, row, cell), question=f"{row['first_surface']}, {relation}"
+
+def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report runs whose questions are in another language than the frame around them."""
+    for run in report.runs:
+        frame = run.manifest.settings.get("frame")
+        if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
+            continue
+        questions = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
+        language = guess_language(questions.head(_LOOKED_AT).tolist())
+        if language == frame or (language is None and frame != "en"):
+            continue
+        own = "--frame and a text of your own with {question} in it"
+        yield _TEXTS.check(
+            "unknown_language" if language is None else "other_frame",
+            label=run.label,
+            language=language,
+            frame=FRAMES[frame],
+            way=f"--frame {language}" if language in FRAMES else own,
         )
 
-    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Ask what limits the numbers, and whether questions stand in a frame of their language.
 
-        Args:
-            tables: The tables.
-
-        Returns:
-            "warning" first.
-        """
-        frames = _WORDING.checks("frames", runs=list(self._foreign_frames()))
-        checks = [*super().checks(tables), *frames]
-        return sorted(checks, key=lambda check: check.level != "warning")
-
-    def _foreign_frames(self) -> Iterator[tuple[str, str | None, str, str]]:
-        """Find runs asked in the frame of another language: label, language, frame, remedy."""
-        for run in self.report.runs:
-            frame = run.manifest.settings.get("frame")
-            if not isinstance(frame, str) or frame not in FRAMES or not run.folder.targets.exists():
-                continue
-            questions = pd.read_parquet(run.folder.targets, columns=["question"])["question"]
-            language = guess_language(questions.head(_LOOKED_AT).tolist())
-            if language == frame or (language is None and frame != "en"):
-                continue
-            own = "`frame` and a text of your own with {question} in it"
-            way = f"`frame` {language}" if language in FRAMES else own
-            yield run.label, language, FRAMES[frame], way
+_PAGE: Final = PageSpec(
+    sections=(
+        *PAIRED_SECTIONS[:-2],
+        partial(answers_section, answer=_answer),
+        checks_section,
+    ),
+    checks=(*PAIRED_CHECKS, frame_checks),
+)
 
 
 class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, RuleScoring]):
@@ -153,7 +157,7 @@ class RedirectQAStudy(Study[RedirectQASource, RedirectQASettings, RedirectQA, Ru
     source = RedirectQASource
     settings = RedirectQASettings
     outcome = RedirectOutcome
-    report = RedirectReport
+    report = _PAGE
 
     def load(self, source: RedirectQASource) -> RedirectQA:
         """Load the questions; see `Study.load`.

@@ -1,548 +1,514 @@
-"""SLAQ's tables and page: points of accuracy lost, slots, momentum, one topic in all orders."""
+"""The page of SLAQ: accuracy lost in long answers, slots, momentum, one topic in all orders."""
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.paired.page import PairedReport, cells_of, inferred
-from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
-from surface_consistency.engine.paired.wording import WORDING
+from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, key_facts, rows_of
+from surface_consistency.engine.paired.page import (
+    Fact,
+    PageSpec,
+    answers_section,
+    cells_of,
+    checks_section,
+    contrasts_section,
+    dot,
+    first_panel,
+    flips_section,
+    hardly_correct,
+    headed,
+    highlights_section,
+    inferred,
+    model_sentences,
+    noise_sentence,
+    numbers_section,
+    p_value_of,
+    same_sentences,
+    section,
+    squares_section,
+    tables_section,
+    test_of,
+)
+from surface_consistency.engine.paired.tables import (
+    answer_texts,
+    cluster_within,
+    is_hardly_right,
+    paired_tables,
+    same_answers,
+    sorted_rows,
+    with_detectable,
+)
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import PairedTable
 from surface_consistency.report.page import (
     Answer,
     Block,
     Check,
-    Dot,
-    Finding,
     ForestPlot,
     Lines,
     Matrix,
-    Page,
     Point,
     Section,
     Series,
 )
-from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
 from surface_consistency.studies.slaq.tables import (
+    TEXTS,
     describe_slot_tables,
     grouped_scores,
     slot_tables,
 )
 from surface_consistency.tables.numbers import Value, interval_value
-from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.sentences import Sentence, difference, rate
+from surface_consistency.tables.table import Table
 
-if TYPE_CHECKING:
-    from surface_consistency.engine.design import Report
-
-_WORDING: Final = Wording("surface_consistency.studies.slaq", default=WORDING)
-_OWN: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity", "recall")
+_SCORES: Final = (
+    "n n_clusters square first_accuracy:f_s second_accuracy:f_l accuracy_difference "
+    "consistency:alignment signed_alignment {p_value} mcnemar_method"
+)
+_SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
 _JUDGE: Final = ("judge_agreement", "corrected")
-_STREAKS: Final = ((1, "right"), (0, "wrong"))
+_STREAKS: Final = ((1, "correct"), (0, "incorrect"))
 _NULL: Final = "topic-and-slot"
 _WEAK_NULL: Final = "topic"
+_LOWEST_AGREEMENT: Final = 0.9
+"""Agreement with labels that the interval of a judge must exceed."""
 _REMARKS: Final = {
     "both": "stated",
     "first_only": "lost",
     "second_only": "stated here only",
-    "neither": "never right",
-    "missing": "not judged",
+    "neither": "never correct",
+    "missing": "not scored",
 }
 _NEEDS: Final = ("both", "first_only", "second_only", "neither")
+N_NULL: Final = 1_000
+"""Draws of the null band of momentum."""
+
+Row = Mapping[Any, Any]
 
 
-class SlaqReport(PairedReport):
-    """Computes the tables of SLAQ's runs and says what stands on their page.
+# Tables.
+
+
+def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Table]:
+    """Compute the tables of any paired study in SLAQ's scores, and those of slots and free texts.
 
     Args:
         report: The runs.
+        n_null: Draws of the null band of momentum.
+
+    Returns:
+        Tables by name.
     """
+    settings = report.settings
+    frames = slot_tables(
+        report.frame,
+        n_resamples=settings.resamples,
+        n_null=n_null,
+        seed=settings.bootstrap_seed,
+    )
+    same = same_answers(report, _answer_texts, rule="token_f1")
+    paired = paired_tables(report, rates=_scores, shown=_SCORES, answers=same)
+    return paired | describe_slot_tables(frames)
 
-    wording = _WORDING
-    compared_rate = "accuracy_difference"
 
-    n_null: ClassVar[int] = 1_000
-    """Draws of the null band of momentum."""
+def _scores(report: Report, keys: list[str], has_kappa: bool) -> pd.DataFrame:
+    """Compute the scores by some columns."""
+    settings = report.settings
+    table = grouped_scores(
+        report.frame,
+        tuple(keys[2:]),
+        cluster=cluster_within(report, keys),
+        n_resamples=settings.resamples,
+        seed=settings.bootstrap_seed,
+    )
+    return sorted_rows(report, with_detectable(table), keys)
 
-    def __init__(self, report: "Report") -> None:
-        super().__init__(report)
-        self._facts: dict[str, dict[str, dict[str, str]]] = {}
 
-    # Tables.
+def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]:
+    """Return the short answer and the part of the long one that answers; see `answering_parts`."""
+    first, second = answer_texts(run)
+    try:
+        targets, pairs = run.folder.read_plan()
+    except DataError:
+        return first, second
+    texts = dict(zip(run.outcomes["pair_id"], second, strict=True))
+    owners = pairs.set_index("second_target")["pair_id"]
+    chosen_targets = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
+    owned = owners.reindex(chosen_targets["target_id"]).tolist()
+    chosen_targets["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
+    chosen = dict(zip(owned, answering_parts(chosen_targets), strict=True))
+    return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair_id"]]
 
-    def tables(self) -> dict[str, Table]:
-        """Compute the tables of `slot_tables` besides those of `PairedReport.tables`.
 
-        Returns:
-            Tables by name.
-        """
-        settings = self.report.settings
-        frames = slot_tables(
-            self.frame,
-            n_resamples=settings.resamples,
-            n_null=self.n_null,
-            seed=settings.bootstrap_seed,
+# Sentences.
+
+
+def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+    """Report the accuracy lost in long answers, with alignment, slots and the judge below it."""
+    rows = [row for row in first_panel(report, tables) if row["n"]]
+    usual = [row for row in rows if not is_hardly_right(row)]
+    leads = [
+        difference(
+            row,
+            "accuracy_difference",
+            f"accuracy of {row['model']}",
+            "short answers",
+            "long answers",
+            "in {}",
+            p="mcnemar_p_value",
+            clusters=report.clusters,
         )
-        return super().tables() | describe_slot_tables(frames)
+        for row in usual
+    ]
+    for row in rows:
+        if is_hardly_right(row):
+            leads += hardly_correct(report, row)
+    between = model_sentences(
+        report, tables, "accuracy_difference", "accuracy change from short to long answers", usual
+    )
+    details = [one for row in usual for one in _details(report, tables, row)]
+    return headed(between, leads, [*details, *_matcher_sentences(report)])
 
-    def score_columns(self, labels: Sequence[Column], *, adjusted: bool = False) -> list[Column]:
-        """Describe the columns of scores in SLAQ's words; see `PairedReport.score_columns`.
 
-        Args:
-            labels: Columns before the numbers.
-            adjusted: Whether the p-value is that of `adjusted_p_value`.
+def _details(report: Report, tables: Tables, row: Row) -> Iterator[Sentence]:
+    """Report the alignment, equal answers, slots and noise of a model."""
+    model = row["model"]
+    quantity = f"alignment of {model} between short and long answers"
+    yield rate(row, "consistency", quantity, clusters=report.clusters)
+    yield from same_sentences(report, tables, row)
+    for slot in rows_of(tables, "position", {"model": model})[:1]:
+        yield rate(
+            slot | {"n_clusters": slot["n_topics"]},
+            "slope",
+            f"accuracy change of {model} per slot of the long answer",
+            kind="difference",
+            null=0.0,
+            unit="answers",
+            clusters="topics",
+        )
+    yield noise_sentence(report, tables, row)
 
-        Returns:
-            The columns that people see.
-        """
-        p_value = ("adjusted_p_value", "Holm") if adjusted else ("mcnemar_p_value", "")
-        cells = ("both", "first_only", "second_only", "neither")
-        return [
-            *labels,
-            Column(key="n", title="Pairs", kind="count"),
-            Column(key="n_clusters", title=self.clusters.capitalize(), kind="count"),
-            Column(key="square", title="Square", kind="square", cells=cells),
-            interval_column("first_accuracy", "F_S", "rate", "right alone, %"),
-            interval_column("second_accuracy", "F_L", "rate", "right in the long answer, %"),
-            interval_column("accuracy_difference", "Difference", "difference", "points"),
-            interval_column("consistency", "Alignment", "rate", "%"),
-            interval_column("signed_alignment", "Signed alignment", "number", "-1 to 1"),
-            Column(key=p_value[0], title="p", kind="p_value", unit=p_value[1]),
-            Column(key="mcnemar_method", title="Test", labels=TEST_NAMES),
+
+def _matcher_sentences(report: Report) -> Iterator[Sentence]:
+    """Report how often the string matchers that scored runs are wrong, each once."""
+    known = set()
+    for run in report.runs:
+        if not run.judged_by.startswith("matcher:"):
+            continue
+        settings = {} if run.scoring is None else run.scoring.settings
+        rule = run.judged_by.removeprefix("matcher:").removesuffix(" on whole")
+        part: Literal["answering", "whole"] = (
+            "whole" if run.judged_by.endswith(" on whole") else "answering"
+        )
+        only = not settings.get("all_facts", False)
+        if (rule, part, only) in known:
+            continue
+        known.add((rule, part, only))
+        agreement = matcher_agreement(rule, part=part, entities_only=only)
+        table, ends = agreement.table, agreement.accuracy_interval
+        yield TEXTS.sentence(
+            "matcher",
+            label=run.label,
+            judged_by=run.judged_by,
+            n=table.n,
+            share=Value(value=agreement.accuracy, low=ends.low, high=ends.high),
+            n_false=table.second_only,
+            n_positive=table.both + table.second_only,
+            n_missed=table.first_only,
+            n_true=table.both + table.first_only,
+        )
+
+
+# Sections.
+
+
+def _squares(report: Report, tables: Tables) -> Section:
+    """Show the contingency table of each model, and which slots lose facts."""
+    squares = squares_section(
+        report,
+        tables,
+        title="The same fact in short and long answers",
+        lead=TEXTS.sentence("squares"),
+        facts=_square_facts,
+    )
+    return replace(squares, blocks=[*squares.blocks, *_slot_curves(report, tables)])
+
+
+def _square_facts(report: Report, row: Row) -> list[Fact]:
+    """Return the lines below a square."""
+    change = interval_value(row, "accuracy_difference", kind="difference")
+    return [
+        ("alignment", interval_value(row, "consistency"), ""),
+        ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
+        ("long minus short", change, ""),
+        ("flips", interval_value(row, "flip_rate"), ""),
+        ("asymmetry of flips", p_value_of(row), f"{test_of(row)}, {report.clusters}"),
+    ]
+
+
+def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
+    """Show the accuracy by slot of each model whose orders are balanced."""
+    for row in first_panel(report, tables):
+        label = str(row["model"])
+        points = rows_of(tables, "position", row)
+        if not points:
+            continue
+        facts = [("slope per slot", interval_value(points[0], "slope", kind="difference"), "")]
+        facts += [
+            ("two orders disagree", interval_value(orders, "disagreement"), "")
+            for orders in rows_of(tables, "order_sensitivity", row)
         ]
-
-    def _paired(self, keys: list[str], *, has_kappa: bool = False) -> pd.DataFrame:
-        """Compute the scores by some columns."""
-        settings = self.report.settings
-        table = grouped_scores(
-            self.frame,
-            tuple(keys[2:]),
-            cluster=self._cluster_within(keys),
-            n_resamples=settings.resamples,
-            seed=settings.bootstrap_seed,
-        )
-        return self._sorted(with_detectable(table), keys)
-
-    # Page.
-
-    def page(self, tables: Mapping[str, Table]) -> Page:
-        """Say what stands on the page.
-
-        Args:
-            tables: What `tables` returned, and the checks of the runs.
-
-        Returns:
-            The page.
-        """
-        page = super().page(tables)
-        added = [self._momentum_section(tables), self._topic_section()]
-        if "recall" in tables:
-            added.append(Section(anchor="recall", title="In free form", blocks=[tables["recall"]]))
-        if judged := [tables[name] for name in _JUDGE if name in tables]:
-            added.append(
-                Section(
-                    anchor="judge",
-                    title="The judge, held against labels",
-                    lead=_WORDING.sentence("judge"),
-                    blocks=judged,
-                )
-            )
-        slots = [tables[name] for name in _OWN[:4] if name in tables]
-        sections = []
-        for section in page.sections:
-            if section.anchor == "numbers":
-                blocks = [*self._models_chart(tables), *section.blocks, *slots]
-                section = replace(section, blocks=blocks)
-            sections.append(section)
-        place = 1
-        sections[place:place] = [section for section in added if section.blocks]
-        return replace(page, sections=sections)
-
-    def _models_chart(self, tables: Mapping[str, Table]) -> Iterator[ForestPlot]:
-        """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
-        models = [row for row in self._rows(tables) if row["n"]]
-        if len(models) < 2:
-            return
-        scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
-        rows = [
-            (
-                title,
-                0,
-                [
-                    Dot(
-                        model=self.index[str(row["model"])],
-                        value=interval_value(row, name),
-                        n=int(row["n"]),
-                        n_clusters=int(row["n_clusters"]),
-                    )
-                    for row in models
-                ],
-            )
-            for name, title in scores.items()
-        ]
-        yield ForestPlot(
-            name="alignment",
-            title="F_S, F_L and alignment",
-            axis="facts, %",
-            rows=rows,
-            clusters=self.clusters,
+        yield Lines(
+            name=f"slots-{report.index[label] + 1}",
+            title=_title(report, "Correct in the long answer, by slot", label),
+            x_title="slot in the long query",
+            series=[_curve(report, label, points, "slot", "accuracy")],
+            reference=("short answers", interval_value(row, "first_accuracy")),
+            facts=inferred(facts),
         )
 
-    def finding(self, tables: Mapping[str, Table]) -> Finding:
-        """Say the finding: points of accuracy lost, with accuracies, alignment and slots beside.
 
-        Args:
-            tables: The tables.
-
-        Returns:
-            The finding.
-        """
-        rows = [row for row in self._rows(tables) if not is_hardly_right(row)]
-        hardly = [self._hardly_sentence(row) for row in self._rows(tables) if is_hardly_right(row)]
-        beside = [
-            (
-                row,
-                list(self._same_sentence(tables, row)),
-                self._of(tables, "position", str(row["model"])),
-                self._noise_sentence(tables, row),
-            )
-            for row in rows
-        ]
-        return self._headed(
-            tables,
-            rows,
-            _WORDING.sentence("finding", rows=rows, hardly=hardly, clusters=self.clusters),
-            _WORDING.sentence("summary", beside=beside, matched=self._matched()),
-        )
-
-    def _matched(self) -> list[tuple[Run, Value, PairedTable]]:
-        """Find how often the string matchers err that judged runs, each once."""
-        matched: dict[tuple[object, ...], tuple[Run, Value, PairedTable]] = {}
-        for run in self.report.runs:
-            if not run.judged_by.startswith("matcher:"):
-                continue
-            settings = {} if run.scoring is None else run.scoring.settings
-            rule = run.judged_by.removeprefix("matcher:").removesuffix(" on whole")
-            part: Literal["answering", "whole"] = (
-                "whole" if run.judged_by.endswith(" on whole") else "answering"
-            )
-            only = not settings.get("all_facts", False)
-            if (rule, part, only) not in matched:
-                agreement = matcher_agreement(rule, part=part, entities_only=only)
-                ends = agreement.accuracy_interval
-                share = Value(value=agreement.accuracy, low=ends.low, high=ends.high)
-                matched[rule, part, only] = run, share, agreement.table
-        return list(matched.values())
-
-    def squares_section(self, tables: Mapping[str, Table]) -> Section:
-        """Show the contingency table of each model, and which slots lose facts.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            The section.
-        """
-        section = super().squares_section(tables)
-        return replace(
-            section,
-            title="The same fact, alone and among five",
-            lead=_WORDING.sentence("squares"),
-            blocks=[*section.blocks, *self._slot_curves(tables)],
-        )
-
-    def square_facts(self, row: Mapping[Any, Any]) -> list[tuple[str, Value, str]]:
-        """Say what stands below a square; see `PairedReport.square_facts`.
-
-        Args:
-            row: A row of "overall".
-
-        Returns:
-            Name, number and remark.
-        """
-        difference = interval_value(row, "accuracy_difference", kind="difference")
-        p_value = Value(value=float(row["mcnemar_p_value"]), kind="p_value")
-        method = TEST_NAMES.get(str(row["mcnemar_method"]), "")
-        return [
-            ("alignment", interval_value(row, "consistency"), ""),
-            ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
-            ("long minus short", difference, ""),
-            ("flips", interval_value(row, "flip_rate"), ""),
-            ("flips lean to one side", p_value, f"{method}, {self.clusters}"),
-        ]
-
-    def answer_texts(self, run: Run) -> tuple[list[str | None], list[str | None]]:
-        """Give the short answer and the part of the long one that answers; see `answering_parts`.
-
-        Args:
-            run: The run.
-
-        Returns:
-            The texts, pair by pair; the whole long answers where a run has no plan.
-        """
-        first, second = super().answer_texts(run)
-        try:
-            targets, pairs = run.folder.read_plan()
-        except DataError:
-            return first, second
-        texts = dict(zip(run.outcomes["pair_id"], second, strict=True))
-        owners = pairs.set_index("second_target")["pair_id"]
-        chosen_targets = targets[targets["target_id"].isin(owners.index)].reset_index(drop=True)
-        owned = owners.reindex(chosen_targets["target_id"]).tolist()
-        chosen_targets["text"] = pd.Series([texts.get(pair) for pair in owned], dtype=object)
-        chosen = dict(zip(owned, answering_parts(chosen_targets), strict=True))
-        return first, [" ".join(chosen.get(pair, ())) or None for pair in run.outcomes["pair_id"]]
-
-    def answer_rule(self, run: Run) -> str:
-        """Name the rule by which two answers are the same: whole sentences seldom hold each other.
-
-        Args:
-            run: The run.
-
-        Returns:
-            token_f1.
-        """
-        return "token_f1"
-
-    def _slot_curves(self, tables: Mapping[str, Table]) -> Iterator[Lines]:
-        """Show the accuracy by slot of each model whose orders are balanced."""
-        for row in self._rows(tables):
-            label = str(row["model"])
-            points = self._of(tables, "position", label)
+def _momentum(report: Report, tables: Tables) -> Section | None:
+    """Show what follows runs of correct and of incorrect slots."""
+    blocks: list[Block] = []
+    leaving = []
+    for label in report.labels:
+        model = {"model": label}
+        slopes = rows_of(tables, "momentum_slopes", model)
+        for streak, kind in _STREAKS:
+            rows = rows_of(tables, "momentum", model, null=_NULL, streak=streak)
+            points = [row for row in rows if row["n"] > 0]
             if not points:
                 continue
-            facts = [
-                ("slope a slot", interval_value(points[0], "slope", kind="difference"), ""),
-            ]
-            facts += [
-                ("two orders disagree", interval_value(orders, "disagreement"), "")
-                for orders in self._of(tables, "order_sensitivity", label)
-            ]
-            yield Lines(
-                name=f"slots-{self.index[label] + 1}",
-                title=self._title("Right in the long answer, by slot", label),
-                x_title="slot in the long query",
-                series=[self._curve(label, points, "slot", "accuracy")],
-                reference=("asked alone", interval_value(row, "first_accuracy")),
-                facts=inferred(facts),
+            own, weak = (
+                next(r for r in slopes if r["null"] == null and r["streak"] == streak)
+                for null in (_NULL, _WEAK_NULL)
             )
+            blocks.append(_momentum_curve(report, label, kind, points, own, weak))
+            sides = dict.fromkeys(filter(None, map(_side, points)))
+            if own["band_p_value"] < 0.05 and sides:
+                leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
+    found = f"Curves that leave it: {', '.join(leaving)}." if leaving else ""
+    lead = TEXTS.sentence("momentum", leaving=found or "No curve leaves it significantly.")
+    return section("momentum", "Does one error cause the next?", blocks, lead=lead)
 
-    def _momentum_section(self, tables: Mapping[str, Table]) -> Section:
-        """Show what follows runs of right and of wrong slots."""
-        blocks: list[Block] = []
-        leaving = []
-        for label in self.labels:
-            curves = [row for row in self._of(tables, "momentum", label) if row["null"] == _NULL]
-            slopes = self._of(tables, "momentum_slopes", label)
-            for streak, kind in _STREAKS:
-                points = [row for row in curves if row["streak"] == streak and row["n"] > 0]
-                if not points:
-                    continue
-                own, weak = (
-                    next(r for r in slopes if r["null"] == null and r["streak"] == streak)
-                    for null in (_NULL, _WEAK_NULL)
-                )
-                blocks.append(self._momentum_curve(label, kind, points, own, weak))
-                sides = dict.fromkeys(filter(None, map(_side, points)))
-                if own["band_p_value"] < 0.05 and sides:
-                    leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
-        return Section(
-            anchor="momentum",
-            title="Does one error bring the next?",
-            lead=_WORDING.sentence("momentum", leaving=leaving),
-            blocks=blocks,
-        )
 
-    def _momentum_curve(
-        self,
-        label: str,
-        kind: str,
-        points: Sequence[Mapping[Any, Any]],
-        own: Mapping[Any, Any],
-        weak: Mapping[Any, Any],
-    ) -> Lines:
-        """Draw one curve with the band of the stronger null."""
-        band = {"null_slope": own["null_slope"], "null_slope_low": own["null_low"]}
-        band |= {"null_slope_high": own["null_high"]}
-        without = interval_value(band, "null_slope", kind="difference")
-        p_values = [Value(value=float(row["p_value"]), kind="p_value") for row in (own, weak)]
-        return Lines(
-            name=f"momentum-{kind}-{self.index[label] + 1}",
-            title=self._title(f"After a run of {kind} slots", label),
-            x_title="length of the run",
-            series=[self._curve(label, points, "length", "probability")],
-            band=[
+def _momentum_curve(
+    report: Report, label: str, kind: str, points: Sequence[Row], own: Row, weak: Row
+) -> Lines:
+    """Draw one curve with the band of the stronger null."""
+    without = Value(
+        value=own["null_slope"], low=own["null_low"], high=own["null_high"], kind="difference"
+    )
+    ends = ("_low", "", "_high")
+    return Lines(
+        name=f"momentum-{kind}-{report.index[label] + 1}",
+        title=_title(report, f"After a run of {kind} slots", label),
+        x_title="length of the run",
+        series=[_curve(report, label, points, "length", "probability")],
+        band=[
+            (row["length"], *(row[f"null_probability{end}"] for end in ends))  # type: ignore[misc]
+            for row in points
+        ],
+        facts=inferred(
+            [
+                ("slope", interval_value(own, "slope", kind="difference"), ""),
+                ("without momentum", without, ""),
+                ("slope against that", p_value_of(own, "p_value"), "topics and slots"),
+                ("against the weaker null", p_value_of(weak, "p_value"), "topics alone"),
                 (
-                    row["length"],
-                    row["null_probability_low"],
-                    row["null_probability"],
-                    row["null_probability_high"],
+                    "largest deviation of both curves",
+                    p_value_of(own, "band_p_value"),
+                    "topics and slots",
+                ),
+            ]
+        ),
+        note="The band is simultaneous for all points of both curves.",
+    )
+
+
+def _curve(report: Report, label: str, rows: Sequence[Row], x: str, y: str) -> Series:
+    """Draw rows of a table as a curve."""
+    points = [Point(x=float(row[x]), value=interval_value(row, y), n=int(row["n"])) for row in rows]
+    return Series(label=label, model=report.index[label], points=points)
+
+
+def _topic(report: Report, tables: Tables) -> Section | None:
+    """Show one topic of the first run in all its orders."""
+    run = report.runs[0]
+    listed = run.outcomes[run.outcomes["second_condition"] == "long"]
+    if listed.empty:
+        return None
+    listed = listed.assign(cell=cells_of(listed))
+    scores = listed.groupby("topic_id", sort=False)["cell"].agg(
+        lambda of_topic: (of_topic != "missing").sum() + 2 * (of_topic == "first_only").sum()
+    )
+    topic = str(scores.idxmax())
+    rows = listed[listed["topic_id"] == topic]
+    lines = []
+    for number, (_, part) in enumerate(rows.groupby("permutation", sort=True), start=1):
+        made = []
+        for row in part.sort_values("slot").to_dict("records"):
+            outcome = row["cell"] if row["cell"] in _NEEDS else ""
+            reference = _fact(report, run, row["fact_id"])["reference"]
+            made.append((reference, _REMARKS[row["cell"]], outcome))
+        lines.append((f"order {number}", made))
+    n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
+    name = _fact(report, run, rows["fact_id"].iloc[0])["topic"]
+    matrix = Matrix(
+        title=f"{name}, {run.label}",
+        columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
+        rows=lines,  # type: ignore[arg-type]
+    )
+    lead = TEXTS.sentence(
+        "topic",
+        name=name,
+        label=run.label,
+        n_known=int(n_known),
+        n_facts=rows["fact_id"].nunique(),
+    )
+    title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
+    return section("topic", title, [matrix], lead=lead)
+
+
+def _judge(report: Report, tables: Tables) -> Section | None:
+    """Show the agreement of judges with labels, and the corrected scores."""
+    blocks = [tables[name] for name in _JUDGE if name in tables]
+    return section("judge", "The judge compared with labels", blocks, lead=TEXTS.sentence("judge"))
+
+
+def _numbers(report: Report, tables: Tables) -> Section | None:
+    """Show the tables of rates and slots, after a chart of several models."""
+    first = list(_models_chart(report, tables))
+    return numbers_section(report, tables, more=_SLOTS, first=first)
+
+
+def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
+    """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
+    models = [row for row in first_panel(report, tables) if row["n"]]
+    if len(models) < 2:
+        return
+    scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
+    yield ForestPlot(
+        name="alignment",
+        title="F_S, F_L and alignment",
+        axis="facts, %",
+        rows=[
+            (title, 0, [dot(report, row, name) for row in models]) for name, title in scores.items()
+        ],
+        clusters=report.clusters,
+    )
+
+
+def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
+    """Show the question of a pair, its reference, the short and the whole long answer."""
+    fact = _fact(report, run, row["fact_id"])
+    slot = (
+        "free form" if pd.isna(row["slot"]) else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
+    )
+    return replace(
+        answer,
+        question=fact["question"],
+        surfaces=("short answer", slot),
+        accepted=(fact["reference"],),
+    )
+
+
+# Checks.
+
+
+def slaq_checks(report: Report, tables: Tables) -> Iterator[Check]:
+    """Report facts without a score, short curves, unbalanced orders and the errors of judges."""
+    for label in report.labels:
+        of: Callable[[str], list[dict[Any, Any]]] = functools.partial(
+            rows_of, tables, row={"model": label}
+        )
+        if reasons := of("unjudged"):
+            listed = "; ".join(f"{row['n']:,} answers: {row['reason']}" for row in reasons)
+            yield TEXTS.check("unjudged", label=label, reasons=listed)
+        yield TEXTS.check("balanced" if of("position") else "unbalanced", label=label)
+        for slope in of("momentum_slopes")[:1]:
+            n, n_missing = int(slope["n_responses"]), int(slope["n_missing"])
+            if n_missing > n:
+                yield TEXTS.check("short_momentum", label=label, n=n, n_all=n + n_missing)
+        for row in of("judge_agreement"):
+            if row["verdict"] == "is_correct":
+                is_good = row["accuracy_low"] >= _LOWEST_AGREEMENT
+                quantity = f"agreement of {row['judge']} with human labels of {row['form']} answers"
+                yield TEXTS.check(
+                    "judge",
+                    level="ok" if is_good else "warning",
+                    label=label,
+                    sentence=rate(row, "accuracy", quantity, unit="answers"),
+                    beside="" if is_good else " It is not significantly above 90 %.",
                 )
-                for row in points
-            ],
-            facts=inferred(
-                [
-                    ("slope", interval_value(own, "slope", kind="difference"), ""),
-                    ("without momentum", without, ""),
-                    ("slope against that", p_values[0], "topics and slots"),
-                    ("against the weaker null", p_values[1], "topics alone"),
-                    (
-                        "furthest point of both curves",
-                        Value(value=float(own["band_p_value"]), kind="p_value"),
-                        "topics and slots",
-                    ),
-                ]
-            ),
-            note="The band is one for all points of both curves.",
-        )
-
-    def _curve(self, label: str, rows: Sequence[Mapping[Any, Any]], x: str, y: str) -> Series:
-        """Draw rows of a table as a curve."""
-        points = [
-            Point(x=float(row[x]), value=interval_value(row, y), n=int(row["n"])) for row in rows
-        ]
-        return Series(label=label, model=self.index[label], points=points)
-
-    def _topic_section(self) -> Section:
-        """Show one topic of the first run in all its orders."""
-        run = self.report.runs[0]
-        listed = run.outcomes[run.outcomes["second_condition"] == "long"]
-        if listed.empty:
-            return Section(anchor="topic", title="One topic in all orders")
-        listed = listed.assign(cell=cells_of(listed))
-        scores = listed.groupby("topic_id", sort=False)["cell"].agg(
-            lambda of_topic: (of_topic != "missing").sum() + 2 * (of_topic == "first_only").sum()
-        )
-        topic = str(scores.idxmax())
-        rows = listed[listed["topic_id"] == topic]
-        lines = []
-        for number, (_, part) in enumerate(rows.groupby("permutation", sort=True), start=1):
-            made = []
-            for row in part.sort_values("slot").to_dict("records"):
-                outcome = row["cell"] if row["cell"] in _NEEDS else ""
-                reference = self._fact(run, row["fact_id"])["reference"]
-                made.append((reference, _REMARKS[row["cell"]], outcome))
-            lines.append((f"order {number}", made))
-        n_known = rows.drop_duplicates("fact_id")["first_correct"].sum()
-        name = self._fact(run, rows["fact_id"].iloc[0])["topic"]
-        matrix = Matrix(
-            title=f"{name}, {run.label}",
-            columns=[f"slot {slot}" for slot in range(1, int(rows["slot"].max()) + 1)],
-            rows=lines,  # type: ignore[arg-type]
-        )
-        return Section(
-            anchor="topic",
-            title=f"One topic in {_number(len(lines))} order{'s' * (len(lines) > 1)}",
-            lead=_WORDING.sentence(
-                "topic",
-                name=name,
-                label=run.label,
-                n_known=_number(int(n_known)),
-                n_facts=_number(rows["fact_id"].nunique()),
-            ),
-            blocks=[matrix],
-        )
-
-    def answer(self, run: Run, row: Mapping[Any, Any], cell: str) -> Answer:
-        """Show one pair: the question, its reference, the short and the whole long answer.
-
-        Args:
-            run: The run.
-            row: A row of its outcomes.
-            cell: Its cell.
-
-        Returns:
-            The pair.
-        """
-        fact = self._fact(run, row["fact_id"])
-        slot = (
-            "free form"
-            if pd.isna(row["slot"])
-            else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
-        )
-        return replace(
-            super().answer(run, row, cell),
-            question=fact["question"],
-            surfaces=("alone", slot),
-            accepted=(fact["reference"],),
-        )
-
-    def checks(self, tables: Mapping[str, Table]) -> list[Check]:
-        """Ask what limits the numbers: what is unjudged, short curves, unbalanced orders.
-
-        Args:
-            tables: The tables.
-
-        Returns:
-            "warning" first.
-        """
-        of = functools.partial(self._of, tables)
-        limits = _WORDING.checks(
-            "limits",
-            unjudged=[(label, of("unjudged", label)) for label in self.labels],
-            curves=[
-                (label, of("position", label), of("momentum_slopes", label))
-                for label in self.labels
-            ],
-            judged=[(label, of("judge_agreement", label)) for label in self.labels],
-        )
-        listed = [*super().checks(tables), *limits]
-        return sorted(listed, key=lambda check: check.level != "warning")
-
-    def key_facts(self) -> list[tuple[str, str]]:
-        """Gather the facts under the finding, the number of orders among them.
-
-        Returns:
-            Names and values.
-        """
-        orders = [run.outcomes["permutation"].nunique() for run in self.report.runs]
-        chips = super().key_facts()
-        chips.insert(2, ("orders", " / ".join(map(str, dict.fromkeys(orders)))))
-        return chips
-
-    def _own_tables(self) -> set[str]:
-        """Name the tables that stand elsewhere on the page."""
-        return super()._own_tables() | {*_OWN, *_JUDGE}
-
-    def _of(self, tables: Mapping[str, Table], name: str, label: str) -> list[dict[Any, Any]]:
-        """Give the rows of one model in a table; none where there is no such table."""
-        return self._rows_of(tables, name, {"model": label})
-
-    def _title(self, title: str, label: str) -> str:
-        """Name the model in a title where there are several."""
-        return title if len(self.labels) == 1 else f"{title}, {label}"
-
-    def _fact(self, run: Run, fact_id: object) -> dict[str, str]:
-        """Read topic, question and reference of a fact; only its name where a run has no plan."""
-        if run.label not in self._facts:
-            try:
-                targets = run.folder.read_plan()[0].drop_duplicates("fact_id")
-            except DataError:
-                self._facts[run.label] = {}
-            else:
-                columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
-                rows: list[Any] = columns.to_dict("records")
-                self._facts[run.label] = dict(zip(targets["fact_id"], rows, strict=True))
-        nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
-        return self._facts[run.label].get(str(fact_id), nameless)
 
 
-def _side(row: Mapping[Any, Any]) -> str:
-    """Tell on which side of the band a point of a curve lies; the band may be unknown there."""
+def _key_facts(report: Report) -> list[tuple[str, str]]:
+    """Gather the facts under the finding, with the number of orders."""
+    orders = [run.outcomes["permutation"].nunique() for run in report.runs]
+    facts = key_facts(report)
+    facts.insert(2, ("orders", " / ".join(map(str, dict.fromkeys(orders)))))
+    return facts
+
+
+def _method(report: Report) -> list[str]:
+    """Return the method in paragraphs."""
+    return TEXTS.paragraphs("method", clusters=report.clusters, n_null=N_NULL)
+
+
+def _title(report: Report, title: str, label: str) -> str:
+    """Name the model in a title if there are several."""
+    return title if len(report.runs) == 1 else f"{title}, {label}"
+
+
+def _fact(report: Report, run: Run, fact_id: object) -> dict[str, str]:
+    """Return topic, question and reference of a fact; its name if a run has no plan."""
+    key = ("facts", run.label)
+    if key not in report.memo:
+        try:
+            targets = run.folder.read_plan()[0].drop_duplicates("fact_id")
+        except DataError:
+            report.memo[key] = {}
+        else:
+            columns = targets[["topic", "question"]].assign(reference=targets["answers"].str[0])
+            rows = columns.to_dict("records")
+            report.memo[key] = dict(zip(targets["fact_id"], rows, strict=True))
+    nameless = dict.fromkeys(("topic", "question", "reference"), str(fact_id))
+    fact: dict[str, str] = report.memo[key].get(str(fact_id), nameless)
+    return fact
+
+
+def _side(row: Row) -> str:
+    """Return on which side of the band a point of a curve is; the band may be unknown there."""
     if row["probability"] > row["null_probability_high"] + 1e-12:
         return "above"
     return "below" if row["probability"] < row["null_probability_low"] - 1e-12 else ""
 
 
-def _number(count: int) -> str:
-    """Write a small number in words."""
-    words: Sequence[Literal["no"] | str] = (
-        *("no", "one", "two", "three", "four", "five"),
-        *("six", "seven", "eight", "nine", "ten"),
-    )
-    return words[count] if count < len(words) else str(count)
+SLAQ_PAGE: Final = PageSpec(
+    tables=(slaq_report_tables,),
+    finding=_finding,
+    sections=(
+        _squares,
+        _momentum,
+        _topic,
+        tables_section("recall", "In free form", ["recall"]),
+        _judge,
+        highlights_section,
+        flips_section,
+        _numbers,
+        contrasts_section,
+        functools.partial(answers_section, answer=_answer),
+        functools.partial(checks_section, shown=_JUDGE),
+    ),
+    checks=(*PAIRED_CHECKS, slaq_checks),
+    facts=_key_facts,
+    method=_method,
+)
+"""Tables and page of SLAQ."""

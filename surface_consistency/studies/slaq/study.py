@@ -28,7 +28,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.data import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.labels import judge_checks
-from surface_consistency.studies.slaq.page import SlaqReport
+from surface_consistency.studies.slaq.page import SLAQ_PAGE
 from surface_consistency.studies.slaq.prompts import (
     SlaqPrompts,
     slaq_prompts,
@@ -109,7 +109,7 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
     toy_model = ToyModel(settings=SlaqToyModel, train=_train_toy_model)
     outcome = SlaqOutcome
     verdict = SlaqVerdict
-    report = SlaqReport
+    report = SLAQ_PAGE
 
     def load(self, source: SlaqSource) -> Slaq:
         """Load the topics.

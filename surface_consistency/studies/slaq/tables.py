@@ -4,6 +4,7 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -27,80 +28,18 @@ from surface_consistency.metrics import (
     topic_arrays,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
-from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column, Table, interval_column
-from surface_consistency.tables.tabulation import describe, spread, tabulate
+from surface_consistency.report.texts import Texts
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.table import Table
+from surface_consistency.tables.tabulation import spread, tabulate
 
-SLAQ_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="null", title="Null"),
-    Column(key="streak", title="After", labels={"1": "right slots", "0": "wrong slots"}),
-    Column(key="length", title="Length", kind="count"),
-    interval_column("probability", "Right", "rate", "%"),
-    interval_column("null_probability", "Without momentum", "rate", "%"),
-    interval_column("slope", "Slope", "difference", "points a slot"),
-    Column(
-        key="null_slope",
-        title="Without momentum",
-        kind="difference",
-        unit="points a slot",
-        low="null_low",
-        high="null_high",
-    ),
-    Column(key="p_value", title="p", kind="p_value", unit="of the slope"),
-    Column(key="band_p_value", title="p", kind="p_value", unit="of the band"),
-    Column(key="n_responses", title="Answers", kind="count"),
-    Column(key="slot", title="Slot", kind="count"),
-    Column(key="n_topics", title="Topics", kind="count"),
-    Column(key="n_facts", title="Facts", kind="count"),
-    Column(key="n_changing", title="Changing", kind="count"),
-    Column(key="changing_share", title="Share", kind="rate", unit="%"),
-    interval_column("disagreement", "Two orders disagree", "rate", "%"),
-    Column(key="n_judged", title="Facts", kind="count"),
-    Column(key="n_recalled", title="Spoken of", kind="count"),
-    Column(key="recall", title="Recall", kind="rate", unit="%"),
-    Column(key="accuracy_of_recalled", title="Right of these", kind="rate", unit="%"),
+TEXTS: Final = Texts("surface_consistency.studies.slaq")
+"""Captions, notes, checks and method of SLAQ."""
+
+_SLOPES: Final = (
+    "model null streak slope",
+    replace(COLUMNS["null_slope"], low="null_low", high="null_high"),
 )
-"""The columns of SLAQ's own tables, beside those that tables of several studies share."""
-
-_DESCRIBED: Final = {
-    "momentum": (
-        "Share right after a run of right or wrong slots",
-        "model null streak length n probability null_probability",
-        "The band holds what topics, and with topic-and-slot also slots, of different difficulty "
-        "bring about alone, at all points of both curves at once.",
-    ),
-    "momentum_slopes": (
-        "Change of accuracy with each further slot of a run",
-        "model null streak slope null_slope p_value band_p_value n_responses",
-        "",
-    ),
-    "position": (
-        "Accuracy by slot of the long query",
-        "model slot n accuracy n_topics",
-        "From balanced orders: each fact stands in each slot equally often.",
-    ),
-    "order_sensitivity": (
-        "Facts whose long verdict changes with the order",
-        "model n_facts n_changing changing_share disagreement",
-        "",
-    ),
-    "recall": (
-        "Facts that free texts speak of",
-        "model n_judged n_recalled recall accuracy_of_recalled accuracy first_accuracy",
-        "A string matcher does not see whether a text is silent on a fact or wrong.",
-    ),
-}
-_OWN_COLUMNS: Final = {
-    "momentum": catalogue(Column(key="n", title="Slots", kind="count")),
-    "position": catalogue(
-        Column(key="n", title="Answers", kind="count"),
-        interval_column("accuracy", "Right", "rate", "%"),
-    ),
-    "recall": catalogue(
-        Column(key="accuracy", title="Right", kind="rate", unit="of all, %"),
-        Column(key="first_accuracy", title="F_S", kind="rate", unit="right alone, %"),
-    ),
-}
 
 SLAQ_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),
@@ -487,9 +426,5 @@ def describe_slot_tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]
     Returns:
         Tables by name.
     """
-    tables = {}
-    for name, frame in frames.items():
-        caption, shown, note = _DESCRIBED[name]
-        columns = SLAQ_COLUMNS | _OWN_COLUMNS.get(name, {})
-        tables[name] = describe(frame, caption, shown, columns, note=note)
-    return tables
+    first = {"momentum_slopes": _SLOPES}
+    return {name: TEXTS.table(name, frame, first.get(name, ())) for name, frame in frames.items()}

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -17,8 +17,9 @@ from pydantic import AfterValidator
 from surface_consistency.engine import Analysis, Design, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import UnlearningVerdictResult
-from surface_consistency.report import Block, Prose, Wording
+from surface_consistency.report import Block, Prose
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
+from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import (
@@ -28,10 +29,9 @@ from surface_consistency.studies.unlearning.crossing import (
     cross_models,
 )
 from surface_consistency.studies.unlearning.published import published_table
-from surface_consistency.studies.unlearning.questions import FORGET, NEW
+from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
 from surface_consistency.studies.unlearning.tables import (
     ANY,
-    RATES,
     forms_frame,
     kept_frame,
     scores_frame,
@@ -39,110 +39,30 @@ from surface_consistency.studies.unlearning.tables import (
     verdicts,
     verdicts_frame,
 )
-from surface_consistency.tables import (
-    COLUMNS,
-    Column,
-    Part,
-    Table,
-    catalogue,
-    describe,
-    interval_column,
-    interval_value,
+from surface_consistency.tables.numbers import Part, Value, interval_value
+from surface_consistency.tables.sentences import (
+    Sentence,
+    difference,
+    direction,
+    listing,
+    paragraph,
+    rate,
 )
+from surface_consistency.tables.table import Table
 
-_WORDING: Final = Wording("surface_consistency.studies.unlearning")
+_TEXTS: Final = Texts("surface_consistency.studies.unlearning")
 _MARGIN: Final = 0.05
 _STORIES: Final = 3
-_LABELS: Final = (
-    "verdict form set against measure metric fact reason question answer original reference"
+_TABLES: Final = (
+    "unlearning_verdicts",
+    "unlearning",
+    "unlearning_price",
+    "unlearning_edits",
+    "unlearning_scores",
+    "unlearning_published",
+    "unlearning_forget_quality",
+    "survivors",
 )
-_HEADS: Final = {key: key.capitalize() for key in _LABELS.split()} | {
-    "leaking": "Leaks under",
-    "below": "Below the reference under",
-    "unclear": "Unclear under",
-    "lost": "Lost in",
-}
-_TESTS: Final = {
-    "p_above": "excess ≤ margin",
-    "p_equivalent": "difference ≥ margin",
-    "p_not_below": "loss ≥ margin",
-}
-_SCORES: Final = {
-    "value": "Model",
-    "reference_value": "Reference",
-    "published": "In the log",
-    "recomputed": "Recomputed",
-    "distance": "Distance",
-    "least_distance": "Least of p < .05",
-    "lowest": "Lowest p",
-}
-_COLUMNS: Final = COLUMNS | catalogue(
-    Column(key="n", title="Questions", kind="count"),
-    Column(key="n_clusters", title="Clusters", kind="count"),
-    Column(key="clusters_needed", title="Clusters needed", kind="count"),
-    Column(key="least_margin", title="Least margin", unit="points", kind="rate"),
-    *(Column(key=key, title=title) for key, title in _HEADS.items()),
-    *(interval_column(key, title, "rate", "%") for key, title in RATES.items()),
-    interval_column("excess", "Excess", "difference", "points"),
-    interval_column("change", "Change", "difference", "points"),
-    interval_column("score_difference", "Difference", "number"),
-    *(Column(key=key, title="p", unit=unit, kind="p_value") for key, unit in _TESTS.items()),
-    *(
-        Column(key=key, title=title, kind="number", on_phones=False)
-        for key, title in _SCORES.items()
-    ),
-)
-_P_VALUES: Final = {
-    key: replace(_COLUMNS[key], kind="p_value") for key in ("published", "recomputed", "lowest")
-}
-_KEPT: Final = "model set form n n_clusters survival floor change p_not_below against"
-
-
-class _Shown(NamedTuple):
-    """How a table is shown."""
-
-    caption: str
-    columns: str
-    note: str = ""
-    titles: Mapping[str, str] = {}
-    catalogue: Mapping[str, Column] = _COLUMNS
-
-
-_BEFORE: Final = {"survival": "Right", "floor": "Right, of whom it is held against"}
-_TABLES: Final = {
-    "unlearning_verdicts": _Shown(
-        "What can be said, with a margin of {} points",
-        "model verdict leaking below unclear least_margin clusters_needed lost",
-        "Forgotten at any margin above the least; with so many {} like these what is unclear would "
-        "be clear.",
-    ),
-    "unlearning": _Shown(
-        "Forms by model",
-        "model form n n_clusters known survival floor leak damage hidden excess p_above "
-        "p_equivalent",
-        "Survival = floor + leak − damage. Floor is what the reference answers, which "
-        "never saw the facts; known is what the original answers.",
-    ),
-    "unlearning_price": _Shown("The price: what should have been kept", _KEPT, titles=_BEFORE),
-    "unlearning_edits": _Shown("New objects of edits", f"measure {_KEPT}", titles=_BEFORE),
-    "unlearning_scores": _Shown(
-        "Scores against the reference",
-        "model set measure n n_clusters value reference_value score_difference",
-    ),
-    "unlearning_published": _Shown("As published", "model metric n published recomputed"),
-    "unlearning_forget_quality": _Shown(
-        "Forget quality, as published",
-        "model n published recomputed distance least_distance lowest",
-        "A p of a test that takes the same questions for independent: 21 pairs of models "
-        "retrained without the facts have .585 to .9999, so a p above .05 shows no forgetting, "
-        "and none can lie below the lowest.",
-        catalogue=_COLUMNS | _P_VALUES,
-    ),
-    "survivors": _Shown(
-        "Answers that survived, with the first reason that holds",
-        "model form fact question answer reason",
-    ),
-}
 
 
 class UnlearningSettings(Settings):
@@ -241,11 +161,6 @@ class UnlearningAnalysis(Analysis):
             ValueError: If the runs were not made by `prepare`.
         """
         crossing = self._crossed()
-        clusters = crossing.clusters
-        counted = {"n_clusters": clusters, "clusters_needed": f"{clusters} needed"}
-        named = {
-            key: replace(_COLUMNS[key], title=title.capitalize()) for key, title in counted.items()
-        }
         self._margin = report.settings.margin or _MARGIN
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnscoredWarning)
@@ -264,39 +179,86 @@ class UnlearningAnalysis(Analysis):
             "unlearning_forget_quality": published[is_quality],
             "survivors": survivors_frame(crossing, settings.rule),
         }
-        return {
-            name: describe(
-                frame.reset_index(drop=True),
-                shown.caption.format(f"{100 * self._margin:g}"),
-                shown.columns,
-                {**shown.catalogue, **named},
-                titles=shown.titles,
-                note=shown.note.format(clusters),
-                cluster_column="n_clusters" if "n_clusters" in shown.columns else None,
-            )
-            for name, shown in _TABLES.items()
-            if len(frame := frames[name])
-        }
+        tables = {}
+        for name in _TABLES:
+            frame = frames[name].reset_index(drop=True)
+            if len(frame):
+                margin = f"{100 * self._margin:g}"
+                tables[name] = _TEXTS.table(name, frame, clusters=crossing.clusters, margin=margin)
+        return tables
 
     def finding(self, report: Report, tables: Mapping[str, Table]) -> list[Part]:
-        """Say what can be said of each model, and at what price; see `Analysis.finding`."""
-        frames = {name: table.frame for name, table in tables.items()}
-        price = frames.get("unlearning_price", pd.DataFrame({"model": []}))
-        forms = frames["unlearning"]
-        rows = [
-            {
-                "model": model,
-                "result": result,
-                "forms": {
-                    row["form"]: row for row in forms[forms["model"] == model].to_dict("records")
-                },
-                "price": price[price["model"] == model].to_dict("records"),
+        """Report the verdict on each model, and the price; see `Analysis.finding`."""
+        forms = tables["unlearning"].frame
+        price = tables["unlearning_price"].frame if "unlearning_price" in tables else forms[:0]
+        sentences: list[Sentence] = []
+        for model, result in self._results.items():
+            rows = {
+                str(row["form"]): row for row in forms[forms["model"] == model].to_dict("records")
             }
-            for model, result in self._results.items()
-        ]
-        return _WORDING.sentence(
-            "finding", rows=rows, margin=self._margin, crossing=self._crossed()
+            sentences += self._verdict(model, result, rows)
+            sentences += self._price(price[price["model"] == model].to_dict("records"))
+        return paragraph(sentences)
+
+    def _verdict(
+        self, model: str, result: UnlearningVerdictResult, rows: Mapping[str, Mapping[Any, Any]]
+    ) -> Iterator[Sentence]:
+        """Report the verdict on one model, and the excess over the reference of its forms."""
+        crossing, name = self._crossed(), result.verdict.replace(" ", "_")
+        forms: Sequence[str] = result.leaking
+        least = result.least_margin
+        if crossing.first("reference") is None:
+            name = "no_reference"
+        elif name == "hidden":
+            least = rows[PLAIN]["least_margin"]
+        elif name == "forgotten":
+            known = [form for form, row in rows.items() if row["is_known"] and form != ANY]
+            forms = ["every form"] if known != [PLAIN] else ["the plain question"]
+        elif name != "not_forgotten":
+            forms = result.unclear
+            name = "unclear" if forms else "nothing_known"
+        quoted = forms if name == "forgotten" else [f"“{form}”" for form in forms]
+        yield _TEXTS.sentence(
+            name,
+            model=model,
+            margin=_points(self._margin),
+            least_margin=_points(least),
+            forms=listing(quoted) if quoted else "",
         )
+        for form in result.below if name == "forgotten" else forms:
+            if form in rows and direction(rows[form], "excess") is not None:
+                quantity = f"excess accuracy of {model} over the reference under the form “{form}”"
+                yield self._change(rows[form], "excess", quantity)
+        if name == "unclear" and not np.isnan(least):
+            needed = result.clusters_needed
+            yield _TEXTS.sentence(
+                "at_margin",
+                least_margin=_points(least),
+                needed="no number of" if np.isnan(needed) else f"about {needed:,.0f}",
+                clusters=crossing.clusters,
+                n_clusters=int(rows[result.unclear[0]]["n_clusters"]),
+            )
+
+    def _price(self, rows: Sequence[Mapping[Any, Any]]) -> list[Sentence]:
+        """Report significant losses in what should be preserved."""
+        losses = [row for row in rows if row["set"] != NEW and direction(row, "change") == -1]
+        if not losses:
+            return [_TEXTS.sentence("no_loss")] if rows else []
+        return [
+            self._change(
+                row,
+                "change",
+                f"change of accuracy of {row['model']} in {row['set']}"
+                f"{_of_form(row)} compared with "
+                f"{row['against']}",
+            )
+            for row in losses
+        ]
+
+    def _change(self, row: Mapping[Any, Any], name: str, quantity: str) -> Sentence:
+        """Report a difference of accuracies with its interval."""
+        clusters = self._crossed().clusters
+        return rate(row, name, quantity, kind="difference", unit="questions", clusters=clusters)
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Draw a square a model and form, and tell some survivors; see `Analysis.figures`."""
@@ -312,23 +274,66 @@ class UnlearningAnalysis(Analysis):
                 size="small",
             )
         if "unlearning_published" in tables:
-            yield Prose(parts=_WORDING.sentence("published"))
+            yield Prose(parts=_TEXTS.sentence("published"))
         if "survivors" in tables:
             chosen = tables["survivors"].frame
             chosen = chosen[chosen["reason"] != "guessable"].drop_duplicates("fact")[:_STORIES]
             yield from (_story(row, crossing) for row in chosen.to_dict("records"))
 
     def checks(self, report: Report, tables: Mapping[str, Table]) -> list[Check]:
-        """Say what forbids a verdict; see `Analysis.checks`."""
-        crossing = self._crossed()
+        """Report what forbids a verdict; see `Analysis.checks`."""
+        crossing, by_order = self._crossed(), self._crossed().is_by_order
+        checks = [
+            _TEXTS.check(
+                "roles",
+                level="warning" if by_order else "ok",
+                by_order="By their order " if by_order else "",
+                roles=", ".join(f"{label} is the {role}" for label, role in crossing.roles.items()),
+                remedy="; --roles names others" if by_order else "",
+            )
+        ]
+        for title, text in crossing.notes:
+            checks.append(replace(_TEXTS.check("note", text=text), title=title))
+        for role in ("reference", "original"):
+            if crossing.first(role) is None:  # type: ignore[arg-type]
+                checks.append(_TEXTS.check(f"no_{role}"))
         forms = tables["unlearning"].frame
-        noise = forms[forms["model"].isin(crossing.of("reference"))]
-        return _WORDING.checks(
-            "checks",
-            crossing=crossing,
-            unknown=forms[~forms["is_known"]].drop_duplicates("form").to_dict("records"),
-            knowing=noise[noise["form"] != ANY].to_dict("records"),
+        unknown = forms[~forms["is_known"]].drop_duplicates("form")
+        checks += map(self._unknown, unknown.to_dict("records"))
+        noise = forms[forms["model"].isin(crossing.of("reference")) & (forms["form"] != ANY)]
+        return [*checks, *map(self._other_reference, noise.to_dict("records"))]
+
+    def _unknown(self, row: Mapping[Any, Any]) -> Check:
+        """Report a form under which the original is not known to know the facts."""
+        form = str(row["form"])
+        if row["reference_knows"]:
+            sentences = {
+                name: rate(row, name, f"accuracy of the {role}", unit="questions")
+                for name, role in (("floor", "reference"), ("known", "original"))
+            }
+            return _TEXTS.check("reference_knows", form=form, **sentences)
+        if row["known"] == 0:
+            return _TEXTS.check("original_knows_nothing", form=form)
+        has_reference = self._crossed().first("reference") is not None
+        return _TEXTS.check(
+            "original_not_above" if has_reference else "original_unknown", form=form
         )
+
+    def _other_reference(self, row: Mapping[Any, Any]) -> Check:
+        """Compare a further reference with the first one."""
+        crossing = self._crossed()
+        sentence = difference(
+            row,
+            "excess",
+            f"accuracy under the form “{row['form']}”",
+            str(crossing.first("reference")),
+            str(row["model"]),
+            p=None,
+            unit="questions",
+            clusters=crossing.clusters,
+        )
+        name = "references_differ" if direction(row, "excess") else "references_agree"
+        return _TEXTS.check(name, sentence=sentence)
 
     def _crossed(self) -> Crossing:
         """Return the models that `prepare` crossed."""
@@ -338,6 +343,16 @@ class UnlearningAnalysis(Analysis):
                 "runs themselves, with this analysis, and not folders that it made"
             )
         return self._crossing
+
+
+def _points(number: float) -> Value:
+    """Write a margin."""
+    return Value(value=float(number), kind="difference", signed=False)
+
+
+def _of_form(row: Mapping[Any, Any]) -> str:
+    """Name the form of a row, unless it is the plain question."""
+    return "" if row["form"] == PLAIN else f", {row['form']},"
 
 
 def _square(row: Mapping[Any, Any], report: Report) -> MosaicPlot:

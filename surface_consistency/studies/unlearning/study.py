@@ -8,7 +8,6 @@ from typing import Final
 
 from surface_consistency.data import open_source
 from surface_consistency.engine import Design
-from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
@@ -46,7 +45,6 @@ class UnlearningStudy(FormsStudy):
     source = UnlearningSource  # type: ignore[assignment]
     settings = UnlearningSettings
     scoring = UnlearningScoring
-    report = PairedReport
 
     def load(self, source: UnlearningSource) -> Forms:  # type: ignore[override]
         """Read facts and forms by what the rows hold; see `Study.load`.

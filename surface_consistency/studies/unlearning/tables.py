@@ -24,16 +24,16 @@ from surface_consistency.tables import spread
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
 
-RATES: Final[Mapping[str, str]] = {
-    "known": "Known",
-    "survival": "Survival",
-    "survival_given_known": "Survival, of known",
-    "floor": "Floor",
-    "leak": "Leak",
-    "damage": "Damage",
-    "hidden": "Hidden",
-}
-"""Rates of a form, and their headings."""
+RATES: Final = (
+    "known",
+    "survival",
+    "survival_given_known",
+    "floor",
+    "leak",
+    "damage",
+    "hidden",
+)
+"""Rates of a form."""
 
 _MEASURES: Final = {(NEW, PLAIN): "efficacy", (NEW, "reworded"): "generality"}
 _OF_SETS: Final = {NEW: "portability", NEIGHBOUR: "locality"}

@@ -1,0 +1,512 @@
+"""Statistical sentences, in one wording for pages, terminals, Markdown and results.
+
+A sentence is a list of texts and `Value`s; `surface_consistency.tables.numbers.sentence_text` joins
+it to text, and pages mark its numbers. A row is a mapping with `<name>`, `<name>_low`,
+`<name>_high`, `n` and `n_clusters`, such as a row of a table.
+
+A sentence claims no more than its test: a direction needs an interval without the null value and a
+p-value below 1 minus the level; a difference that is not significant is reported with the minimum
+detectable difference; equivalence needs two one-sided tests; and without an interval nothing is
+inferred.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import NormalDist
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import pandas as pd
+
+from surface_consistency.tables.numbers import Part, Value, format_number, is_missing, value_text
+
+Sentence: TypeAlias = list[Part]
+"""Texts and numbers of a sentence; empty if there is nothing to report."""
+
+Row: TypeAlias = Mapping[Any, Any]
+"""A row of a table by column."""
+
+Kind: TypeAlias = Literal["rate", "difference", "number"]
+"""How an estimate is formatted; see `surface_consistency.tables.numbers.format_number`."""
+
+Numbers = TypeVar("Numbers", float, pd.Series)
+
+
+def direction(
+    row: Row,
+    name: str,
+    p_value: float | None = None,
+    *,
+    null: float = 0.0,
+    level: float = 0.95,
+) -> int | None:
+    """Return the direction of a difference that a sentence may claim.
+
+    Args:
+        row: The row: `<name>_low` and `<name>_high`.
+        name: Name of the difference.
+        p_value: P-value of its test, such as one corrected for multiple comparisons; None or NaN
+            if there is only the interval.
+        null: The value under the null hypothesis: 0 for differences, 0.5 for an area under a curve.
+        level: Confidence level of the interval, in (0, 1).
+
+    Returns:
+        1 or -1 if the interval excludes `null` and the p-value, if there is one, is below
+        1 - level; 0 if the difference is not statistically significant; None if nothing can be
+        inferred, since there is no interval.
+
+    Examples:
+        >>> row = {"change": -0.1, "change_low": -0.2, "change_high": -0.01}
+        >>> direction(row, "change"), direction(row, "change", 0.07)
+        (-1, 0)
+    """
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    if is_missing(low) or is_missing(high):
+        return None
+    is_significant = p_value is None or is_missing(p_value) or p_value < 1.0 - level
+    return (float(low) > null) - (float(high) < null) if is_significant else 0  # type: ignore[arg-type]
+
+
+def detectable_difference(low: Numbers, high: Numbers, level: float = 0.95) -> Numbers:
+    """Compute the minimum detectable difference at 80 % power from an interval.
+
+    Args:
+        low: Lower bound of the interval of a difference, or a column of bounds.
+        high: Upper bound.
+        level: Confidence level of the interval.
+
+    Returns:
+        The true difference from the null value whose test is significant with a probability of
+        80 %: (z + 0.842) / z times half the interval, with z of the level, to six decimals; NaN
+        without an interval.
+
+    Examples:
+        >>> round(detectable_difference(-0.1, 0.1), 4)
+        0.1429
+    """
+    z, power = (round(NormalDist().inv_cdf(q), 6) for q in ((1.0 + level) / 2.0, 0.8))
+    return (z + power) / z * (high - low) / 2.0
+
+
+def difference(
+    row: Row,
+    name: str,
+    quantity: str,
+    first: str,
+    second: str,
+    how: str = "for {}",
+    *,
+    p: str | None,
+    correction: str = "",
+    kind: Kind = "difference",
+    unit: str = "pairs",
+    clusters: str = "clusters",
+    level: float = 0.95,
+    reach: float = 1.0,
+) -> Sentence:
+    r"""Report a difference between two conditions or models, second minus first.
+
+    Args:
+        row: The row, with the estimate, its interval and its p-value.
+        name: Name of the difference.
+        quantity: What differs, such as "accuracy of gpt2".
+        first: Name of the first condition or model.
+        second: Name of the second.
+        how: How a name follows the verb, such as "with the {}".
+        p: Column of the p-value; None if the interval is the test.
+        correction: Method by which that p-value is corrected, such as "Holm"; none by default.
+        kind: How the difference is formatted.
+        unit: What `n` counts, in the plural.
+        clusters: What `n_clusters` counts, in the plural.
+        level: Confidence level of the interval.
+        reach: Largest possible difference; a larger minimum detectable difference means that no
+            difference can be detected.
+
+    Returns:
+        The sentence; that the difference cannot be inferred if there is no interval.
+
+    Examples:
+        >>> row = {"d": -0.204, "d_low": -0.273, "d_high": -0.136, "p": 0.0002, "n": 90}
+        >>> difference(row, "d", "accuracy", "title", "redirect", p="p")[-1].replace("\xa0", " ")
+        ' lower for redirect than for title (95 % CI 13.6 to 27.3, p < 0.001; 90 pairs).'
+    """
+    p_value = None if p is None else row.get(p)
+    sign = direction(row, name, p_value, level=level)
+    if sign is None:
+        what = f"a difference in {quantity} between {first} and {second}"
+        return not_inferred(row, what, unit=unit, clusters=clusters)
+    tests = _tests(row, p_value, correction, level)
+    counts = size(row, unit, clusters)
+    if sign:
+        ends = (how.format(second), how.format(first))
+        return [
+            f"The {quantity} is ",
+            Value(value=abs(float(row[name])), kind=kind, tone="strong", signed=False),
+            f" {'higher' if sign > 0 else 'lower'} {ends[0]} than {ends[1]} "
+            f"({_interval(row, name, kind, level, sign)}{tests}{counts}).",
+        ]
+    return [
+        f"The {quantity} does not differ significantly between {first} and {second} (difference ",
+        Value(value=float(row[name]), kind=kind),
+        f", {_interval(row, name, kind, level)}{tests}{counts}; "
+        f"{detectable(row, name, kind=kind, level=level, reach=reach)}).",
+    ]
+
+
+def rate(
+    row: Row,
+    name: str,
+    quantity: str,
+    *,
+    kind: Kind = "rate",
+    null: float | None = None,
+    unit: str = "pairs",
+    clusters: str = "clusters",
+    level: float = 0.95,
+) -> Sentence:
+    """Report an estimate with its interval.
+
+    Args:
+        row: The row, with the estimate and its interval.
+        name: Name of the estimate.
+        quantity: What is estimated, such as "flip rate of gpt2".
+        kind: How the estimate is formatted.
+        null: Value of no effect, such as 0.5 for an area under a curve; the sentence then reports
+            whether the estimate differs significantly from it. None reports the estimate alone.
+        unit: What `n` counts, in the plural.
+        clusters: What `n_clusters` counts, in the plural.
+        level: Confidence level of the interval.
+
+    Returns:
+        The sentence; that the estimate cannot be inferred if there is no interval.
+
+    Examples:
+        >>> row = {"rate": 0.475, "rate_low": 0.373, "rate_high": 0.578, "n": 122, "n_clusters": 60}
+        >>> rate(row, "rate", "flip rate", clusters="facts")[-1]
+        ' (95 % CI 37.3 to 57.8; 122 pairs, 60 facts).'
+    """
+    sign = direction(row, name, null=null or 0.0, level=level)
+    if sign is None:
+        return not_inferred(row, f"the {quantity}", unit=unit, clusters=clusters)
+    beside = ""
+    if null is not None:
+        words = "significantly" if sign else "not significantly"
+        beside = f"; {words} different from {format_number(null, kind, signed=False)}"
+        if not sign:
+            beside += f"; {detectable(row, name, kind=kind, level=level)}"
+    return [
+        f"The {quantity} is ",
+        Value(value=float(row[name]), kind=kind, tone="strong"),
+        f" ({_interval(row, name, kind, level)}{size(row, unit, clusters)}{beside}).",
+    ]
+
+
+def equivalence(
+    row: Row,
+    name: str,
+    quantity: str,
+    first: str,
+    second: str,
+    *,
+    p: str,
+    margin: float,
+    correction: str = "",
+    kind: Kind = "difference",
+    unit: str = "pairs",
+    clusters: str = "clusters",
+    level: float = 0.95,
+) -> Sentence:
+    """Report that two conditions or models are equivalent within a margin.
+
+    Args:
+        row: The row, with the difference, its interval and the p-value.
+        name: Name of the difference.
+        quantity: What is equivalent, such as "accuracy".
+        first: Name of the first condition or model.
+        second: Name of the second.
+        p: Column of the larger p-value of the two one-sided tests.
+        margin: The equivalence margin, in the unit of the difference.
+        correction: Method by which the p-value is corrected; none by default.
+        kind: How the difference is formatted.
+        unit: What `n` counts, in the plural.
+        clusters: What `n_clusters` counts, in the plural.
+        level: Confidence level of the interval.
+
+    Returns:
+        The sentence; nothing if the two one-sided tests do not reject.
+    """
+    if is_missing(row.get(p)) or not row[p] < 1.0 - level:
+        return []
+    within = value_text(Value(value=margin, kind=kind, signed=False))
+    tests = _tests(row, row[p], correction, level)
+    return [
+        f"The {quantity} is equivalent for {first} and {second} within ±{within} (difference ",
+        Value(value=float(row[name]), kind=kind),
+        f", {_interval(row, name, kind, level)}{tests} of two one-sided tests"
+        f"{size(row, unit, clusters)}).",
+    ]
+
+
+def ranking(best: Sequence[str], n: int, quantity: str, level: float = 0.95) -> Sentence:
+    """Report which models may be the best, from simultaneous rank intervals.
+
+    Args:
+        best: The models whose rank interval includes 1.
+        n: Number of models.
+        quantity: What they are ranked by.
+        level: Simultaneous confidence level.
+
+    Returns:
+        The sentence.
+
+    Examples:
+        >>> ranking(["b"], 3, "accuracy")
+        ['b is the best of 3 models in accuracy (simultaneous 95 % confidence).']
+    """
+    held = f"(simultaneous {100 * level:g} % confidence)"
+    if len(best) == n:
+        return [f"No two of the {n} models differ significantly in {quantity} {held}."]
+    if len(best) == 1:
+        return [f"{best[0]} is the best of {n} models in {quantity} {held}."]
+    return [f"{len(best)} of {n} models may be the best in {quantity} {held}: {listing(best)}."]
+
+
+def not_inferred(
+    row: Row, what: str, *, unit: str = "pairs", clusters: str = "clusters"
+) -> Sentence:
+    """Report that the clusters are too few for an interval or a test.
+
+    Args:
+        row: The row: `n` and `n_clusters`, and `not_inferred`, the reason, if it is known.
+        what: What cannot be inferred, with its article.
+        unit: What `n` counts, in the plural.
+        clusters: What `n_clusters` counts, in the plural.
+
+    Returns:
+        The sentence.
+
+    Examples:
+        >>> not_inferred({"n": 15, "n_clusters": 3}, "the flip rate of m")
+        ['The flip rate of m cannot be inferred: 15 pairs in 3 clusters are too few.']
+    """
+    reason = row.get("not_inferred")
+    why = f" ({reason})" if isinstance(reason, str) and reason else ""
+    counts = size(row, unit, clusters).removeprefix("; ").replace(", ", " in ") or "the data"
+    return [f"{what[0].upper()}{what[1:]} cannot be inferred: {counts} are too few{why}."]
+
+
+def missing(
+    n_missing: float, n: float, unit: str = "pairs", of: str = "", reason: str = "have no score"
+) -> Sentence:
+    """Report excluded rows, which are never counted as incorrect.
+
+    Args:
+        n_missing: Number of excluded rows.
+        n: Number of all rows.
+        unit: What they are, in the plural.
+        of: What they belong to, such as " of gpt2".
+        reason: Why they are excluded.
+
+    Returns:
+        The sentence; nothing if no row is excluded.
+    """
+    if not n_missing:
+        return []
+    return [f"{int(n_missing):,} of {int(n):,} {unit}{of} {reason} and are excluded."]
+
+
+def repeats(
+    rows: Iterable[Row], name: str = "flip_rate", of: str = "", label: str | None = None
+) -> Sentence:
+    """Report the test-retest flip rate of identical prompts.
+
+    Args:
+        rows: One row per stratum.
+        name: Name of the rate.
+        of: What was repeated, such as " of gpt2".
+        label: Column that names the stratum; None if there is one stratum.
+
+    Returns:
+        The sentence, with a number per stratum that has an interval; nothing without any.
+    """
+    sentence: Sentence = []
+    for row in rows:
+        if direction(row, name) is not None:
+            stratum = "" if label is None else f", {row[label]}"
+            sentence += [
+                "; " if sentence else f"The test-retest flip rate of identical prompts{of} is ",
+                Value(value=float(row[name])),
+                f" ({_interval(row, name, 'rate', 0.95)}{stratum})",
+            ]
+    return [*sentence, "."] if sentence else []
+
+
+def many(
+    rows: Sequence[Row],
+    name: str,
+    quantity: str,
+    sentence: Callable[[Any], Sentence],
+    *,
+    p: str | None,
+    most: int = 3,
+    level: float = 0.95,
+) -> list[Sentence]:
+    """Report a family of comparisons: the significant ones, and how many are not.
+
+    Args:
+        rows: The rows of the family.
+        name: Name of the difference.
+        quantity: What is compared, such as "accuracy by form".
+        sentence: Makes the sentence of a row.
+        p: Column of the corrected p-value; None if the interval is the test.
+        most: Number of significant rows that have a sentence of their own.
+        level: Confidence level of the intervals.
+
+    Returns:
+        One sentence per significant row, up to `most`, then how many more are significant and how
+        many are not; the sentence of the row if there is only one.
+    """
+    if len(rows) == 1:
+        return [sentence(rows[0])]
+    signs = [direction(row, name, None if p is None else row.get(p), level=level) for row in rows]
+    tested = [sign for sign in signs if sign is not None]
+    found = [sentence(row) for row, sign in zip(rows, signs, strict=True) if sign]
+    family = f"of the {len(tested)} comparisons in {quantity}"
+    sentences = found[:most]
+    if n_more := len(found) - len(sentences):
+        sentences.append([f"{n_more} more {family} {_be(n_more)} statistically significant."])
+    if n_not := tested.count(0):
+        sentences.append([f"{n_not} {family} {_be(n_not)} not statistically significant."])
+    return sentences
+
+
+def detectable(
+    row: Row, name: str, *, kind: Kind = "difference", level: float = 0.95, reach: float = 1.0
+) -> str:
+    """Report the minimum detectable difference of an estimate, as a part of a sentence.
+
+    Args:
+        row: The row, with the interval.
+        name: Name of the difference.
+        kind: How the difference is formatted.
+        level: Confidence level of the interval.
+        reach: Largest possible difference.
+
+    Returns:
+        Such as "minimum detectable difference 8.2 points at 80 % power".
+    """
+    least = detectable_difference(float(row[f"{name}_low"]), float(row[f"{name}_high"]), level)
+    if not least < reach:
+        return "too few to detect any difference"
+    unit: Kind = "difference" if kind == "rate" else kind
+    shown = value_text(Value(value=least, kind=unit, signed=False))
+    return f"minimum detectable difference {shown} at 80 % power"
+
+
+def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> str:
+    """Report the minimum detectable differences of the rows of a table.
+
+    Args:
+        frame: The table, with the bounds of a difference.
+        name: The difference.
+
+    Returns:
+        Sentences to go below it; nothing for a table without rows.
+    """
+    bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
+    least = [detectable_difference(low, high) for low, high in zip(*bounds, strict=True)]
+    known = [f"{100 * one:.1f}" for one in sorted(least) if one < 1.0]
+    n_without = sum(
+        not (one < 1.0 or direction(row, name))
+        for one, row in zip(least, frame.to_dict("records"), strict=True)
+    )
+    notes = []
+    if known:
+        span = " to ".join(dict.fromkeys((known[0], known[-1])))
+        notes.append(
+            f"Minimum detectable difference at 80 % power, before correction: {span} points."
+        )
+    if n_without:
+        rows = "row" if len(frame) == 1 else "rows"
+        notes.append(f"{n_without} of {len(frame)} {rows} have too few pairs to detect any.")
+    return " ".join(notes)
+
+
+def size(row: Row, unit: str = "pairs", clusters: str = "clusters") -> str:
+    """Write the numbers of observations and clusters, as the end of a parenthesis.
+
+    Args:
+        row: The row: `n` and `n_clusters`, as far as they are known.
+        unit: What `n` counts, in the plural.
+        clusters: What `n_clusters` counts, in the plural.
+
+    Returns:
+        Such as "; 122 pairs, 60 facts"; only the first if every cluster has one observation.
+    """
+    counts = [(row.get("n"), unit), (row.get("n_clusters"), clusters)]
+    known = [(int(n), words) for n, words in counts if not is_missing(n)]  # type: ignore[call-overload]
+    if len(known) == 2 and known[0][0] == known[1][0]:
+        known = known[:1]
+    shown = [f"{n:,} {words if n != 1 else words.removesuffix('s')}" for n, words in known]
+    return f"; {', '.join(shown)}" if shown else ""
+
+
+def listing(names: Iterable[object], most: int = 6) -> str:
+    """Write names as a list.
+
+    Args:
+        names: The names, at least one.
+        most: Maximum number of names; the rest is counted.
+
+    Returns:
+        The text.
+
+    Examples:
+        >>> listing("abc"), listing("abcdefgh", most=3)
+        ('a, b and c', 'a, b and 6 others')
+    """
+    shown = [str(name) for name in names]
+    if len(shown) > most:
+        shown = [*shown[: most - 1], f"{len(shown) - most + 1} others"]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+
+
+def paragraph(sentences: Iterable[Sentence]) -> Sentence:
+    """Join sentences with spaces.
+
+    Args:
+        sentences: The sentences; empty ones are skipped.
+
+    Returns:
+        Their parts.
+    """
+    parts: Sentence = []
+    for sentence in sentences:
+        parts += [" ", *sentence] if parts and sentence else sentence
+    return parts
+
+
+def _be(n: int) -> str:
+    """Conjugate the verb."""
+    return "is" if n == 1 else "are"
+
+
+def _interval(row: Row, name: str, kind: Kind, level: float, sign: int = 1) -> str:
+    """Write the interval of an estimate, or of its size if it is negative."""
+    ends = sorted(sign * float(row[f"{name}_{end}"]) for end in ("low", "high"))
+    low, high = (format_number(end, kind, signed=False) for end in ends)
+    return f"{100 * level:g} % CI {low} to {high}"
+
+
+def _tests(row: Row, p_value: float | None, correction: str, level: float) -> str:
+    """Write the p-value; also the uncorrected one if only the correction changes the decision."""
+    if p_value is None or is_missing(p_value):
+        return ""
+    plain = row.get("p_value")
+    shown = [f"{correction}-corrected {_p(p_value)}" if correction else _p(p_value)]
+    if correction and not is_missing(plain) and plain < 1.0 - level <= p_value:
+        shown.insert(0, _p(plain))
+    return f", {', '.join(shown)}"
+
+
+def _p(p_value: float) -> str:
+    """Write a p-value."""
+    return value_text(Value(value=float(p_value), kind="p_value"))
