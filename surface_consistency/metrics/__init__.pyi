@@ -29,15 +29,12 @@ from .components.components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
-from .correlation.correlation_resamples import (
-    ClusteredCorrelationResult as ClusteredCorrelationResult,
-    CorrelationResamplesResult as CorrelationResamplesResult,
-    correlation_bootstrap as correlation_bootstrap,
-    resample_correlations as resample_correlations,
+from .correlation._correlations import (
+    correlation_interval as correlation_interval,
 )
 from .correlation.correlations import (
-    CorrelationResult as CorrelationResult,
     correlation as correlation,
+    correlation_by as correlation_by,
     partial_correlation as partial_correlation,
     partial_correlation_from_matrix as partial_correlation_from_matrix,
 )
@@ -146,9 +143,7 @@ from .judging.judging import (
 from .linking.linking import (
     LINKING_KINDS as LINKING_KINDS,
     LINKING_RATES as LINKING_RATES,
-    LinkingTable as LinkingTable,
     linking_by as linking_by,
-    linking_table as linking_table,
 )
 from .outcome_frames import (
     outcomes_frame as outcomes_frame,
