@@ -93,7 +93,6 @@ from .forgetting.unlearning_scores import (
     truth_ratio_score as truth_ratio_score,
 )
 from .forms.form_answers import (
-    RankAgreementResult as RankAgreementResult,
     form_answers_by as form_answers_by,
     rank_agreement as rank_agreement,
 )
@@ -106,10 +105,6 @@ from .forms.form_groups import (
 from .forms.form_spread import (
     form_spread_by as form_spread_by,
     right_counts_by as right_counts_by,
-)
-from .forms.forms import (
-    FormConsistencyResult as FormConsistencyResult,
-    form_consistency as form_consistency,
 )
 from .forms.variance_shares import (
     variance_shares_by as variance_shares_by,
