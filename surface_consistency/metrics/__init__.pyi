@@ -61,14 +61,13 @@ from .forgetting.audit_checks import (
     recover_table as recover_table,
 )
 from .forgetting.forgetting import (
-    ForgettingCounts as ForgettingCounts,
-    forgetting_counts as forgetting_counts,
+    artifact_rate as artifact_rate,
+    interference as interference,
+    leakage as leakage,
+    retrieval_mediated as retrieval_mediated,
 )
 from .forgetting.forgetting_groups import (
     DELETION_RATES as DELETION_RATES,
-    FULL_RATES as FULL_RATES,
-    FULL_TRACE_RATES as FULL_TRACE_RATES,
-    TRACE_RATES as TRACE_RATES,
     forgetting_by as forgetting_by,
 )
 from .forgetting.token_overlap import (
@@ -145,13 +144,11 @@ from .outcome_frames import (
     to_verdict as to_verdict,
 )
 from .paired.contrasts import (
-    ContrastResult as ContrastResult,
     contrast as contrast,
     contrasts_by as contrasts_by,
 )
 from .paired.effect_sizes import (
     DISCORDANT_ODDS as DISCORDANT_ODDS,
-    DiscordantOddsResult as DiscordantOddsResult,
     cohen_kappa as cohen_kappa,
     discordant_odds_ratio as discordant_odds_ratio,
     kappa_of_counts as kappa_of_counts,
@@ -160,9 +157,6 @@ from .paired.group_tests import (
     group_difference_by as group_difference_by,
 )
 from .paired.mcnemar_tests import (
-    MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
-    ClusteredMcNemarResult as ClusteredMcNemarResult,
-    McNemarResult as McNemarResult,
     clustered_mcnemar as clustered_mcnemar,
     mcnemar as mcnemar,
 )
@@ -178,6 +172,9 @@ from .paired.paired_tables import (
     CountRatio as CountRatio,
     PairedTable as PairedTable,
     cluster_counts as cluster_counts,
+    consistency as consistency,
+    consistency_given as consistency_given,
+    flip_rate as flip_rate,
     paired_table as paired_table,
 )
 from .paired.power import (

@@ -1,7 +1,6 @@
 """Tables of differences: flips less noise, groups against groups, models against models."""
 
 import functools
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -16,7 +15,6 @@ from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast,
 from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import least_found, shown_sign
 from surface_consistency.report.table import Column, Table
-from surface_consistency.report.tabulation import spread
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record
@@ -321,9 +319,7 @@ class ContrastTables:
         margin = self.report.settings.margin
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            result = contrast(pairs, repeated, rate=rate, margin=margin)
-        row = {"rate": rate} | spread(result)
-        return row | {"margin": math.nan if margin is None else margin}
+            return {"rate": rate} | contrast(pairs, repeated, rate=rate, margin=margin)
 
     def noise_counts(self, run: Run) -> Mapping[str, pd.DataFrame]:
         """Count verdicts and flips of prompts asked twice.
