@@ -393,7 +393,7 @@ def independent(tally, n_datasets):
         for b in rng.binomial(n, share, n_datasets).tolist():
             if b not in tables:
                 table = PairedTable(both=0, first_only=b, second_only=n - b, neither=0)
-                tables[b] = discordant_odds_ratio(table).odds_ratio_interval
+                tables[b] = discordant_odds_ratio(table)[1:]
             found.append((tables[b].low, tables[b].high))
         tally.add("discordant_odds_ratio", n, f"{share}", *np.array(found).T, share / (1 - share))
     few = min(n_datasets, 1000)
@@ -580,8 +580,8 @@ def contrasts(tally, n_datasets):
                 sizes = cluster_sizes(kind, (2, shape[1]), rng)
                 counts = (rng.multinomial(sizes[0], own), rng.multinomial(sizes[1], own @ mended))
                 for rate in ("flip_rate", "second_accuracy"):
-                    interval = contrast(*counts, rate=rate).difference_interval
-                    ends[rate].append((interval.low, interval.high))
+                    row = contrast(*counts, rate=rate)
+                    ends[rate].append((row["difference_low"], row["difference_high"]))
             for rate, found in ends.items():
                 truth = float(PAIRED_RATES[rate](law) - PAIRED_RATES[rate](law @ mended))
                 design = f"{name}, {label}"
@@ -754,10 +754,10 @@ def sizes_of_tests(n_datasets):
         counts = draw(BALANCED, rng)
         table = PairedTable(**dict(zip(CELLS, counts.sum(axis=0).tolist(), strict=True)))
         p_values = (
-            mcnemar(table, method="uncorrected").p_value,
-            mcnemar(table, method="corrected").p_value,
-            clustered_mcnemar(counts, method="obuchowski").p_value,
-            clustered_mcnemar(counts, method="durkalski").p_value,
+            mcnemar(table, method="uncorrected")[1],
+            mcnemar(table, method="corrected")[1],
+            clustered_mcnemar(counts, method="obuchowski")[1],
+            clustered_mcnemar(counts, method="durkalski")[1],
         )
         for name, p_value in zip(rejected, p_values, strict=True):
             rejected[name] += p_value < 0.05

@@ -4,7 +4,6 @@ from .data.popqa import load_popqa as load_popqa
 from .data.redirectqa import load_redirectqa as load_redirectqa
 from .matching.rules import match as match
 from .metrics.forms.form_groups import forms_by as forms_by
-from .metrics.forms.forms import form_consistency as form_consistency
 from .metrics.paired.mcnemar_tests import mcnemar as mcnemar
 from .metrics.paired.paired_groups import paired_by as paired_by
 from .metrics.paired.paired_tables import PairedTable as PairedTable, paired_table as paired_table

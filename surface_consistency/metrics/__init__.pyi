@@ -29,15 +29,12 @@ from .components.components import (
     intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
-from .correlation.correlation_resamples import (
-    ClusteredCorrelationResult as ClusteredCorrelationResult,
-    CorrelationResamplesResult as CorrelationResamplesResult,
-    correlation_bootstrap as correlation_bootstrap,
-    resample_correlations as resample_correlations,
+from .correlation._correlations import (
+    correlation_interval as correlation_interval,
 )
 from .correlation.correlations import (
-    CorrelationResult as CorrelationResult,
     correlation as correlation,
+    correlation_by as correlation_by,
     partial_correlation as partial_correlation,
     partial_correlation_from_matrix as partial_correlation_from_matrix,
 )
@@ -64,14 +61,13 @@ from .forgetting.audit_checks import (
     recover_table as recover_table,
 )
 from .forgetting.forgetting import (
-    ForgettingCounts as ForgettingCounts,
-    forgetting_counts as forgetting_counts,
+    artifact_rate as artifact_rate,
+    interference as interference,
+    leakage as leakage,
+    retrieval_mediated as retrieval_mediated,
 )
 from .forgetting.forgetting_groups import (
     DELETION_RATES as DELETION_RATES,
-    FULL_RATES as FULL_RATES,
-    FULL_TRACE_RATES as FULL_TRACE_RATES,
-    TRACE_RATES as TRACE_RATES,
     forgetting_by as forgetting_by,
 )
 from .forgetting.token_overlap import (
@@ -96,7 +92,6 @@ from .forgetting.unlearning_scores import (
     truth_ratio_score as truth_ratio_score,
 )
 from .forms.form_answers import (
-    RankAgreementResult as RankAgreementResult,
     form_answers_by as form_answers_by,
     rank_agreement as rank_agreement,
 )
@@ -109,10 +104,6 @@ from .forms.form_groups import (
 from .forms.form_spread import (
     form_spread_by as form_spread_by,
     right_counts_by as right_counts_by,
-)
-from .forms.forms import (
-    FormConsistencyResult as FormConsistencyResult,
-    form_consistency as form_consistency,
 )
 from .forms.variance_shares import (
     variance_shares_by as variance_shares_by,
@@ -146,22 +137,18 @@ from .judging.judging import (
 from .linking.linking import (
     LINKING_KINDS as LINKING_KINDS,
     LINKING_RATES as LINKING_RATES,
-    LinkingTable as LinkingTable,
     linking_by as linking_by,
-    linking_table as linking_table,
 )
 from .outcome_frames import (
     outcomes_frame as outcomes_frame,
     to_verdict as to_verdict,
 )
 from .paired.contrasts import (
-    ContrastResult as ContrastResult,
     contrast as contrast,
     contrasts_by as contrasts_by,
 )
 from .paired.effect_sizes import (
     DISCORDANT_ODDS as DISCORDANT_ODDS,
-    DiscordantOddsResult as DiscordantOddsResult,
     cohen_kappa as cohen_kappa,
     discordant_odds_ratio as discordant_odds_ratio,
     kappa_of_counts as kappa_of_counts,
@@ -170,9 +157,6 @@ from .paired.group_tests import (
     group_difference_by as group_difference_by,
 )
 from .paired.mcnemar_tests import (
-    MCNEMAR_EXACT_MAX_DISCORDANT as MCNEMAR_EXACT_MAX_DISCORDANT,
-    ClusteredMcNemarResult as ClusteredMcNemarResult,
-    McNemarResult as McNemarResult,
     clustered_mcnemar as clustered_mcnemar,
     mcnemar as mcnemar,
 )
@@ -188,6 +172,9 @@ from .paired.paired_tables import (
     CountRatio as CountRatio,
     PairedTable as PairedTable,
     cluster_counts as cluster_counts,
+    consistency as consistency,
+    consistency_given as consistency_given,
+    flip_rate as flip_rate,
     paired_table as paired_table,
 )
 from .paired.power import (

@@ -1,6 +1,5 @@
 """Tables of differences: flips minus noise, groups against groups, models against models."""
 
-import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +17,6 @@ from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record
 from surface_consistency.tables.sentences import detectable_note
 from surface_consistency.tables.table import Column, Table
-from surface_consistency.tables.tabulation import spread
 
 TEXTS: Final = Texts("surface_consistency.engine.paired")
 """Captions, notes, checks and method of any paired study."""
@@ -291,9 +289,7 @@ def against_noise(
     margin = report.settings.margin
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        result = contrast(pairs, repeated, rate=rate, margin=margin)
-    row = {"rate": rate} | spread(result)
-    return row | {"margin": math.nan if margin is None else margin}
+        return {"rate": rate} | contrast(pairs, repeated, rate=rate, margin=margin)
 
 
 def noise_counts(report: Report, run: Run) -> Mapping[str, pd.DataFrame]:

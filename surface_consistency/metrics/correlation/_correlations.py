@@ -2,20 +2,23 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from surface_consistency.metrics._inputs import Flags, Floats, Integers, check_choice
+from surface_consistency.metrics._inputs import (
+    Flags,
+    Floats,
+    Integers,
+    check_choice,
+    check_confidence_level,
+)
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import Scale, jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
     Intervals,
     quantiles,
     t_quantile,
-    undefined_interval,
 )
 
 CorrelationMethod = Literal["pearson", "spearman"]
@@ -59,16 +62,6 @@ def unit_deviations(vector: Floats) -> Floats | None:
     return np.asarray(deviations)
 
 
-def orthonormal_basis(columns: Sequence[Floats]) -> list[Floats]:
-    """Return orthonormal vectors that span the unit columns, one for each that adds a direction."""
-    basis: list[Floats] = []
-    for column in columns:
-        left = residual_direction(column, basis)
-        if left is not None:
-            basis.append(left)
-    return basis
-
-
 def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
     """Return what the basis leaves of a unit vector, at unit length; None where nothing is left."""
     if not basis:
@@ -82,23 +75,48 @@ def residual_direction(unit: Floats, basis: Sequence[Floats]) -> Floats | None:
     return left / length if length > TINY_SHARE else None
 
 
-def correlation_inference(
-    coefficient: float, *, df: int, confidence_level: float, method: CorrelationMethod
-) -> tuple[float, Interval]:
-    """Return p-value and interval of a correlation of independent rows, which always agree.
+def correlation_interval(
+    coefficient: float,
+    *,
+    df: int,
+    method: CorrelationMethod = "pearson",
+    confidence_level: float = 0.95,
+) -> tuple[float, float, float]:
+    """Return the interval and the p-value of a correlation of independent rows.
 
-    The p-value is that of t = r sqrt(df / (1 - r^2)). The interval is symmetric on the scale of
-    Fisher's z, and as long as to leave out 0 where the test rejects: the z of the least correlation
-    that it rejects, for ranks times Bonett and Wright's sqrt(1 + rho^2 / 2) at the bound rho. NaN
-    without a degree of freedom, and for a perfect correlation, which tells nothing of its spread.
+    The p-value is that of t = r sqrt(df / (1 - r^2)). The interval is tanh(atanh(r) ± atanh(c)),
+    where c is the least correlation that this test rejects, so that it excludes 0 exactly if the
+    test rejects; Fisher's 1.96 / sqrt(n - 3) for atanh(c) is nearly the same. For ranks atanh(c) is
+    stretched by sqrt(1 + rho^2 / 2), rho being the bound itself.
+
+    Args:
+        coefficient: The correlation, plain or partial.
+        df: Degrees of freedom: the number of rows, minus 2, minus 1 per variable held constant.
+        method: "pearson", or "spearman" for a correlation of ranks.
+        confidence_level: Nominal coverage of the interval, in (0, 1).
+
+    Returns:
+        Lower bound, upper bound and two-sided p-value; NaN without a degree of freedom, for an
+        undefined correlation, and for a perfect one, which shows nothing of its spread.
+
+    Raises:
+        ValueError: When `method` or `confidence_level` is out of range.
+
+    References:
+        R. A. Fisher, Biometrika 10, 1915; D. G. Bonett and T. A. Wright, Psychometrika 65, 2000
+        (ranks).
+
+    Examples:
+        >>> low, high, p_value = correlation_interval(0.8911, df=3)
+        >>> round(low, 2), round(high, 2), round(p_value, 4)
+        (0.06, 0.99, 0.0424)
     """
     from scipy.special import betainc
 
-    interval = undefined_interval(
-        confidence_level, "bonett-wright" if method == "spearman" else "fisher-z"
-    )
+    check_confidence_level(confidence_level)
+    check_correlation_method(method)
     if math.isnan(coefficient) or df < 1 or abs(coefficient) > 1.0 - _PERFECT:
-        return math.nan, interval
+        return math.nan, math.nan, math.nan
     centre = math.atanh(coefficient)
     half = math.asinh(float(t_quantile(df, confidence_level)) / math.sqrt(df))
     ends = [centre - half, centre + half]
@@ -106,14 +124,13 @@ def correlation_inference(
         from scipy.optimize import brentq
 
         def reach(z: float, side: float) -> float:
-            """Return how far a bound lies beyond its stretched distance."""
+            """Return how far beyond the bound on one side a value is."""
             return z - centre - side * half * math.sqrt(1.0 + math.tanh(z) ** 2 / 2.0)
 
         sides = (-1.0, 1.0)
         ends = [brentq(reach, centre, centre + 2.0 * side * half, (side,)) for side in sides]
     low, high = map(math.tanh, ends)
-    p_value = float(betainc(df / 2.0, 0.5, (1.0 - coefficient) * (1.0 + coefficient)))
-    return p_value, replace(interval, low=low, high=high)
+    return low, high, float(betainc(df / 2.0, 0.5, (1.0 - coefficient) * (1.0 + coefficient)))
 
 
 def percentile_p_value(values: Floats) -> float:

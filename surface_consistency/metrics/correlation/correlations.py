@@ -1,147 +1,49 @@
-"""Correlation and partial correlation of vectors, with p-value and interval."""
+"""Correlations and partial correlations, with any number of variables held constant."""
 
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from surface_consistency.metrics._groups import (
+    GroupKey,
+    check_frame,
+    cluster_codes,
+    column_names,
+    group_positions,
+    group_seed,
+    grouping_columns,
+    root_seed,
+)
 from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
+    Integers,
     MissingPolicy,
     as_columns,
-    check_confidence_level,
-    check_count,
+    check_choice,
     check_same_index,
     complete_rows,
     numeric_vector,
+    refuse_missing,
     warn_undefined,
+    warn_unscored,
 )
 from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     average_ranks,
     check_correlation_method,
-    correlation_inference,
-    orthonormal_basis,
+    cluster_inference,
+    correlation_interval,
+    partial_of_correlations,
     residual_direction,
     unit_deviations,
 )
-from surface_consistency.metrics.uncertainty.intervals import Interval
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrelationResult:
-    """Result of `correlation`, `partial_correlation` and `partial_correlation_from_matrix`."""
-
-    coefficient: float
-    """The (partial) correlation, in [-1, 1]; NaN where undefined."""
-    p_value: float
-    """Two-sided p-value against no correlation, in [0, 1], rows independent; NaN where
-    undefined."""
-    coefficient_interval: Interval
-    """Interval of the coefficient on the scale of Fisher's z, rows independent; it leaves out 0
-    where the p-value is below 1 less its level, and only there. NaN where that is."""
-    n: int | None
-    """Rows that entered; None for a matrix given without it."""
-    n_dropped: int
-    """Rows left out because a value was missing."""
-    n_controls: int
-    """Controls held constant that are not constant themselves, nor linear in those before them."""
-    method: CorrelationMethod
-    """Of values ("pearson") or of ranks ("spearman")."""
-
-
-def _correlate(
-    x: npt.ArrayLike,
-    y: npt.ArrayLike,
-    controls: npt.ArrayLike | None,
-    *,
-    method: CorrelationMethod,
-    confidence_level: float,
-    missing: MissingPolicy,
-) -> CorrelationResult:
-    """Check the vectors and correlate the first two, the controls held constant."""
-    check_confidence_level(confidence_level)
-    check_correlation_method(method)
-    check_same_index(x=x, y=y, controls=controls)
-    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
-    vectors |= {} if controls is None else as_columns(controls, "controls")
-    vectors, n_dropped = complete_rows(vectors, missing=missing)
-    if method == "spearman":
-        vectors = {name: average_ranks(vector) for name, vector in vectors.items()}
-    first, second, *rest = vectors.values()
-    units = [unit_deviations(vector) for vector in rest]
-    basis = orthonormal_basis([unit for unit in units if unit is not None])
-    (one, one_reason), (other, other_reason) = (
-        _direction(vector, name, basis) for name, vector in zip("xy", (first, second), strict=True)
-    )
-    coefficient = math.nan
-    if one is not None and other is not None and first.size > 2 + len(basis):
-        coefficient = min(1.0, max(-1.0, float(one @ other)))
-    return _correlation_result(
-        coefficient,
-        n=first.size,
-        n_dropped=n_dropped,
-        n_controls=len(basis),
-        method=method,
-        confidence_level=confidence_level,
-        reasons=[reason for reason in (one_reason, other_reason) if reason],
-        stacklevel=4,
-    )
-
-
-def _correlation_result(
-    coefficient: float,
-    *,
-    n: int | None,
-    n_dropped: int,
-    n_controls: int,
-    method: CorrelationMethod,
-    confidence_level: float,
-    reasons: list[str],
-    stacklevel: int,
-) -> CorrelationResult:
-    """Add p-value and interval to a coefficient, and warn of what is undefined."""
-    df = 0 if n is None else n - 2 - n_controls
-    p_value, interval = correlation_inference(
-        coefficient, df=df, confidence_level=confidence_level, method=method
-    )
-    if math.isnan(coefficient):
-        if n is not None and df < 1:
-            controls = f" with {n_controls} controls" if n_controls else ""
-            reasons = [*reasons, f"there are {n} rows{controls}, and it needs {3 + n_controls}"]
-        warn_undefined(
-            f"the correlation is undefined (NaN): {'; '.join(reasons)}", stacklevel=stacklevel
-        )
-    elif n is not None and math.isnan(p_value):
-        warn_undefined(
-            "the p-value and the interval are undefined (NaN): the correlation is perfect, which "
-            "tells nothing of its spread",
-            stacklevel=stacklevel,
-        )
-    return CorrelationResult(
-        coefficient=coefficient,
-        p_value=p_value,
-        coefficient_interval=interval,
-        n=n,
-        n_dropped=n_dropped,
-        n_controls=n_controls,
-        method=method,
-    )
-
-
-def _direction(
-    vector: Floats, name: str, basis: Sequence[Floats]
-) -> tuple[Floats | None, str | None]:
-    """Return what the controls leave of a vector, or why that is nothing."""
-    unit = unit_deviations(vector)
-    if unit is None:
-        return None, f"{name} is constant" if vector.size else None
-    left = residual_direction(unit, basis)
-    return left, None if left is not None else f"{name} is a linear function of the controls"
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 
 def correlation(
@@ -149,97 +51,75 @@ def correlation(
     y: npt.ArrayLike,
     *,
     method: CorrelationMethod = "pearson",
-    confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
-) -> CorrelationResult:
-    """Correlate two vectors, rows taken for independent.
-
-    The p-value is that of t = r sqrt((n - 2) / (1 - r^2)) on n - 2 degrees of freedom. The interval
-    is tanh(atanh(r) ± atanh(c)), where c is the least correlation that this test rejects; Fisher's
-    1.96 / sqrt(n - 3) for atanh(c) is nearly the same. For ranks atanh(c) is stretched by
-    sqrt(1 + rho^2 / 2), rho being the bound itself.
+) -> float:
+    """Return the correlation of two vectors.
 
     Args:
         x: Numbers of shape `(n_rows,)`, such as log frequencies.
         y: Numbers of the same rows, such as accuracies.
         method: "pearson", or "spearman" for the correlation of average ranks.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
         missing: What to do with rows in which a value is None, NaN or `pandas.NA`: "raise" refuses
-            them, "drop" leaves them out and counts them in `n_dropped`.
+            them, "drop" leaves them out.
 
     Returns:
-        Coefficient, in [-1, 1] and positive where both rise together, p-value, interval and counts.
+        The coefficient, in [-1, 1]; positive if both rise together.
 
     Raises:
-        TypeError: When a value is no number.
+        TypeError: When a value is not a number.
         ValueError: When the lengths differ, an input is not one-dimensional, a value is infinite
             or (under "raise") missing, or an option is out of range.
 
     Notes:
-        Everything is NaN, with an `UndefinedMetricWarning`, where a vector is constant (up to
-        rounding) or fewer than three rows are left; where the correlation is perfect, p-value and
-        interval are. The order of the rows and the scale of the values do not matter; swapping `x`
-        and `y` changes nothing. Where rows share facts, see `correlation_bootstrap`.
+        NaN, with an `UndefinedMetricWarning`, if a vector is constant (up to rounding) or fewer
+        than three rows are left. The order of the rows and the scale of the values do not matter;
+        swapping `x` and `y` changes nothing. For an interval and a p-value use `correlation_by`.
 
     References:
-        R. A. Fisher, Biometrika 10, 1915; D. G. Bonett and T. A. Wright, Psychometrika 65, 2000
-        (ranks); table 5 of arXiv 2604.21882.
+        Table 5 of arXiv 2604.21882.
 
     Examples:
-        >>> result = correlation([0.0, 0.7, 1.1, 1.4, 1.6], [0.0, 0.5, 0.5, 0.5, 1.0])
-        >>> round(result.coefficient, 4), round(result.p_value, 4), result.n
-        (0.8911, 0.0424, 5)
+        >>> round(correlation([0.0, 0.7, 1.1, 1.4, 1.6], [0.0, 0.5, 0.5, 0.5, 1.0]), 4)
+        0.8911
     """
-    return _correlate(x, y, None, method=method, confidence_level=confidence_level, missing=missing)
-
-
-# Published matrices are rounded; a negative eigenvalue within this of zero is that.
-_ROUNDING = 1e-8
-# What the controls leave of a variance of 1: below this it is rounding.
-_TINY_VARIANCE = 1e-12
+    return _warned(x, y, None, method, missing)
 
 
 def partial_correlation(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
-    *,
     controls: npt.ArrayLike,
+    *,
     method: CorrelationMethod = "pearson",
-    confidence_level: float = 0.95,
     missing: MissingPolicy = "raise",
-) -> CorrelationResult:
-    """Correlate two vectors with any number of others held constant, rows independent.
+) -> float:
+    """Return the correlation of two vectors with any number of others held constant.
 
     It is the correlation of the residuals of `x` and `y` from their regressions on the controls
-    and a constant. With k controls the p-value is that of t = r sqrt(df / (1 - r^2)) on
-    df = n - 2 - k degrees of freedom, and the interval that of `correlation` for it.
+    and a constant.
 
     Args:
         x: Numbers of shape `(n_rows,)`, such as log entity frequencies.
         y: Numbers of the same rows, such as accuracies.
-        controls: What is held constant, of shape `(n_rows,)` or `(n_rows, k)`.
+        controls: Variables held constant, of shape `(n_rows,)` or `(n_rows, k)`.
         method: "pearson", or "spearman" to rank every vector first, controls included.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
-        missing: "raise" refuses rows in which any value is missing; "drop" leaves them out and
-            counts them in `n_dropped`.
+        missing: "raise" refuses rows in which any value is missing; "drop" leaves them out.
 
     Returns:
-        Coefficient, in [-1, 1] and positive where both rise together beyond the controls, p-value,
-        interval and counts.
+        The coefficient, in [-1, 1]; positive if both rise together beyond the controls.
 
     Raises:
-        TypeError: When a value is no number.
+        TypeError: When a value is not a number.
         ValueError: When the lengths differ, `x` or `y` is not one-dimensional or `controls` has
             more than two axes, a value is infinite or (under "raise") missing, or an option is out
             of range.
 
     Notes:
-        Everything is NaN, with an `UndefinedMetricWarning`, where `x` or `y` is constant or a
-        linear function of the controls, or fewer than 3 + k rows are left. Controls that are
-        constant or linear in those before them change nothing and do not count in k. No control at
-        all gives `correlation`. The orders of rows and controls do not matter, nor does any
-        invertible linear change of the controls (under "pearson"). See `correlation_bootstrap`
-        where rows are not independent.
+        NaN, with an `UndefinedMetricWarning`, if `x` or `y` is constant or a linear function of the
+        controls, or fewer than 3 + k rows are left. Controls that are constant or linear in those
+        before them change nothing and do not count in k. No control at all gives `correlation`. The
+        orders of rows and controls do not matter, nor does any invertible linear change of the
+        controls (under "pearson"). For an interval and a p-value use `correlation_by`.
 
     References:
         R. A. Fisher, Metron 3, 1924; section 4.3 and table 2 of arXiv 2604.21882.
@@ -248,26 +128,218 @@ def partial_correlation(
         >>> entity = [9.2, 7.1, 5.5, 8.8, 3.0, 4.1, 6.3, 2.2]
         >>> surface = [6.1, 6.0, 1.2, 7.5, 2.9, 0.4, 3.3, 1.1]
         >>> accuracy = [1.0, 0.5, 0.5, 1.0, 0.0, 0.5, 0.5, 0.0]
-        >>> result = partial_correlation(entity, accuracy, controls=surface)
-        >>> round(result.coefficient, 4), round(result.p_value, 4)
-        (0.9278, 0.0026)
+        >>> round(partial_correlation(entity, accuracy, surface), 4)
+        0.9278
     """
-    return _correlate(
-        x, y, controls, method=method, confidence_level=confidence_level, missing=missing
-    )
+    return _warned(x, y, controls, method, missing)
+
+
+def _warned(
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    controls: npt.ArrayLike | None,
+    method: CorrelationMethod,
+    missing: MissingPolicy,
+) -> float:
+    """Return the correlation of vectors, and warn if it is undefined."""
+    check_correlation_method(method)
+    check_same_index(x=x, y=y, controls=controls)
+    vectors = {"x": numeric_vector(x, "x"), "y": numeric_vector(y, "y")}
+    vectors |= {} if controls is None else as_columns(controls, "controls")
+    columns = [*complete_rows(vectors, missing=missing)[0].values()]
+    coefficient, _, reason = _correlated(_ranked(columns, method))
+    if reason:
+        warn_undefined(f"the correlation is undefined (NaN): {reason}", stacklevel=3)
+    return coefficient
+
+
+def _ranked(columns: list[Floats], method: CorrelationMethod) -> list[Floats]:
+    """Return the columns, or their ranks."""
+    return [average_ranks(column) for column in columns] if method == "spearman" else columns
+
+
+def _correlated(columns: list[Floats]) -> tuple[float, list[int], str]:
+    """Correlate the first two columns with the others held constant.
+
+    Returns the coefficient, the places of the other columns that add a direction, and why the
+    coefficient is NaN; empty if it is not.
+    """
+    basis: list[Floats] = []
+    held = []
+    for place, column in enumerate(columns[2:], start=2):
+        unit = unit_deviations(column)
+        left = None if unit is None else residual_direction(unit, basis)
+        if left is not None:
+            basis.append(left)
+            held.append(place)
+    n, reasons, sides = columns[0].size, [], []
+    for name, column in zip("xy", columns, strict=False):
+        unit = unit_deviations(column)
+        side = None if unit is None else residual_direction(unit, basis)
+        if side is not None:
+            sides.append(side)
+        elif n:
+            kind = "constant" if unit is None else "a linear function of the controls"
+            reasons.append(f"{name} is {kind}")
+    if n < 3 + len(held):
+        among = f" with {len(held)} controls" if held else ""
+        reasons.append(f"there are {n} rows{among}, and it needs {3 + len(held)}")
+    if reasons:
+        return math.nan, held, "; ".join(reasons)
+    return min(1.0, max(-1.0, float(sides[0] @ sides[1]))), held, ""
+
+
+_COLUMNS: Final = (
+    *("coefficient", "coefficient_low", "coefficient_high", "p_value"),
+    *("n", "n_clusters", "n_controls", "n_missing", "n_undefined", "not_inferred"),
+)
+
+
+def correlation_by(
+    frame: pd.DataFrame,
+    *,
+    x: str,
+    y: str,
+    controls: str | Sequence[str] = (),
+    by: str | Sequence[str] = (),
+    cluster: str | None = None,
+    method: CorrelationMethod = "pearson",
+    intervals: Intervals = DEFAULT_INTERVALS,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Correlate two columns of each group, with any number of other columns held constant.
+
+    Args:
+        frame: One row per unit, such as a surface instance, with the columns named below.
+        x: Column of numbers, such as log entity frequencies.
+        y: Column of numbers, such as accuracies.
+        controls: Columns held constant; none of them gives the plain correlation.
+        by: Columns that make the groups; none of them gives one row for all rows of the frame.
+        cluster: Column of dependent rows, such as the fact; None takes rows for independent.
+        method: "pearson", or "spearman" to rank every column first, controls included.
+        intervals: Level, method ("auto" or "percentile"), resamples and seed of the intervals.
+        missing: "drop" leaves out rows in which a value is missing, with a count in `n_missing` and
+            an `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row per group, sorted by label, with the columns `by`; coefficient, coefficient_low and
+        coefficient_high; p_value (two-sided, of no correlation: below 1 minus the level exactly if
+        the interval excludes 0); n, n_clusters, n_controls (those that are neither constant nor
+        linear in others), n_missing, n_undefined (resamples in which the correlation is undefined)
+        and not_inferred (why numbers are NaN; empty if they are not).
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
+        TypeError: When `frame` is not a DataFrame or a value is not a number.
+        ValueError: When the frame is empty, a value is infinite or (under "raise") missing, a
+            cluster id is missing, or an option is out of range.
+
+    Notes:
+        With clusters the interval is a jackknife t interval over clusters on the scale of Fisher's
+        z, with Kish's degrees of freedom. For independent rows, and "auto", p-value and interval
+        are those of `correlation_interval` on n - 2 - k degrees of freedom. "percentile" draws
+        clusters, or rows.
+
+    References:
+        Section 4.3 and tables 2 and 5 of arXiv 2604.21882; see `correlation_interval`.
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"fact": [1, 1, 2, 2, 3, 3, 4, 4], "x": [5, 3, 8, 6, 2, 1, 7, 4],
+        ...                       "y": [1, 1, 1, 1, 0, 0, 1, 0]})
+        >>> correlation_by(frame, x="x", y="y")[["coefficient", "n"]].round(3).values.tolist()
+        [[0.732, 8.0]]
+        >>> correlation_by(frame, x="x", y="y", cluster="fact")["n_clusters"].tolist()
+        [4]
+    """
+    check_correlation_method(method)
+    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
+    keys, held = grouping_columns(by, _COLUMNS), column_names(controls)
+    needed = [*keys, x, y, *held, *filter(None, (cluster,))]
+    check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")
+    columns = [numeric_vector(frame[name].array, name) for name in (x, y, *held)]
+    absent = np.zeros(len(frame), dtype=np.bool_)
+    for name, column in zip((x, y, *held), columns, strict=True):
+        refuse_missing(np.isnan(column), name, missing)
+        absent |= np.isnan(column)
+    warn_unscored(int(absent.sum()), absent.size, what="rows", lack="a value", stacklevel=2)
+    clusters, seed = cluster_codes(frame, cluster), root_seed(intervals.rng)
+
+    def row(key: GroupKey, places: npt.NDArray[np.intp]) -> dict[str, object]:
+        """Return the row of one group."""
+        known = places[~absent[places]]
+        codes = np.unique(clusters[known], return_inverse=True)[1]
+        is_independent = cluster is None and intervals.method == "auto"
+        rng = np.random.default_rng(group_seed(seed, keys, key))
+        numbers = _inferred(
+            _ranked([column[known] for column in columns], method),
+            None if is_independent else codes,
+            method,
+            intervals,
+            rng,
+        )
+        counts = {"n": known.size, "n_clusters": int(codes.max(initial=-1)) + 1}
+        counts["n_missing"] = places.size - known.size
+        return dict(zip(keys, key, strict=True)) | counts | numbers
+
+    groups = group_positions(frame, keys)
+    return pd.DataFrame([row(*group) for group in groups.items()], columns=[*keys, *_COLUMNS])
+
+
+def _inferred(
+    columns: list[Floats],
+    codes: Integers | None,
+    method: CorrelationMethod,
+    intervals: Intervals,
+    rng: np.random.Generator,
+) -> dict[str, object]:
+    """Return the correlation of the first two columns with interval, p-value and reason."""
+    coefficient, held, reason = _correlated(columns)
+    low = high = p_value = math.nan
+    n_undefined = 0
+    if not reason and codes is None:
+        low, high, p_value = correlation_interval(
+            coefficient,
+            df=columns[0].size - 2 - len(held),
+            method=method,
+            confidence_level=intervals.level,
+        )
+        reason = "" if low == low else "the correlation is perfect, which shows no spread"
+    elif not reason and codes is not None:
+        made = cluster_inference(
+            np.array([[coefficient]]),
+            lambda within, across: partial_of_correlations(within, across)[..., :1, :],
+            [columns[0], *(columns[place] for place in held)],
+            [columns[1]],
+            codes,
+            method=method,
+            intervals=intervals,
+            rng=rng,
+        )
+        low, high, p_value = (float(part[0, 0]) for part in made[:3])
+        n_undefined = int(made.n_undefined[0, 0])
+        reason = "" if low == low else "one cluster, or undefined without one of the clusters"
+    return {
+        "coefficient": coefficient,
+        "coefficient_low": low,
+        "coefficient_high": high,
+        "p_value": p_value,
+        "n_controls": len(held),
+        "n_undefined": n_undefined,
+        "not_inferred": reason,
+    }
+
+
+# Published matrices are rounded; a negative eigenvalue within this of zero is that.
+_ROUNDING = 1e-8
+# What the controls leave of a variance of 1: below this it is rounding.
+_TINY_VARIANCE = 1e-12
 
 
 def partial_correlation_from_matrix(
-    matrix: npt.ArrayLike,
-    *,
-    x: int,
-    y: int,
-    controls: int | Sequence[int],
-    n: int | None = None,
-    method: CorrelationMethod = "pearson",
-    confidence_level: float = 0.95,
-) -> CorrelationResult:
-    """Compute a partial correlation from the correlations of the variables.
+    matrix: npt.ArrayLike, *, x: int, y: int, controls: int | Sequence[int]
+) -> float:
+    """Return a partial correlation from the correlations of the variables.
 
     Use it on published correlations, or to take many partial correlations from one matrix. With one
     control z it is (r_xy - r_xz r_yz) / sqrt((1 - r_xz^2) (1 - r_yz^2)).
@@ -277,37 +349,29 @@ def partial_correlation_from_matrix(
         x: Row of the first variable.
         y: Row of the second variable.
         controls: Rows of the variables held constant; none of them gives the entry of the matrix.
-        n: Rows of the data behind the matrix; without it p-value and interval are NaN.
-        method: What the matrix holds, "pearson" or "spearman" correlations; it bears on the
-            interval alone.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
-        Coefficient, in [-1, 1], p-value and interval.
+        The coefficient, in [-1, 1].
 
     Raises:
-        TypeError: When a row is no integer, `n` no integer, or the matrix holds no numbers.
+        TypeError: When a row is not an integer, or the matrix holds no numbers.
         ValueError: When the matrix cannot be one of correlations: not square, not finite, a value
             outside [-1, 1], another diagonal than 1, not symmetric, or not positive semidefinite
-            (1e-8 of rounding is let pass); when rows repeat or lie outside it; or when an option is
-            out of range.
+            (1e-8 of rounding is let pass); or when rows repeat or lie outside it.
 
     Notes:
-        Everything is NaN, with an `UndefinedMetricWarning`, where the controls determine `x` or
-        `y`, or `n` is less than 3 + k; see `partial_correlation` for k. Correlations of pairwise
-        complete data may make an impossible matrix: use the rows that are complete.
+        NaN, with an `UndefinedMetricWarning`, if the controls determine `x` or `y`. Correlations of
+        pairwise complete data may make an impossible matrix: use the rows that are complete. For a
+        p-value pass the coefficient to `correlation_interval`.
 
     References:
         G. U. Yule, Proceedings of the Royal Society A 79, 1907; tables 2 and 5 of arXiv 2604.21882.
 
     Examples:
         >>> pythia_12b = [[1, 0.218, 0.183], [0.218, 1, 0.5648], [0.183, 0.5648, 1]]
-        >>> result = partial_correlation_from_matrix(pythia_12b, x=1, y=0, controls=2, n=4284)
-        >>> round(result.coefficient, 3), result.p_value < 0.01
-        (0.141, True)
+        >>> round(partial_correlation_from_matrix(pythia_12b, x=1, y=0, controls=2), 3)
+        0.141
     """
-    check_confidence_level(confidence_level)
-    check_correlation_method(method)
     array = np.asarray(matrix)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"matrix must hold numbers; got dtype {array.dtype}")
@@ -331,26 +395,14 @@ def partial_correlation_from_matrix(
         )
     held = [controls] if isinstance(controls, int | np.integer) else list(controls)
     rows = _checked_rows({"x": x, "y": y}, held, len(correlations))
-    if n is not None:
-        n = check_count(n, "n")
-    among = correlations[np.ix_(rows, rows)]
-    coefficient, n_controls, reasons = _partial(among)
-    if n is not None and n < 3 + n_controls:
-        coefficient = math.nan
-    return _correlation_result(
-        coefficient,
-        n=n,
-        n_dropped=0,
-        n_controls=n_controls,
-        method=method,
-        confidence_level=confidence_level,
-        reasons=reasons,
-        stacklevel=3,
-    )
+    coefficient, reasons = _partial(correlations[np.ix_(rows, rows)])
+    if reasons:
+        warn_undefined(f"the correlation is undefined (NaN): {'; '.join(reasons)}")
+    return coefficient
 
 
-def _partial(among: Floats) -> tuple[float, int, list[str]]:
-    """Return the partial correlation of the first two variables, its k, and why it is NaN."""
+def _partial(among: Floats) -> tuple[float, list[str]]:
+    """Return the partial correlation of the first two variables, and why it is NaN."""
     values, vectors = np.linalg.eigh(among[2:, 2:])
     independent = values > _TINY_VARIANCE
     loadings = (vectors[:, independent].T @ among[2:, :2]) / np.sqrt(values[independent])[:, None]
@@ -360,11 +412,10 @@ def _partial(among: Floats) -> tuple[float, int, list[str]]:
         for name, variance in zip("xy", np.diag(left), strict=True)
         if variance <= _TINY_VARIANCE
     ]
-    n_controls = int(np.count_nonzero(independent))
     if reasons:
-        return math.nan, n_controls, reasons
+        return math.nan, reasons
     coefficient = float(left[0, 1]) / math.sqrt(float(left[0, 0]) * float(left[1, 1]))
-    return min(1.0, max(-1.0, coefficient)), n_controls, reasons
+    return min(1.0, max(-1.0, coefficient)), reasons
 
 
 def _refuse(bad: Flags, correlations: Floats, rule: str) -> None:

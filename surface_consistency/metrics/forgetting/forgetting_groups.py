@@ -23,11 +23,7 @@ from surface_consistency.metrics._groups import (
 )
 from surface_consistency.metrics._inputs import Floats, MissingPolicy, warn_unscored
 from surface_consistency.metrics.forgetting.audit_checks import contamination_flags
-from surface_consistency.metrics.forgetting.forgetting import (
-    FactCounts,
-    fact_counts,
-    forgetting_of_totals,
-)
+from surface_consistency.metrics.forgetting.forgetting import fact_counts
 from surface_consistency.metrics.paired.mcnemar_tests import (
     TEST_COLUMNS,
     PairedTest,
@@ -63,7 +59,7 @@ DELETION_RATES: Mapping[str, CountRatio] = MappingProxyType(
     }
 )
 """L, R, I, p(DEL-ON) and L less p(DEL-ON), which the test is of: rates that two states are enough
-for; `ForgettingCounts` documents the first four."""
+for; `leakage`, `retrieval_mediated` and `interference` document the first three."""
 
 TRACE_RATES: Mapping[str, CountRatio] = MappingProxyType({"artifact_rate": _of_all(0, 0, 0, 0, 1)})
 """A, which needs retrieval traces."""
@@ -184,7 +180,14 @@ def forgetting_by(
         """Return the counts, the test and the sums of the clusters of a group."""
         scored = positions[facts.is_scored[positions]]
         counts = cluster_sums(facts.counts[scored], clusters[scored])
-        row = _counted(counts, facts) | {"n_missing": len(positions) - len(scored)}
+        totals = counts.sum(axis=0).astype(int).tolist()
+        row: dict[str, object] = dict(zip(_CELLS, totals, strict=False))
+        n, full_correct = sum(totals[:4]), sum(totals[5:9])
+        row |= {"n": n, "n_clusters": len(counts), "n_missing": len(positions) - len(scored)}
+        row |= {"artifacts": totals[4], "full_correct": full_correct, "full_flag": ""}
+        if n:
+            flags = contamination_flags([full_correct], [sum(totals[:2])], n=[n])
+            row["full_flag"] = str(flags[0])
         return row | run_test(counts[:, :4], test, intervals), counts
 
     return group_frame(
@@ -202,25 +205,3 @@ def _columns(rates: Mapping[str, CountRatio], has_full: bool, has_trace: bool) -
     counts = [*_CELLS, *(["artifacts"] if has_trace else [])]
     counts += ["full_correct", "full_flag"] if has_full else []
     return [*counts, *_SIZES, *bound_columns(rates), *TEST_COLUMNS]
-
-
-def _counted(counts: Floats, facts: FactCounts) -> dict[str, object]:
-    """Return the counts of a group by column name."""
-    totals = forgetting_of_totals(
-        counts.sum(axis=0), has_full=facts.has_full, has_trace=facts.has_trace
-    )
-    row: dict[str, object] = dict(zip(_CELLS, totals.table.counts, strict=True))
-    row |= {"n": totals.n, "n_clusters": len(counts), "artifacts": totals.artifacts}
-    row["full_correct"] = totals.full_correct
-    if totals.full_correct is not None:
-        row["full_flag"] = _flag(
-            totals.full_correct, totals.table.both + totals.table.first_only, totals.n
-        )
-    return row
-
-
-def _flag(full_correct: int, del_on_correct: int, n: int) -> str:
-    """Return the flag of a group; none for one without facts."""
-    if n == 0:
-        return ""
-    return str(contamination_flags([full_correct], [del_on_correct], n=[n])[0])

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -155,25 +154,7 @@ def _group(
     return row
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankAgreementResult:
-    """Result of `rank_agreement`."""
-
-    agreement: float
-    """RankC, in [0, 1]."""
-    chance: float
-    """RankC of two random rankings of as many candidates."""
-    over_chance: float
-    """(agreement - chance) / (1 - chance); NaN where chance is 1."""
-    by_item: tuple[float, ...]
-    """RankC of each item."""
-    chance_by_item: tuple[float, ...]
-    """The expectation of each item under random rankings."""
-
-
-def rank_agreement(
-    first: Sequence[Sequence[object]], second: Sequence[Sequence[object]]
-) -> RankAgreementResult:
+def rank_agreement(first: Sequence[Sequence[object]], second: Sequence[Sequence[object]]) -> Floats:
     """Compute RankC: how alike two forms rank the candidates of each item.
 
     Args:
@@ -181,7 +162,7 @@ def rank_agreement(
         second: The same candidates as the second form ranks them.
 
     Returns:
-        The mean over items, what chance gives, and both by item.
+        RankC of each item, in [0, 1], and its value by chance, shape `(n_items, 2)`.
 
     Raises:
         ValueError: When there are no items, the sequences differ in length, or the two rankings of
@@ -197,26 +178,19 @@ def rank_agreement(
         J. Qi, R. Fernández and A. Bisazza, EMNLP 2023, arXiv 2310.10378, equation 1.
 
     Examples:
-        >>> result = rank_agreement([["a", "b", "c"]], [["a", "c", "b"]])
-        >>> round(result.agreement, 3), round(result.chance, 3)
-        (0.878, 0.475)
+        >>> rank_agreement([["a", "b", "c"]], [["a", "c", "b"]]).round(3).tolist()
+        [[0.878, 0.475]]
     """
     if len(first) != len(second) or not len(first):
         raise ValueError(
             f"both forms need a ranking of each item, at least one; got {len(first)} and "
             f"{len(second)}"
         )
-    values = [
-        _rank_agreement(place, *both) for place, both in enumerate(zip(first, second, strict=True))
-    ]
-    agreement, chance = np.mean(values, axis=0)
-    over = (agreement - chance) / (1.0 - chance) if chance < 1.0 else math.nan
-    return RankAgreementResult(
-        agreement=float(agreement),
-        chance=float(chance),
-        over_chance=float(over),
-        by_item=tuple(value for value, _ in values),
-        chance_by_item=tuple(value for _, value in values),
+    return np.array(
+        [
+            _rank_agreement(place, *both)
+            for place, both in enumerate(zip(first, second, strict=True))
+        ]
     )
 
 

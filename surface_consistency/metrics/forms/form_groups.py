@@ -63,7 +63,16 @@ def forms_by(
     intervals: Intervals = DEFAULT_INTERVALS,
     missing: MissingPolicy = "drop",
 ) -> pd.DataFrame:
-    """Compute the metrics of `form_consistency` for each group.
+    """Measure for each group how alike the forms of a fact are answered.
+
+    Of the m forms of a fact let k be right. The probability that two distinct forms agree is
+    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency); "plug-in"
+    takes 1 - 2 (k / m)(1 - k / m) instead, which counts each form as agreeing with itself.
+    all_right, all_wrong and all_agree are the proportions of facts that are right, wrong, and
+    either, in all forms; accuracy is the mean over facts of the proportion of right forms.
+    form_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
+    the accuracy, in [0, 2]; intraclass_correlation, in [-1, 1], is that of a one-way analysis of
+    variance, ICC(1,1), in which facts with more forms weigh more.
 
     Args:
         frame: One row a fact and form, with the columns named below.
@@ -72,7 +81,8 @@ def forms_by(
         form: Column of the form: a surface, a permutation, a prompt style.
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
-        estimator: "unbiased" or "plug-in", as in `form_consistency`.
+        estimator: "unbiased", which facts with few and with many forms share, or "plug-in", the
+            definition of Srikanth et al., which few forms push up.
         forms: Which question the intervals answer: "fixed", what other facts in these very forms
             would give; "sample", what other facts in other forms like these would give, where all
             facts share their forms, as languages or prompts. Forms that are templates of a relation
@@ -101,6 +111,10 @@ def forms_by(
             missing, or an option is out of range.
 
     Notes:
+        With two forms per fact, consistency is that of the paired table. all_right and all_agree
+        fall as forms are added, so compare them between sets of equally many forms only. The order
+        of the rows does not matter. form_share and intraclass_correlation are undefined if all
+        verdicts are right or all wrong, the latter for a single fact as well.
         Undefined metrics and the bounds of a group with a single cluster are NaN; one
         `UndefinedMetricWarning` names them all. A group in which no fact has two scored forms keeps
         its row. A group's numbers depend on its own rows, the seed and its labels alone.
@@ -109,7 +123,8 @@ def forms_by(
         form_share ends at 1 there: forms drawn from one source do not agree less than chance.
 
     References:
-        Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717; R. L. Brennan, Generalizability
+        Srikanth, Carpuat and Rudinger, TACL 2024, arXiv 2404.11717 (P_C, PVAP); P. E. Shrout and
+        J. L. Fleiss, Psychological Bulletin 86, 1979, ICC(1,1); R. L. Brennan, Generalizability
         Theory, Springer 2001 (items and forms both random); G. Y. Zou and A. Donner, Statistics in
         Medicine 27, 2008 (arms that add up as squares).
 

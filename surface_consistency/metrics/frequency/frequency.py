@@ -27,7 +27,7 @@ from surface_consistency.metrics.correlation._correlations import (
     CorrelationMethod,
     check_correlation_method,
     cluster_inference,
-    correlation_inference,
+    correlation_interval,
     data_correlations,
     partial_of_correlations,
 )
@@ -86,10 +86,10 @@ def _independent(
     first, surface = estimates[:2].tolist()
     for k, n_held in enumerate(_n_held((len(estimates) - _DIFFERENCE - 1) // 2)):
         if k != _DIFFERENCE:
-            p_value, bounds = correlation_inference(
+            bounds = correlation_interval(
                 float(estimates[k]), df=n - 2 - n_held, confidence_level=level, method=method
             )
-            yield bounds.low, bounds.high, p_value, p_value
+            yield *bounds, bounds[-1]
         # NaN is below nothing, so each is compared by itself.
         elif n < 4 or not all(size < 1.0 for size in (abs(first), abs(surface), among)):
             yield (math.nan,) * 4

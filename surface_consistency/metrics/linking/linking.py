@@ -1,7 +1,6 @@
 """The linking probe of every group of a tidy frame."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
@@ -22,12 +21,10 @@ from surface_consistency.metrics._inputs import (
     Codes,
     Floats,
     MissingPolicy,
-    check_count,
     check_equal_lengths,
     check_missing,
     refuse_missing,
     verdict_codes,
-    warn_undefined,
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
@@ -43,7 +40,7 @@ def _linking_cells(
     kinds: Sequence[object],
     *,
     missing: MissingPolicy,
-    names: tuple[str, str] = ("correct", "kinds"),
+    names: tuple[str, str],
 ) -> Codes:
     """Return each example's cell: 0, 1 positives right, wrong; 2, 3 negatives; -1 missing."""
     check_missing(missing)
@@ -81,149 +78,14 @@ LINKING_RATES: Mapping[str, Callable[[npt.ArrayLike], npt.NDArray[np.float64]]] 
         "yes_rate": CountRatio(numerator=(1, 0, 0, 1), denominator=(1, 1, 1, 1)),
     }
 )
-"""Every rate of a linking table by name; `LinkingTable` documents each as a property.
+"""Every rate of the linking probe by name, as a fraction in [0, 1].
 
+raw_accuracy is the proportion of examples answered correctly; positive_accuracy that of true pairs
+affirmed; negative_accuracy that of false pairs denied, both kinds as one class; balanced_accuracy
+the mean of these two, 0.5 by chance; yes_rate the proportion answered yes, a habit that raw
+accuracy mixes in: with w negatives per positive it is (positive + w negative accuracy) / (1 + w).
 Each maps counts whose last axis holds positives right and wrong, then negatives right and wrong.
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkingTable:
-    """Counts of right and wrong answers to positive and negative linking questions.
-
-    Tables of disjoint sets of examples add up: `table + other` is the table of all.
-
-    Args:
-        positive_right: True pairs that the model affirms.
-        positive_wrong: True pairs that it denies.
-        negative_right: False pairs of either kind that it denies.
-        negative_wrong: False pairs of either kind that it affirms.
-
-    Raises:
-        TypeError: When a count is not an integer.
-        ValueError: When a count is negative.
-
-    Notes:
-        A rate whose denominator is zero is NaN, with an `UndefinedMetricWarning`. With w negatives
-        a positive, raw accuracy is (positive + w negative accuracy) / (1 + w), so it rises with a
-        habit of saying no; balanced accuracy is 0.5 for whoever answers without regard to the
-        pair.
-
-    References:
-        Appendix B.5 and table 7 of arXiv 2604.21882; Brodersen et al., ICPR 2010 (balanced
-        accuracy).
-
-    Examples:
-        >>> table = LinkingTable(
-        ...     positive_right=334, positive_wrong=666, negative_right=1422, negative_wrong=578)
-        >>> round(table.raw_accuracy, 3), round(table.balanced_accuracy, 4)
-        (0.585, 0.5225)
-    """
-
-    positive_right: int
-    """True pairs that the model affirms."""
-    positive_wrong: int
-    """True pairs that it denies."""
-    negative_right: int
-    """False pairs of either kind that it denies."""
-    negative_wrong: int
-    """False pairs of either kind that it affirms."""
-
-    def __post_init__(self) -> None:
-        for name in _CELLS:
-            object.__setattr__(self, name, check_count(getattr(self, name), name))
-
-    def __add__(self, other: object) -> "LinkingTable":
-        if not isinstance(other, LinkingTable):
-            return NotImplemented
-        sums = [a + b for a, b in zip(self.counts, other.counts, strict=True)]
-        return LinkingTable(**dict(zip(_CELLS, sums, strict=True)))
-
-    @property
-    def counts(self) -> tuple[int, int, int, int]:
-        """Positives right and wrong, then negatives right and wrong."""
-        return (self.positive_right, self.positive_wrong, self.negative_right, self.negative_wrong)
-
-    @property
-    def n(self) -> int:
-        """Number of examples."""
-        return sum(self.counts)
-
-    @property
-    def raw_accuracy(self) -> float:
-        """Share of examples answered right, in [0, 1]; higher is better."""
-        return self._rate("raw_accuracy")
-
-    @property
-    def balanced_accuracy(self) -> float:
-        """Mean of positive and negative accuracy, in [0, 1]; 0.5 is chance, higher is better."""
-        return self._rate("balanced_accuracy")
-
-    @property
-    def positive_accuracy(self) -> float:
-        """Share of true pairs affirmed, in [0, 1]; higher is better."""
-        return self._rate("positive_accuracy")
-
-    @property
-    def negative_accuracy(self) -> float:
-        """Share of false pairs denied, both kinds as one class, in [0, 1]; higher is better."""
-        return self._rate("negative_accuracy")
-
-    @property
-    def yes_rate(self) -> float:
-        """Share of examples answered yes, in [0, 1]: the habit that raw accuracy mixes in."""
-        return self._rate("yes_rate")
-
-    def _rate(self, name: str) -> float:
-        """Return the named rate, with a warning where it is undefined."""
-        value = float(LINKING_RATES[name](self.counts))
-        if value != value:
-            warn_undefined(
-                f"{name} is undefined (NaN): no example enters its denominator in {self}",
-                stacklevel=3,
-            )
-        return value
-
-
-def linking_table(
-    correct: npt.ArrayLike, kinds: Sequence[str], *, missing: MissingPolicy = "raise"
-) -> LinkingTable:
-    """Count right and wrong answers to linking questions.
-
-    Args:
-        correct: Verdicts of shape `(n_examples,)`: True or False, 1 or 0, and None, NaN or
-            `pandas.NA` where the answer was neither yes nor no.
-        kinds: Kind of each example, one of `LINKING_KINDS`; the two negative kinds count as one
-            class.
-        missing: "raise" refuses missing verdicts; "drop" leaves such examples out and says how many
-            in an `UnscoredWarning`.
-
-    Returns:
-        The table of the scored examples.
-
-    Raises:
-        ValueError: When the lengths differ, a value is no verdict or (under "raise") missing, or a
-            kind is not one of `LINKING_KINDS`.
-
-    Notes:
-        No examples give a table of zeros, whose rates are NaN with a warning. To count answers that
-        are neither yes nor no as wrong, give False for them. The order of the examples does not
-        matter.
-
-    References:
-        Appendix B.5 of arXiv 2604.21882.
-
-    Examples:
-        >>> kinds = ["positive", "surface_negative", "semantic_negative"] * 2
-        >>> linking_table([1, 1, 0, 0, 1, 1], kinds).counts
-        (1, 1, 3, 1)
-    """
-    cells = _linking_cells(correct, kinds, missing=missing)
-    scored = cells[cells != MISSING]
-    n_missing = cells.size - scored.size
-    warn_unscored(n_missing, cells.size, what="linking examples", stacklevel=2)
-    counts = np.bincount(scored, minlength=4).tolist()
-    return LinkingTable(**dict(zip(_CELLS, counts, strict=True)))
 
 
 _COLUMNS = (
@@ -273,9 +135,12 @@ def linking_by(
     Notes:
         A missing value in a `by` column puts the example in the group "none". Undefined rates and
         the bounds of a group with one cluster are NaN; one `UndefinedMetricWarning` names them all.
+        To count answers that are neither yes nor no as wrong, give False for them. The order of the
+        examples does not matter.
 
     References:
-        Table 7 of arXiv 2604.21882.
+        Appendix B.5 and table 7 of arXiv 2604.21882; Brodersen et al., ICPR 2010 (balanced
+        accuracy).
 
     Examples:
         >>> import pandas as pd

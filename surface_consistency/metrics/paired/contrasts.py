@@ -8,7 +8,6 @@ it is none and, with a margin, that it is small.
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -48,43 +47,9 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
     jackknife,
     parts_of,
 )
-from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
-    too_few_clusters,
-    undefined_interval,
-)
+from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
 
 _Pairs: TypeAlias = Literal["pairwise", "common"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContrastResult:
-    """Result of `contrast`."""
-
-    value_a: float
-    """The rate of the first group; NaN where undefined."""
-    value_b: float
-    """The rate of the second group; NaN where undefined."""
-    difference: float
-    """`value_a` less `value_b`; positive: the first group has the larger rate."""
-    difference_interval: Interval
-    """Interval of `difference`, by "t" or "jackknife"."""
-    p_value: float
-    """Two-sided p-value of no difference, in [0, 1]: below 1 less the level exactly where the
-    interval leaves out 0; NaN where undefined."""
-    margin: float | None
-    """Difference that counts as none; None where equivalence is not tested."""
-    p_equivalent: float
-    """p-value of a difference as large as `margin` or larger, in [0, 1]; small: the groups are
-    equivalent. NaN without a margin."""
-    n_a: int
-    """Pairs of the first group."""
-    n_b: int
-    """Pairs of the second group."""
-    n_clusters: int
-    """Clusters with a pair of either group."""
-    not_inferred: str
-    """Why interval and p-values are NaN; empty where they are not."""
 
 
 def contrast(
@@ -94,7 +59,7 @@ def contrast(
     rate: str | Statistic = "flip_rate",
     margin: float | None = None,
     confidence_level: float = 0.95,
-) -> ContrastResult:
+) -> dict[str, object]:
     """Compare a rate of two groups of pairs whose clusters are the same rows.
 
     The difference of two shares has a t interval over clusters, with the variance that few events
@@ -112,7 +77,9 @@ def contrast(
         confidence_level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
-        Both rates, their difference with interval, the p-values, and the numbers behind them.
+        The cells of a row of `contrasts_by`, without its labels and Holm's p-value: value_a,
+        value_b, difference, difference_low, difference_high, p_value, margin and p_equivalent (NaN
+        without a margin), n_a, n_b, n_clusters, few_clusters and not_inferred.
 
     Raises:
         TypeError: When counts hold no numbers.
@@ -135,9 +102,8 @@ def contrast(
     Examples:
         >>> changed = [[3, 1, 0, 0], [2, 2, 0, 0], [1, 1, 0, 2], [2, 1, 1, 0]] * 5
         >>> repeated = [[2, 0, 0, 0], [1, 0, 0, 1], [1, 1, 0, 0], [2, 0, 0, 0]] * 5
-        >>> result = contrast(changed, repeated)
-        >>> bounds = result.difference_interval
-        >>> [round(x, 3) for x in (result.difference, bounds.low, bounds.high)]
+        >>> row = contrast(changed, repeated)
+        >>> [round(row[name], 3) for name in ("difference", "difference_low", "difference_high")]
         [0.25, 0.097, 0.413]
     """
     check_confidence_level(confidence_level)
@@ -154,8 +120,8 @@ def contrast(
     result = _contrasts(
         [_compared(counts, _apart(statistic), statistic)], margin, confidence_level
     )[0]
-    if result.not_inferred:
-        warn_undefined(f"the contrast is undefined (NaN): {result.not_inferred}")
+    if result["not_inferred"]:
+        warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
 
 
@@ -262,7 +228,7 @@ def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) ->
 
 def _contrasts(
     compared: Sequence[_Compared], margin: float | None, level: float
-) -> list[ContrastResult]:
+) -> list[dict[str, object]]:
     """Infer all differences of one rate at once."""
     low, high, p_value, p_equivalent = np.full((4, len(compared)), np.nan)
     for kind in (ClusterT, StudentBounds):
@@ -285,26 +251,22 @@ def _contrasts(
             ]
             p_equivalent[places] = np.max(tails, axis=0)
     return [
-        ContrastResult(
-            value_a=one.value_a,
-            value_b=one.value_b,
-            difference=one.value_a - one.value_b,
-            difference_interval=Interval(
-                low=float(np.fmin(low[place], one.value_a - one.value_b)),
-                high=float(np.fmax(high[place], one.value_a - one.value_b)),
-                confidence_level=level,
-                method="t" if isinstance(one.inferred, ClusterT) else "jackknife",
-            )
-            if not one.not_inferred
-            else undefined_interval(level, "t"),
-            p_value=float(p_value[place]),
-            margin=margin,
-            p_equivalent=float(p_equivalent[place]),
-            n_a=one.n_a,
-            n_b=one.n_b,
-            n_clusters=one.n_clusters,
-            not_inferred=one.not_inferred,
-        )
+        {
+            "value_a": one.value_a,
+            "value_b": one.value_b,
+            "difference": one.value_a - one.value_b,
+            # Of an undefined bound, NaN remains.
+            "difference_low": float(np.minimum(low[place], one.value_a - one.value_b)),
+            "difference_high": float(np.maximum(high[place], one.value_a - one.value_b)),
+            "p_value": float(p_value[place]),
+            "margin": math.nan if margin is None else margin,
+            "p_equivalent": float(p_equivalent[place]),
+            "n_a": one.n_a,
+            "n_b": one.n_b,
+            "n_clusters": one.n_clusters,
+            "few_clusters": one.n_clusters < FEW_CLUSTERS,
+            "not_inferred": one.not_inferred,
+        }
         for place, one in enumerate(compared)
     ]
 
@@ -433,7 +395,7 @@ def contrasts_by(
             "each group stands on its own pairs"
         )
     rows = [
-        labels | {"rate": name} | _cells(result)
+        labels | {"rate": name} | result
         for name, of_rate in compared.items()
         for labels, result in zip(
             couples, _contrasts(of_rate, margin, confidence_level), strict=True
@@ -525,14 +487,3 @@ def _by_pair(
         sums = counted[counted.any(axis=1)].astype(np.float64)
         square = sums.reshape(-1, 4, 4)
         yield _Counts(square.sum(axis=2), square.sum(axis=1), sums)
-
-
-def _cells(result: ContrastResult) -> dict[str, object]:
-    """Return a contrast as cells of a table."""
-    interval = result.difference_interval
-    return {name: getattr(result, name) for name in _COLUMNS if hasattr(result, name)} | {
-        "difference_low": interval.low,
-        "difference_high": interval.high,
-        "margin": math.nan if result.margin is None else result.margin,
-        "few_clusters": result.n_clusters < FEW_CLUSTERS,
-    }

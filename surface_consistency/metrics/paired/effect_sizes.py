@@ -1,7 +1,6 @@
 """Agreement beyond chance, and which way and how strongly flips lean."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,7 +15,7 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, check_table
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
-from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
+from surface_consistency.metrics.uncertainty.intervals import wilson_interval
 
 
 def cohen_kappa(table: PairedTable) -> float:
@@ -108,26 +107,12 @@ DISCORDANT_ODDS = CountRatio(numerator=(0, 1, 0, 0), denominator=(0, 0, 1, 0), i
 """The odds ratio b / c as a statistic of summed counts, for `cluster_bootstrap`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscordantOddsResult:
-    """Result of `discordant_odds_ratio`."""
-
-    odds_ratio: float
-    """b / c, in [0, inf]; above 1 where the first condition does better; NaN with no flip."""
-    odds_ratio_interval: Interval
-    """Confidence interval of the odds ratio; NaN bounds with no flip."""
-    first_only: int
-    """Pairs right under the first condition only (b)."""
-    second_only: int
-    """Pairs right under the second condition only (c)."""
-
-
 def discordant_odds_ratio(
     table: PairedTable,
     *,
     confidence_level: float = 0.95,
     method: Literal["exact", "wilson"] = "exact",
-) -> DiscordantOddsResult:
+) -> tuple[float, float, float]:
     """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
 
     The estimate is b / c, the conditional maximum likelihood estimate for matched pairs. The bounds
@@ -140,7 +125,7 @@ def discordant_odds_ratio(
         method: "exact" covers at least nominally; "wilson" about nominally, and is shorter.
 
     Returns:
-        Odds ratio, interval and the discordant counts.
+        Odds ratio, lower and upper bound, each in [0, inf].
 
     Raises:
         TypeError: When `table` is no `PairedTable`.
@@ -159,9 +144,7 @@ def discordant_odds_ratio(
 
     Examples:
         >>> table = PairedTable(both=4285, first_only=2821, second_only=608, neither=6775)
-        >>> result = discordant_odds_ratio(table)
-        >>> bounds = result.odds_ratio_interval
-        >>> [round(x, 2) for x in (result.odds_ratio, bounds.low, bounds.high)]
+        >>> [round(x, 2) for x in discordant_odds_ratio(table)]
         [4.64, 4.25, 5.07]
     """
     check_confidence_level(confidence_level)
@@ -169,20 +152,9 @@ def discordant_odds_ratio(
     b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
         warn_undefined("the odds ratio is undefined (NaN): no pair is discordant")
-        low = high = estimate = math.nan
-    else:
-        estimate = _odds(b, c)
-        low, high = (
-            _exact(b, c, confidence_level) if method == "exact" else _wilson(b, c, confidence_level)
-        )
-    return DiscordantOddsResult(
-        odds_ratio=estimate,
-        odds_ratio_interval=Interval(
-            low=low, high=high, confidence_level=confidence_level, method=method
-        ),
-        first_only=b,
-        second_only=c,
-    )
+        return math.nan, math.nan, math.nan
+    bounds = _exact if method == "exact" else _wilson
+    return _odds(b, c), *bounds(b, c, confidence_level)
 
 
 def _odds(part: float, rest: float) -> float:

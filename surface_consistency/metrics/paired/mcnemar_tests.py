@@ -1,7 +1,6 @@
 """Tests of equal accuracy of two conditions: the t of clusters, and McNemar's in their forms."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy.typing as npt
@@ -20,33 +19,13 @@ from surface_consistency.metrics.uncertainty.intervals import Intervals
 McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
 """Form of the test; "auto" chooses between "exact" and "corrected"."""
 
-MCNEMAR_EXACT_MAX_DISCORDANT = 25
-"""Largest number of discordant pairs for which "auto" is exact (arXiv 2607.00605, D.1)."""
-
 _WHOLE_NUMBERS_MAX = 2_000
 """Up to here whole numbers are exact and quick; scipy.special takes 0.1 s to import."""
 
 _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McNemarResult:
-    """Result of `mcnemar`."""
-
-    statistic: float
-    """Chi-square with one degree of freedom ("corrected", "uncorrected"), or the smaller count of
-    discordant pairs ("exact", "mid-p"); at least 0, and 0 with no discordant pair."""
-    p_value: float
-    """Two-sided p-value, in [0, 1]; 1.0 with no discordant pair."""
-    method: Literal["exact", "corrected", "uncorrected", "mid-p"]
-    """Form of the test that was used; never "auto"."""
-    first_only: int
-    """Pairs right under the first condition only."""
-    second_only: int
-    """Pairs right under the second condition only."""
-
-
-def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarResult:
+def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[float, float]:
     """Test, taking pairs for independent, whether two conditions have equal accuracy.
 
     With b pairs right at first only and c at second only, "corrected" is
@@ -60,7 +39,9 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
             "corrected" for more, the rule of the audit of forgetting.
 
     Returns:
-        Statistic, p-value, the form that was used, and the discordant counts.
+        The statistic, which is chi-square with one degree of freedom ("corrected", "uncorrected")
+        or the smaller count of discordant pairs ("exact", "mid-p"), and the two-sided p-value, in
+        [0, 1].
 
     Raises:
         TypeError: When `table` is no `PairedTable`.
@@ -77,28 +58,31 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> McNemarRes
         Lydersen and Laake, BMC Medical Research Methodology 13:91, 2013 (mid-p).
 
     Examples:
-        >>> result = mcnemar(PairedTable(both=3, first_only=921, second_only=11, neither=11293))
-        >>> result.method, round(result.statistic, 2)
-        ('corrected', 886.57)
-        >>> mcnemar(PairedTable(both=0, first_only=4, second_only=0, neither=596)).p_value
-        0.125
+        >>> table = PairedTable(both=3, first_only=921, second_only=11, neither=11293)
+        >>> statistic, p_value = mcnemar(table)
+        >>> round(statistic, 2), p_value < 0.001
+        (886.57, True)
+        >>> mcnemar(PairedTable(both=0, first_only=4, second_only=0, neither=596))
+        (0.0, 0.125)
     """
     b, c = check_table(table).first_only, table.second_only
-    if method == "auto":
-        method = "exact" if b + c <= MCNEMAR_EXACT_MAX_DISCORDANT else "corrected"
     check_choice(method, ("auto", *_METHODS), "method")
+    method = _form(b + c, method)
     if b + c == 0:
-        statistic, p_value = 0.0, 1.0
-    elif method == "exact" or method == "mid-p":
-        statistic, p_value = float(min(b, c)), _binomial_p(b, c, mid=method == "mid-p")
-    else:
-        distance = max(abs(b - c) - 1, 0) if method == "corrected" else abs(b - c)
-        statistic = distance * distance / (b + c)
-        # The survival function of chi-square with one degree of freedom, exact in the far tail.
-        p_value = math.erfc(math.sqrt(statistic / 2.0))
-    return McNemarResult(
-        statistic=statistic, p_value=p_value, method=method, first_only=b, second_only=c
-    )
+        return 0.0, 1.0
+    if method == "exact" or method == "mid-p":
+        return float(min(b, c)), _binomial_p(b, c, mid=method == "mid-p")
+    distance = max(abs(b - c) - 1, 0) if method == "corrected" else abs(b - c)
+    statistic = distance * distance / (b + c)
+    # The survival function of chi-square with one degree of freedom, exact in the far tail.
+    return statistic, math.erfc(math.sqrt(statistic / 2.0))
+
+
+def _form(n_discordant: int, method: McNemarMethod) -> McNemarMethod:
+    """Return the form of the test that "auto" chooses (arXiv 2607.00605, D.1)."""
+    if method != "auto":
+        return method
+    return "exact" if n_discordant <= 25 else "corrected"
 
 
 def _binomial_p(b: int, c: int, *, mid: bool) -> float:
@@ -172,9 +156,9 @@ def run_test(counts: Floats, test: PairedTest, intervals: Intervals) -> dict[str
     elif test == "obuchowski" or test == "durkalski":
         row = (*_clustered_statistic(counts, test), test)
     else:
-        result = mcnemar(table_of(cells), method="auto" if test == "independent" else test)
-        row = (result.statistic, result.p_value, result.method)
-        if result.method == "exact":
+        form = _form(cells[1] + cells[2], "auto" if test == "independent" else test)
+        row = (*mcnemar(table_of(cells), method=form), form)
+        if form == "exact":
             low, high = _conditional_bounds(cells[1], cells[2], sum(cells), intervals.level)
     bounds = {"accuracy_difference_low": low, "accuracy_difference_high": high}
     return {**dict(zip(TEST_COLUMNS, row, strict=True)), **bounds}
@@ -215,27 +199,9 @@ def _clustered_statistic(cells: Floats, method: ClusteredMcNemarMethod) -> tuple
     return statistic, math.erfc(math.sqrt(statistic / 2.0))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusteredMcNemarResult:
-    """Result of `clustered_mcnemar`."""
-
-    statistic: float
-    """Chi-square with one degree of freedom, at least 0; NaN with a single cluster."""
-    p_value: float
-    """Two-sided p-value, in [0, 1]; NaN with a single cluster."""
-    method: ClusteredMcNemarMethod
-    """Form of the test."""
-    first_only: int
-    """Pairs right under the first condition only."""
-    second_only: int
-    """Pairs right under the second condition only."""
-    n_clusters: int
-    """Clusters that hold a pair."""
-
-
 def clustered_mcnemar(
     counts: npt.ArrayLike, *, method: ClusteredMcNemarMethod = "obuchowski"
-) -> ClusteredMcNemarResult:
+) -> tuple[float, float]:
     """Test, with many clusters such as facts, whether two conditions have equal accuracy.
 
     Let cluster k of K hold n_k pairs, b_k right at first only and c_k at second only, and let
@@ -251,7 +217,7 @@ def clustered_mcnemar(
         method: Form of the test.
 
     Returns:
-        Statistic, p-value, form, discordant counts and the number of clusters.
+        The statistic, chi-square with one degree of freedom, and the two-sided p-value, in [0, 1].
 
     Raises:
         TypeError: When `counts` holds no numbers.
@@ -273,23 +239,15 @@ def clustered_mcnemar(
 
     Examples:
         >>> counts = [[2, 2, 0, 0], [1, 3, 0, 0], [0, 1, 1, 2], [4, 0, 0, 0], [0, 1, 0, 1]] * 6
-        >>> result = clustered_mcnemar(counts)
-        >>> round(result.statistic, 2), round(result.p_value, 4)
+        >>> statistic, p_value = clustered_mcnemar(counts)
+        >>> round(statistic, 2), round(p_value, 4)
         (14.91, 0.0001)
     """
     check_choice(method, _CLUSTERED_METHODS, "method")
     cells = pair_counts(counts)
-    statistic, p_value = _clustered_statistic(cells, method)
     if len(cells) == 1:
         warn_undefined(
             "the clustered McNemar test is undefined (NaN): one cluster says nothing of the spread "
             "between clusters"
         )
-    return ClusteredMcNemarResult(
-        statistic=statistic,
-        p_value=p_value,
-        method=method,
-        first_only=int(cells[:, 1].sum()),
-        second_only=int(cells[:, 2].sum()),
-        n_clusters=len(cells),
-    )
+    return _clustered_statistic(cells, method)

@@ -12,18 +12,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.study import Scored
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import (
-    ForgettingCounts,
-    PairedTable,
+    DEFAULT_INTERVALS,
     contamination_by,
     decomposition_residual,
-    mcnemar,
     recover_table,
 )
+from surface_consistency.metrics.forgetting.forgetting_groups import (
+    DELETION_RATES,
+    FULL_RATES,
+    TRACE_RATES,
+)
+from surface_consistency.metrics.paired.mcnemar_tests import TEST_COLUMNS, run_test
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace
@@ -404,13 +409,10 @@ def _cell_rows(per_state: pd.DataFrame, cross_state: pd.DataFrame) -> list[dict[
 def _headline(cells: pd.DataFrame) -> dict[str, Any]:
     """Add up cells, and derive the rates and the test."""
     sums = {name: int(cells[name].sum()) for name in _COUNTS}
-    counts = ForgettingCounts(
-        table=PairedTable(**{cell: sums[name] for name, cell in _CELLS.items()}),
-        artifacts=sums["artifacts"],
-        full_correct=sums["full_correct"],
-    )
-    test = mcnemar(counts.table)
-    rates = {name: getattr(counts, name) for name in _HEADLINE_RATES}
+    counts = [*(sums[name] for name in _CELLS), sums["artifacts"], sums["full_correct"], *[0] * 4]
+    known = {**DELETION_RATES, **TRACE_RATES, **FULL_RATES}
+    rates = {name: float(known[name](counts)) for name in _HEADLINE_RATES}
+    test = run_test(np.array([counts[:4]]), "independent", DEFAULT_INTERVALS)
     parts = {name: rates[name] for name in ("leakage", "retrieval_mediated", "interference")}
     return {
         "n_databases": cells["database"].nunique(),
@@ -418,9 +420,7 @@ def _headline(cells: pd.DataFrame) -> dict[str, Any]:
         **rates,
         "leakage_plus_mediated": rates["leakage"] + rates["retrieval_mediated"],
         "identity_residual": decomposition_residual(del_on=rates["del_on_accuracy"], **parts),
-        "mcnemar_statistic": test.statistic,
-        "mcnemar_p_value": test.p_value,
-        "mcnemar_method": test.method,
+        **{name: test[name] for name in TEST_COLUMNS},
     }
 
 

@@ -140,7 +140,7 @@ class FormsStudy(Study[FormsSource, FormsSettings, Forms, RuleScoring]):
         )
 
     def extra_metrics(self, outcomes: pd.DataFrame) -> Mapping[str, float]:
-        """Compute the agreement of two forms, right in all, and accuracy; see `form_consistency`.
+        """Compute the agreement of two forms, right in all, and accuracy; see `forms_by`.
 
         Returns:
             two_forms_agree, all_forms_right and form_accuracy; NaN where no item has two verdicts.

@@ -355,10 +355,11 @@ def rank_table(scored: Scored) -> pd.DataFrame:
         pairs = [pair for pair in pairs if len(pair[0]) == len(pair[1])]
         if not pairs:
             continue
-        result = rank_agreement(*zip(*pairs, strict=True))
-        row = {"form": form, "n_facts": len(pairs), "rank_agreement": result.agreement}
-        row |= {"chance": result.chance, "over_chance": result.over_chance}
-        sums = np.stack([result.by_item, result.chance_by_item, np.ones(len(pairs))], axis=1)
+        agreement = rank_agreement(*zip(*pairs, strict=True))
+        sums = np.column_stack([agreement, np.ones(len(pairs))])
+        row = {"form": form, "n_facts": len(pairs)}
+        row |= dict(zip(("rank_agreement", "chance"), agreement.mean(axis=0), strict=True))
+        row["over_chance"] = float(_over_chance(sums.sum(axis=0)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             bounds = cluster_bootstrap(sums, _over_chance).estimate_interval

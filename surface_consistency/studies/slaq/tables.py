@@ -366,7 +366,7 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
     """Compute how often the long verdict of a fact changes with the order of its query.
 
     Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
-    facts is 1 less the consistency of `form_consistency`, with intervals that take topics whole.
+    facts is 1 minus the consistency of `forms_by`, with intervals that take topics whole.
     """
     judged = np.isfinite(arrays.long).sum(axis=1)
     rights = np.nansum(arrays.long, axis=1)

@@ -177,9 +177,9 @@ def test_form_of_the_test_can_be_chosen(file, test):
     frame = pd.read_csv(file)
     if test == "obuchowski":
         counts = cluster_counts(frame["canonical"], frame["redirect"], clusters=frame["triplet_id"])
-        expected = clustered_mcnemar(counts).p_value
+        expected = clustered_mcnemar(counts)[1]
     else:
-        expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test).p_value
+        expected = mcnemar(paired_table(frame["canonical"], frame["redirect"]), method=test)[1]
     assert row["mcnemar_method"] == test
     assert row["mcnemar_p_value"] == pytest.approx(expected, rel=1e-12)
 

@@ -2,7 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from surface_consistency.metrics import form_consistency, form_contrasts, paired_by
+from surface_consistency.metrics import form_contrasts, forms_by, paired_by
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,11 @@ def frame():
     return whole[(whole["model"] != "c") | (whole["form"] < 2)]
 
 
-def test_the_difference_is_that_of_form_consistency(frame):
+def test_the_difference_is_that_of_forms_by(frame):
     row = form_contrasts(frame).set_index(["a", "b", "rate"]).loc[("a", "b", "consistency")]
-    values = [
-        form_consistency([part["correct"].to_numpy() for _, part in of_model.groupby("fact_id")])
-        for _, of_model in frame.groupby("model")
-    ]
+    values = forms_by(frame, by="model")["consistency"]
 
-    assert row["difference"] == pytest.approx(values[0].consistency - values[1].consistency)
+    assert row["difference"] == pytest.approx(values[0] - values[1])
     assert row["p_value"] < 1e-6
 
 

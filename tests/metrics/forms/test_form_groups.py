@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 from pandas.testing import assert_frame_equal
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import Intervals, form_consistency, forms_by
+from surface_consistency.metrics import Intervals, forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 
@@ -28,26 +28,6 @@ def frame():
                     (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
                 )
     return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
-
-
-@pytest.mark.parametrize("estimator", ["unbiased", "plug-in"])
-def test_groups_agree_with_form_consistency(frame, estimator):
-    rows = forms_by(frame, by="model", estimator=estimator, intervals=Intervals(n_resamples=3000))
-
-    assert rows["model"].tolist() == ["a", "b"]
-    for _, row in rows.iterrows():
-        part = frame[frame["model"] == row["model"]]
-        ragged = [forms["correct"].tolist() for _, forms in part.groupby("fact_id", sort=False)]
-        alone = form_consistency(
-            ragged, estimator=estimator, intervals=Intervals(n_resamples=3000, rng=4)
-        )
-        for name in METRICS:
-            assert row[name] == pytest.approx(getattr(alone, name), abs=1e-12)
-            interval = getattr(alone, f"{name}_interval")
-            tolerance = 0.1 * (interval.high - interval.low)
-            assert row[f"{name}_low"] == pytest.approx(interval.low, abs=tolerance)
-            assert row[f"{name}_high"] == pytest.approx(interval.high, abs=tolerance)
-        assert (row["n_facts"], row["n_forms"]) == (150, len(part))
 
 
 def test_columns_are_those_promised(frame):

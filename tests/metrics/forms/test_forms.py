@@ -1,13 +1,14 @@
-import dataclasses
 import itertools
 import math
+import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import Intervals, form_consistency, paired_table
+from surface_consistency.metrics import forms_by, paired_table
 
 METRICS = [
     *("consistency", "all_right", "all_wrong", "all_agree", "accuracy"),
@@ -16,13 +17,27 @@ METRICS = [
 fact_lists = st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=6), min_size=2, max_size=10)
 
 
-def quiet(correct, **options):
-    """The result, whether or not something is undefined."""
-    import warnings
+def measured(correct, *, clusters=None, **options):
+    """The one row of verdicts: one sequence per fact, of any length."""
+    sizes = [len(forms) for forms in correct]
+    frame = pd.DataFrame(
+        {
+            "fact_id": np.repeat(np.arange(len(sizes)), sizes),
+            "form": np.concatenate([np.arange(size) for size in sizes]),
+            "correct": pd.Series([v for forms in correct for v in forms], dtype=object),
+        }
+    )
+    if clusters is not None:
+        options |= {"cluster": "cluster"}
+        frame = frame.assign(cluster=np.repeat(np.asarray(clusters), sizes))
+    return forms_by(frame, **options).iloc[0]
 
+
+def quiet(correct, **options):
+    """The row, whether or not something is undefined."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return form_consistency(correct, intervals=Intervals(n_resamples=50), **options)
+        return measured(correct, **options)
 
 
 @settings(deadline=None)
@@ -96,10 +111,9 @@ def test_intraclass_correlation_agrees_with_analysis_of_variance(correct):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning")
 def test_intraclass_correlation_agrees_with_pingouin():
     pingouin = pytest.importorskip("pingouin")
-    pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     verdicts = (rng.random((60, 4)) < rng.random(60)[:, None]).astype(int)
-    long = pandas.DataFrame(
+    long = pd.DataFrame(
         {
             "fact": np.repeat(np.arange(60), 4),
             "form": np.tile(np.arange(4), 60),
@@ -110,14 +124,14 @@ def test_intraclass_correlation_agrees_with_pingouin():
     table = pingouin.intraclass_corr(long, targets="fact", raters="form", ratings="correct")
 
     expected = table["ICC"].iloc[0]
-    assert form_consistency(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)
+    assert measured(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)
 
 
 def test_form_share_is_one_less_the_intraclass_correlation_in_large_samples():
     rng = np.random.default_rng(3)
     verdicts = rng.random((40_000, 3)) < rng.beta(0.6, 0.9, 40_000)[:, None]
 
-    result = form_consistency(verdicts, intervals=Intervals(n_resamples=50))
+    result = measured(verdicts)
 
     # The intraclass correlation of a beta distribution is 1 / (a + b + 1).
     assert result.intraclass_correlation == pytest.approx(1 / 2.5, abs=0.01)
@@ -132,10 +146,8 @@ def test_unbiased_consistency_does_not_depend_on_the_number_of_forms():
 
     for n_forms in (2, 3, 8):
         verdicts = rng.random((60_000, n_forms)) < ability[:, None]
-        unbiased = form_consistency(verdicts, intervals=Intervals(n_resamples=20)).consistency
-        plug_in = form_consistency(
-            verdicts, intervals=Intervals(n_resamples=20), estimator="plug-in"
-        ).consistency
+        unbiased = measured(verdicts).consistency
+        plug_in = measured(verdicts, estimator="plug-in").consistency
         assert unbiased == pytest.approx(truth, abs=0.006)
         assert plug_in == pytest.approx(truth + (1 - truth) / n_forms, abs=0.006)
 
@@ -170,16 +182,11 @@ def test_metrics_are_free_of_order(correct, data):
 
 def test_intervals_hold_the_estimates():
     rng = np.random.default_rng(7)
-    verdicts = rng.random((400, 5)) < rng.random(400)[:, None]
+    row = measured(rng.random((400, 5)) < rng.random(400)[:, None])
 
-    result = form_consistency(verdicts, intervals=Intervals(n_resamples=2000))
-
-    ends = [f.name for f in dataclasses.fields(result) if f.name.endswith("_interval")]
-    assert sorted(ends) == sorted(f"{name}_interval" for name in METRICS)
     for name in METRICS:
-        interval = getattr(result, f"{name}_interval")
-        assert interval.low < getattr(result, name) < interval.high
-    assert result.n_clusters == 400
+        assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+    assert row["n_clusters"] == 400
 
 
 def test_intervals_of_clusters_are_wider():
@@ -187,79 +194,60 @@ def test_intervals_of_clusters_are_wider():
     rng = np.random.default_rng(8)
     verdicts = np.repeat(rng.random((50, 5)) < rng.random(50)[:, None], 8, axis=0)
 
-    by_fact = form_consistency(verdicts).consistency_interval
-    by_subject = form_consistency(verdicts, clusters=np.repeat(np.arange(50), 8).tolist())
-    wide = by_subject.consistency_interval
+    by_fact = measured(verdicts)
+    by_subject = measured(verdicts, clusters=np.repeat(np.arange(50), 8))
 
-    assert by_subject.n_clusters == 50
-    assert (wide.high - wide.low) / (by_fact.high - by_fact.low) == pytest.approx(8**0.5, rel=0.15)
+    widths = [row["consistency_high"] - row["consistency_low"] for row in (by_fact, by_subject)]
+    assert by_subject["n_clusters"] == 50
+    assert widths[1] / widths[0] == pytest.approx(8**0.5, rel=0.15)
 
 
 def test_missing_forms_and_single_forms_are_left_out_and_counted():
     correct = [[1, None, 0], [1, None, None], [0, 0, 0], [1]] * 2
 
-    with pytest.warns(UnscoredWarning, match="6 forms lack a verdict"):
-        result = form_consistency(correct, missing="drop", intervals=Intervals(n_resamples=50))
+    with pytest.warns(UnscoredWarning, match="6 of 20 forms lack a verdict"):
+        row = measured(correct)
 
-    assert (result.n_facts, result.n_forms, result.n_single, result.n_missing) == (4, 10, 4, 6)
-    assert result.consistency == 0.5
-
-
-def test_array_with_gaps_is_read_like_ragged_lists():
-    ragged = form_consistency(
-        [[1, 0, 1], [1, 1], [0, 0, 1]] * 2, intervals=Intervals(n_resamples=50)
-    )
-    padded = np.array([[1, 0, 1], [1, 1, np.nan], [0, 0, 1]] * 2)
-
-    with pytest.warns(UnscoredWarning, match="2 forms lack"):
-        result = form_consistency(padded, missing="drop", intervals=Intervals(n_resamples=50))
-
-    assert [getattr(result, name) for name in METRICS] == [
-        getattr(ragged, name) for name in METRICS
-    ]
+    assert row[["n_facts", "n_forms", "n_single", "n_missing"]].tolist() == [4, 10, 4, 6]
+    assert row["consistency"] == 0.5
 
 
 def test_verdicts_that_do_not_vary_are_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="form_share, intraclass_correlation"):
-        result = form_consistency([[1, 1], [1, 1, 1]], intervals=Intervals(n_resamples=50))
+    with pytest.warns(UndefinedMetricWarning, match="form_share"):
+        row = measured([[1, 1], [1, 1, 1]])
 
-    assert result.consistency == result.all_right == 1
-    assert math.isnan(result.form_share)
-    assert math.isnan(result.form_share_interval.low)
+    assert row["consistency"] == row["all_right"] == 1
+    assert row[["form_share", "form_share_low", "intraclass_correlation"]].isna().all()
 
 
 def test_one_cluster_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="all intervals"):
-        result = form_consistency([[1, 0], [1, 1]], clusters=["Q1", "Q1"])
+        row = measured([[1, 0], [1, 1]], clusters=["Q1", "Q1"])
 
-    assert math.isnan(result.consistency_interval.low)
-    assert result.consistency == 0.5
+    assert math.isnan(row["consistency_low"])
+    assert row["consistency"] == 0.5
 
 
 @pytest.mark.parametrize(
     ("correct", "options", "message"),
     [
-        ([[1], [0]], {}, "no fact has two scored forms"),
-        ([], {}, "no fact has two scored forms"),
-        ([[1, 2]], {}, r"correct\[0\]\[1\] is 2, which is no verdict"),
-        ([[1, 0], [1, None]], {}, r"correct\[1\]\[1\] has no verdict"),
-        ([1, 0], {}, r"correct\[0\] must be one-dimensional"),
-        ([[1, 0]], {"clusters": ["a", "b"]}, "got 2 labels for 1 facts"),
-        ([[1, 0]], {"clusters": [None]}, r"clusters\[0\] is None"),
+        ([[1, 2]], {}, r"correct\[1\] is 2, which is no verdict"),
+        ([[1, 0], [1, None]], {"missing": "raise"}, r"correct\[3\] has no verdict"),
+        ([[1, 0]], {"clusters": [None]}, "no cluster id in row 0"),
         ([[1, 0]], {"estimator": "naive"}, "'unbiased' or 'plug-in'; got 'naive'"),
         ([[1, 0]], {"missing": "ignore"}, "missing must be"),
     ],
 )
-def test_form_consistency_rejects_bad_input(correct, options, message):
+def test_forms_by_rejects_bad_input(correct, options, message):
     with pytest.raises(ValueError, match=message):
-        form_consistency(correct, **options)
+        measured(correct, **options)
 
 
 def test_a_single_fact_has_no_intraclass_correlation():
     """Without a second fact nothing varies between facts; all else is defined."""
-    with pytest.warns(UndefinedMetricWarning, match=r"intraclass_correlation, all intervals"):
-        result = form_consistency([[1, 0, 1]])
+    with pytest.warns(UndefinedMetricWarning, match="intraclass_correlation"):
+        row = measured([[1, 0, 1]])
 
-    assert math.isnan(result.intraclass_correlation)
-    assert result.consistency == pytest.approx(1 / 3)
-    assert result.form_share == pytest.approx(1.5)
+    assert math.isnan(row["intraclass_correlation"])
+    assert row["consistency"] == pytest.approx(1 / 3)
+    assert row["form_share"] == pytest.approx(1.5)

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics.correlation.correlation_resamples import correlation_bootstrap
-from surface_consistency.metrics.correlation.correlations import correlation, partial_correlation
+from surface_consistency.metrics.correlation.correlations import (
+    correlation,
+    correlation_by,
+    partial_correlation,
+)
 from surface_consistency.metrics.correlation.dependent_correlations import (
     steiger_test,
     zou_interval,
@@ -62,9 +65,20 @@ def vectors(frame, model):
     )
 
 
+def correlated(x, y, *controls, cluster=None, **options):
+    """The one row of `correlation_by` of these vectors."""
+    names = [f"c{k}" for k in range(len(controls))]
+    frame = pd.DataFrame({"x": np.asarray(x), "y": np.asarray(y)})
+    frame = frame.assign(**dict(zip(names, map(np.asarray, controls), strict=True)))
+    if cluster is not None:
+        options |= {"cluster": "cluster"}
+        frame = frame.assign(cluster=np.asarray(cluster))
+    return correlation_by(frame, x="x", y="y", controls=names, **options).iloc[0]
+
+
 @pytest.mark.parametrize("method", ["pearson", "spearman"])
 def test_analysis_agrees_with_the_single_functions(method):
-    """Without clusters each row is what `correlation` and its kin give on the filtered rows."""
+    """Without clusters each row is what `correlation_by` gives on the filtered rows."""
     frame = instances()
 
     rows = frequency_analysis(
@@ -78,34 +92,24 @@ def test_analysis_agrees_with_the_single_functions(method):
         for subset in SUBSETS:
             kept = subset_of(frame, subset)
             entity, surface, accuracy = vectors(kept, model)
-            options = {"method": method, "confidence_level": 0.9}
+            options = {"method": method, "intervals": Intervals(level=0.9)}
             expected = {
-                "entity": correlation(entity, accuracy, **options),
-                "surface": correlation(surface, accuracy, **options),
-                "entity_given_surface": partial_correlation(
-                    entity, accuracy, controls=surface, **options
-                ),
-                "surface_given_entity": partial_correlation(
-                    surface, accuracy, controls=entity, **options
-                ),
+                "entity": correlated(entity, accuracy, **options),
+                "surface": correlated(surface, accuracy, **options),
+                "entity_given_surface": correlated(entity, accuracy, surface, **options),
+                "surface_given_entity": correlated(surface, accuracy, entity, **options),
             }
             for statistic, result in expected.items():
                 row = cells.loc[(model, subset, statistic)]
-                assert row["estimate"] == pytest.approx(result.coefficient, abs=1e-10)
-                assert row["p_value"] == pytest.approx(result.p_value, rel=1e-6)
-                assert row["estimate_low"] == pytest.approx(
-                    result.coefficient_interval.low, abs=1e-10
-                )
+                for end in ("", "_low", "_high"):
+                    assert row[f"estimate{end}"] == pytest.approx(
+                        result[f"coefficient{end}"], abs=1e-10
+                    )
+                assert row["p_value"] == pytest.approx(result["p_value"], rel=1e-6)
                 assert row["p_value_independent"] == row["p_value"]
-                assert row["estimate_high"] == pytest.approx(
-                    result.coefficient_interval.high, abs=1e-10
-                )
                 assert row["n"] == row["n_clusters"] == len(kept)
-            first, second = (expected[name].coefficient for name in ("entity", "surface"))
-            among = {
-                "r_kh": correlation(entity, surface, method=method).coefficient,
-                "n": len(kept),
-            }
+            first, second = (expected[name]["coefficient"] for name in ("entity", "surface"))
+            among = {"r_kh": correlation(entity, surface, method=method), "n": len(kept)}
             low, high, p_value = zou_interval(first, second, confidence_level=0.9, **among)
             row = cells.loc[(model, subset, "entity_minus_surface")]
             assert row["estimate"] == pytest.approx(first - second, abs=1e-10)
@@ -123,14 +127,7 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
     frame = instances(1)
     kept = subset_of(frame, "overall")
     entity, surface, accuracy = vectors(kept, "small")
-    (expected,) = correlation_bootstrap(
-        entity,
-        accuracy,
-        controls=surface,
-        clusters=kept["fact_id"],
-        method=method,
-        intervals=Intervals(n_resamples=3000, rng=9),
-    )
+    expected = correlated(entity, accuracy, surface, cluster=kept["fact_id"], method=method)
 
     rows = frequency_analysis(
         frame, accuracy=MODELS, method=method, intervals=Intervals(n_resamples=3000)
@@ -138,12 +135,9 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
 
     cells = rows.set_index(["model", "subset", "statistic"])
     row = cells.loc[("small", "overall", "entity_given_surface")]
-    assert row["estimate"] == pytest.approx(expected.estimate, abs=1e-10)
-    assert (row["estimate_low"], row["estimate_high"]) == pytest.approx(
-        (expected.estimate_interval.low, expected.estimate_interval.high),
-        abs=1e-10,
-    )
-    assert row["p_value"] == pytest.approx(expected.p_value, rel=1e-6)
+    for end in ("", "_low", "_high"):
+        assert row[f"estimate{end}"] == pytest.approx(expected[f"coefficient{end}"], abs=1e-10)
+    assert row["p_value"] == pytest.approx(expected["p_value"], rel=1e-6)
     assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
 
 
@@ -464,14 +458,11 @@ def test_others_are_analysed_on_rows_that_have_them():
     assert found.index[5:].tolist() == [
         *("others", "others_given_surface", "surface_given_others", "others_minus_surface")
     ]
-    expected = partial_correlation(x, kept["small"], controls=y)
-    assert found.loc["others_given_surface", "estimate"] == pytest.approx(expected.coefficient)
-    assert found.loc["others_given_surface", "p_value_independent"] == pytest.approx(
-        expected.p_value
-    )
-    assert found.loc["others", "estimate"] == pytest.approx(
-        correlation(x, kept["small"]).coefficient
-    )
+    expected = correlated(x, kept["small"], y)
+    given = found.loc["others_given_surface"]
+    assert given["estimate"] == pytest.approx(expected["coefficient"])
+    assert given["p_value_independent"] == pytest.approx(expected["p_value"])
+    assert found.loc["others", "estimate"] == pytest.approx(correlation(x, kept["small"]))
     assert found.loc["others", "n"] == len(kept) < found.loc["entity", "n"]
     assert found.loc["others", ["n", "n_zero"]].sum() == len(frame) // 2
 
@@ -483,15 +474,12 @@ def test_log1p_keeps_rows_of_zero_and_counts_them():
     rows = frequency_analysis(frame, accuracy="small", transform="log1p")
     found = rows.set_index(["subset", "statistic"]).loc["overall"]
 
-    expected = partial_correlation(
-        np.log1p(frame["entity_frequency"]),
-        frame["small"],
-        controls=np.log1p(frame["surface_frequency"]),
-    )
+    entity, surface = (np.log1p(frame[f"{name}_frequency"]) for name in ("entity", "surface"))
+    expected = partial_correlation(entity, frame["small"], surface)
     assert zeros > 0
     assert found["n"].unique().tolist() == [len(frame)]
     assert found["n_zero"].unique().tolist() == [zeros]
-    assert found.loc["entity_given_surface", "estimate"] == pytest.approx(expected.coefficient)
+    assert found.loc["entity_given_surface", "estimate"] == pytest.approx(expected)
     high = rows[rows["subset"] == "redirect_high_frequency"].iloc[0]
     assert high[["n", "n_below"]].sum() == len(frame) // 2
     assert high["n_zero"] == 0
@@ -511,15 +499,11 @@ def test_controls_are_held_constant_too(method):
     found = rows.set_index(["subset", "statistic"]).loc["canonical"]
 
     expected = {
-        "entity": correlation(entity, kept["small"], method=method),
-        "pairs": correlation(pairs, kept["small"], method=method),
-        "entity_given_surface": partial_correlation(
-            entity, kept["small"], controls=np.column_stack([surface, pairs]), method=method
-        ),
-        "pairs_given_frequencies": partial_correlation(
-            pairs, kept["small"], controls=np.column_stack([entity, surface]), method=method
-        ),
+        "entity": correlated(entity, kept["small"], method=method),
+        "pairs": correlated(pairs, kept["small"], method=method),
+        "entity_given_surface": correlated(entity, kept["small"], surface, pairs, method=method),
+        "pairs_given_frequencies": correlated(pairs, kept["small"], entity, surface, method=method),
     }
     for name, one in expected.items():
-        assert found.loc[name, "estimate"] == pytest.approx(one.coefficient)
-        assert found.loc[name, "p_value_independent"] == pytest.approx(one.p_value)
+        assert found.loc[name, "estimate"] == pytest.approx(one["coefficient"])
+        assert found.loc[name, "p_value_independent"] == pytest.approx(one["p_value"])

@@ -1,5 +1,6 @@
 import csv
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -10,18 +11,24 @@ from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarni
 from surface_consistency.metrics.linking.linking import (
     LINKING_KINDS,
     LINKING_RATES,
-    LinkingTable,
     linking_by,
-    linking_table,
 )
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 
-counts = st.integers(0, 60)
+CELLS = ["positive_right", "positive_wrong", "negative_right", "negative_wrong"]
 
 
-def table_of(cells):
-    names = ("positive_right", "positive_wrong", "negative_right", "negative_wrong")
-    return LinkingTable(**dict(zip(names, cells, strict=True)))
+def rates_of(cells):
+    """Each rate of four counts by name."""
+    return {name: float(rate(cells)) for name, rate in LINKING_RATES.items()}
+
+
+def row_of(correct, kinds, **options):
+    """The one row of examples that are their own clusters."""
+    frame = pd.DataFrame({"is_correct": pd.Series(list(correct), dtype=object), "kind": kinds})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return linking_by(frame, cluster=None, **options).iloc[0]
 
 
 def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
@@ -33,131 +40,85 @@ def test_table_7_follows_from_its_positive_and_negative_accuracy(data_files):
     for row in published:
         positive = round(1000 * float(row["positive_accuracy"]))
         negative = round(2000 * float(row["negative_accuracy"]))
-        table = table_of((positive, 1000 - positive, negative, 2000 - negative))
-        assert table.raw_accuracy == pytest.approx(float(row["raw_accuracy"]), abs=0.001), row
-        assert table.balanced_accuracy == pytest.approx(
-            float(row["balanced_accuracy"]), abs=0.001
-        ), row
+        rates = rates_of((positive, 1000 - positive, negative, 2000 - negative))
+        for name in ("raw_accuracy", "balanced_accuracy"):
+            assert rates[name] == pytest.approx(float(row[name]), abs=0.001), row
     assert len(published) == 6
 
 
 @given(
     answers=st.lists(
-        st.tuples(st.sampled_from(LINKING_KINDS), st.sampled_from([True, False, None])), max_size=40
+        st.tuples(st.sampled_from(LINKING_KINDS), st.sampled_from([True, False, None])),
+        min_size=1,
+        max_size=40,
     ),
     data=st.data(),
 )
 @settings(deadline=None)
-def test_linking_table_agrees_with_a_naive_loop(answers, data):
+def test_counts_agree_with_a_naive_loop(answers, data):
     shuffled = data.draw(st.permutations(answers))
     scored = [(kind == "positive", right) for kind, right in answers if right is not None]
-    expected = tuple(
+    expected = [
         scored.count(cell) for cell in ((True, True), (True, False), (False, True), (False, False))
-    )
+    ]
     kinds, correct = [kind for kind, _ in shuffled], [right for _, right in shuffled]
 
     if len(scored) < len(answers):
         with pytest.warns(UnscoredWarning, match="of .* linking examples lack a verdict"):
-            table = linking_table(correct, kinds, missing="drop")
+            row = row_of(correct, kinds)
         with pytest.raises(ValueError, match=r"has no verdict .*missing='drop'"):
-            linking_table(correct, kinds)
+            row_of(correct, kinds, missing="raise")
     else:
-        table = linking_table(correct, kinds)
+        row = row_of(correct, kinds)
 
-    assert table.counts == expected
-    assert table.n == len(scored)
+    assert row[CELLS].tolist() == expected
+    assert (row["n"], row["n_missing"]) == (len(scored), len(answers) - len(scored))
 
 
 def test_two_negative_kinds_are_one_class():
     """Negative accuracy pools the kinds, so that the larger kind weighs more."""
     kinds = ["positive"] + ["surface_negative"] * 3 + ["semantic_negative"]
 
-    table = linking_table([1, 1, 1, 1, 0], kinds)
+    row = row_of([1, 1, 1, 1, 0], kinds)
 
-    assert table.negative_accuracy == 0.75
-    assert table.balanced_accuracy == 0.875
-    assert table.raw_accuracy == 0.8
-    assert table.yes_rate == 0.4
+    names = ["negative_accuracy", "balanced_accuracy", "raw_accuracy", "yes_rate"]
+    assert row[names].tolist() == [0.75, 0.875, 0.8, 0.4]
 
 
 @given(cells=st.tuples(*[st.integers(1, 60)] * 4), weight=st.integers(2, 5))
 @settings(deadline=None)
 def test_rates_are_bounded_and_balanced_accuracy_is_free_of_prevalence(cells, weight):
-    table = table_of(cells)
-    more_negatives = table_of((*cells[:2], *(weight * cell for cell in cells[2:])))
+    rates = rates_of(cells)
+    more_negatives = rates_of((*cells[:2], *(weight * cell for cell in cells[2:])))
 
-    for name in LINKING_RATES:
-        assert 0 <= getattr(table, name) <= 1
-    assert more_negatives.balanced_accuracy == pytest.approx(table.balanced_accuracy)
-    ends = sorted((table.positive_accuracy, table.negative_accuracy))
-    assert ends[0] - 1e-12 <= table.raw_accuracy <= ends[1] + 1e-12
+    assert all(0 <= rate <= 1 for rate in rates.values())
+    assert more_negatives["balanced_accuracy"] == pytest.approx(rates["balanced_accuracy"])
+    ends = sorted((rates["positive_accuracy"], rates["negative_accuracy"]))
+    assert ends[0] - 1e-12 <= rates["raw_accuracy"] <= ends[1] + 1e-12
 
 
 @given(positive=st.integers(1, 50), negative=st.integers(1, 50), yes=st.booleans())
 @settings(deadline=None)
 def test_constant_answers_are_at_chance(positive, negative, yes):
-    """Who always says yes, or always no, has a balanced accuracy of one half."""
-    kinds = ["positive"] * positive + ["semantic_negative"] * negative
+    """A model that always says yes, or always no, has a balanced accuracy of one half."""
+    rates = rates_of((positive, 0, 0, negative) if yes else (0, positive, negative, 0))
 
-    table = linking_table([(kind == "positive") == yes for kind in kinds], kinds)
-
-    assert table.balanced_accuracy == 0.5
-    assert table.yes_rate == float(yes)
-
-
-@given(left=st.tuples(*[counts] * 4), right=st.tuples(*[counts] * 4))
-@settings(deadline=None)
-def test_tables_add_up(left, right):
-    total = table_of(left) + table_of(right)
-
-    assert total.counts == tuple(np.add(left, right))
-    assert table_of(left).__add__(3) is NotImplemented
-
-
-@pytest.mark.parametrize(
-    ("name", "cells"),
-    [
-        ("raw_accuracy", (0, 0, 0, 0)),
-        ("balanced_accuracy", (3, 1, 0, 0)),
-        ("positive_accuracy", (0, 0, 3, 1)),
-        ("negative_accuracy", (3, 1, 0, 0)),
-        ("yes_rate", (0, 0, 0, 0)),
-    ],
-)
-def test_undefined_rate_is_nan_with_a_warning(name, cells):
-    with pytest.warns(UndefinedMetricWarning, match=f"{name} is undefined") as caught:
-        value = getattr(table_of(cells), name)
-
-    assert math.isnan(value)
-    assert caught[0].filename == __file__
+    assert rates["balanced_accuracy"] == 0.5
+    assert rates["yes_rate"] == float(yes)
 
 
 @pytest.mark.parametrize(
     ("correct", "kinds", "options", "message"),
     [
-        ([1, 0], ["positive"], {}, "correct and kinds must have equal lengths.*got 2 and 1"),
-        ([1], ["negative"], {}, r"kinds\[0\] must be one of positive, .*got 'negative'"),
-        ([2], ["positive"], {}, r"correct\[0\] is 2, which is no verdict"),
-        ([None], ["positive"], {}, r"correct\[0\] has no verdict \(in all 1 of 1"),
+        ([1], ["negative"], {}, r"kind\[0\] must be one of positive, .*got 'negative'"),
+        ([2], ["positive"], {}, r"is_correct\[0\] is 2, which is no verdict"),
+        ([None], ["positive"], {"missing": "raise"}, r"is_correct\[0\] has no verdict"),
         ([1], ["positive"], {"missing": "wrong"}, "missing must be 'raise' or 'drop'"),
     ],
 )
-def test_linking_table_rejects_bad_arguments(correct, kinds, options, message):
+def test_linking_by_rejects_bad_arguments(correct, kinds, options, message):
     with pytest.raises(ValueError, match=message):
-        linking_table(correct, kinds, **options)
-
-
-@pytest.mark.parametrize(
-    ("cells", "error", "message"),
-    [
-        ((-1, 0, 0, 0), ValueError, "positive_right must be a count of at least 0; got -1"),
-        ((0, 0.5, 0, 0), TypeError, "positive_wrong must be an integer count"),
-        ((0, 0, True, 0), TypeError, "negative_right must be an integer count"),
-    ],
-)
-def test_linking_table_class_rejects_what_is_no_count(cells, error, message):
-    with pytest.raises(error, match=message):
-        table_of(cells)
+        row_of(correct, kinds, **options)
 
 
 def examples(seed=0, n_pairs=300):
@@ -186,12 +147,11 @@ def test_groups_agree_with_their_tables():
 
     for name in ("Typical_Errors", "Spelling_variants"):
         members = frame[[name in labels for labels in frame["type"]]]
-        table = linking_table(members["is_correct"], members["kind"].tolist())
-        cells = ["positive_right", "positive_wrong", "negative_right", "negative_wrong"]
-        assert tuple(rows.loc[name, cells]) == table.counts
+        alone = row_of(members["is_correct"], members["kind"].tolist())
+        assert rows.loc[name, CELLS].tolist() == alone[CELLS].tolist()
         assert rows.loc[name, "n_clusters"] == members["fact_id"].nunique()
         for rate in LINKING_RATES:
-            assert rows.loc[name, rate] == pytest.approx(getattr(table, rate))
+            assert rows.loc[name, rate] == pytest.approx(rates_of(alone[CELLS])[rate])
             assert rows.loc[name, f"{rate}_low"] < rows.loc[name, rate]
             assert rows.loc[name, rate] < rows.loc[name, f"{rate}_high"]
 
@@ -203,7 +163,8 @@ def test_intervals_agree_with_a_naive_cluster_loop():
     values = []
     for _ in range(600):
         drawn = pd.concat([parts[fact] for fact in rng.choice(list(parts), len(parts))])
-        values.append(linking_table(drawn["is_correct"], drawn["kind"].tolist()).balanced_accuracy)
+        halves = drawn["is_correct"].groupby(drawn["kind"] == "positive").mean()
+        values.append(halves.mean())
 
     (row,) = linking_by(frame, intervals=Intervals(method="percentile")).to_dict("records")
 

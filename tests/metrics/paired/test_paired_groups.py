@@ -792,10 +792,9 @@ def test_clustered_test_of_a_group_agrees_with_clustered_mcnemar(pairs, test):
         counts = cluster_counts(
             part["first_correct"], part["second_correct"], clusters=part["fact_id"]
         )
-        expected = clustered_mcnemar(counts, method=test)
+        found = (row["mcnemar_statistic"], row["mcnemar_p_value"])
         assert row["mcnemar_method"] == test
-        assert row["mcnemar_statistic"] == pytest.approx(expected.statistic, rel=1e-12)
-        assert row["mcnemar_p_value"] == pytest.approx(expected.p_value, rel=1e-12)
+        assert found == pytest.approx(clustered_mcnemar(counts, method=test), rel=1e-12)
 
 
 def independent_obuchowski(pairs):
@@ -907,7 +906,7 @@ def test_form_of_the_test_is_passed_on(pairs, test):
     row = paired_by(pairs, test=test, intervals=Intervals(n_resamples=20)).iloc[0]
 
     table = paired_table(pairs["first_correct"], pairs["second_correct"])
-    assert row["mcnemar_p_value"] == mcnemar(table, method=test).p_value
+    assert row["mcnemar_p_value"] == mcnemar(table, method=test)[1]
     assert row["mcnemar_method"] == test
 
 

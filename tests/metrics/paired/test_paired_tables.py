@@ -1,4 +1,6 @@
 import csv
+import math
+import warnings
 from collections import Counter
 from functools import reduce
 from operator import add
@@ -6,7 +8,7 @@ from operator import add
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
@@ -14,6 +16,9 @@ from surface_consistency.metrics import (
     CountRatio,
     PairedTable,
     cluster_counts,
+    consistency,
+    consistency_given,
+    flip_rate,
     paired_table,
 )
 
@@ -399,3 +404,28 @@ def test_cluster_counts_reject_a_wrong_number_of_labels():
 def test_cluster_counts_reject_missing_labels(label):
     with pytest.raises(ValueError, match=r"clusters\[1\] is .*name it"):
         cluster_counts([1, 0], [1, 0], clusters=["a", label])
+
+
+@given(pairs=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
+@settings(deadline=None)
+def test_rates_of_arrays_are_those_of_the_table(pairs):
+    first, second = zip(*pairs, strict=True)
+    table = paired_table(first, second)
+
+    assert consistency(first, second) == pytest.approx(table.consistency)
+    assert flip_rate(first, second) == pytest.approx(table.flip_rate)
+    for is_correct, name in ((True, "correct"), (False, "incorrect")):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            found = consistency_given(first, second, first_correct=is_correct)
+            expected = getattr(table, f"consistency_given_first_{name}")
+        assert found == pytest.approx(expected, nan_ok=True)
+
+
+def test_rates_of_arrays_say_what_is_missing():
+    with pytest.warns(UnscoredWarning, match="1 of 2 pairs"):
+        assert flip_rate([1, None], [0, 1], missing="drop") == 1.0
+    with pytest.raises(ValueError, match=r"first\[1\] has no verdict"):
+        consistency([1, None], [0, 1])
+    with pytest.warns(UndefinedMetricWarning, match="no pair enters"):
+        assert math.isnan(consistency_given([0], [0], first_correct=True))

@@ -14,7 +14,7 @@ from surface_consistency.metrics import (
     CountRatio,
     Interval,
     cluster_bootstrap,
-    form_consistency,
+    forms_by,
     judge_agreement,
     kappa_of_counts,
     paired_by,
@@ -452,11 +452,14 @@ def test_odds_of_five_to_none_have_a_finite_lower_bound():
 
 
 def test_forms_that_always_agree_leave_room_for_others():
-    result = form_consistency([[1, 1, 1], [0, 0, 0]] * 6)
+    facts, forms = np.indices((12, 3)).reshape(2, -1)
+    frame = pd.DataFrame({"fact_id": facts, "form": forms, "correct": facts % 2})
 
-    assert result.intraclass_correlation == 1.0
-    assert 0.0 < result.intraclass_correlation_interval.low < 0.7
-    assert 0.3 < result.form_share_interval.high < 1.0
+    row = forms_by(frame).iloc[0]
+
+    assert row["intraclass_correlation"] == 1.0
+    assert 0.0 < row["intraclass_correlation_low"] < 0.7
+    assert 0.3 < row["form_share_high"] < 1.0
 
 
 def test_functions_of_ones_own_that_do_not_vary_have_no_interval():

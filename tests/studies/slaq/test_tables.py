@@ -9,7 +9,7 @@ import pytest
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import PAIRED_RATES, Intervals, form_consistency, paired_by
+from surface_consistency.metrics import PAIRED_RATES, Intervals, forms_by, paired_by
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import grouped_scores, slaq_tables
@@ -141,8 +141,8 @@ def test_both_nulls_have_the_same_curve(make_slaq_run):
 
 
 @pytest.mark.parametrize("n_gaps", [0, 40])
-def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
-    """Two implementations: over arrays here, over lists of forms there."""
+def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
+    """Two implementations: over arrays here, over forms there."""
     frame = outcomes(make_slaq_run("one", limit=8))
     gaps = np.random.default_rng(3).choice(len(frame), n_gaps, replace=False)
     frame.loc[gaps, "second_correct"] = pd.NA
@@ -151,8 +151,9 @@ def test_order_sensitivity_agrees_with_form_consistency(make_slaq_run, n_gaps):
 
     forms = [v.dropna().astype(int).tolist() for _, v in frame.groupby("fact_id")["second_correct"]]
     several = [form for form in forms if len(form) > 1]
-    reference = form_consistency(several, intervals=Intervals(n_resamples=50))
-    assert row["disagreement"] == pytest.approx(1 - reference.consistency)
+    scored = frame.dropna(subset="second_correct")
+    reference = forms_by(scored, form="permutation", correct="second_correct").iloc[0]
+    assert row["disagreement"] == pytest.approx(1 - reference["consistency"])
     assert row["n_facts"] == len(several)
     assert row["n_changing"] == sum(0 < sum(form) < len(form) for form in several)
     assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]

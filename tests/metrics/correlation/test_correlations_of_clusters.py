@@ -1,0 +1,338 @@
+import math
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+
+from surface_consistency.errors import ColumnNotFoundError, UnscoredWarning
+from surface_consistency.metrics import (
+    Intervals,
+    correlation,
+    correlation_by,
+    correlation_interval,
+    partial_correlation,
+)
+from surface_consistency.metrics.correlation._correlations import (
+    correlations_of_moments,
+    drawn_correlations,
+    moments_of_clusters,
+    partial_of_correlations,
+    percentile_p_value,
+    rank_correlations,
+    scaled,
+)
+
+METHODS = ["pearson", "spearman"]
+DRAWN = Intervals(method="percentile", n_resamples=300)
+
+
+def clustered(seed, n_clusters=150, size=3, n_targets=2):
+    """Rows whose predictors and targets share much within a cluster."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(n_clusters), size)
+    n = cluster.size
+    shared = rng.normal(size=(n_clusters, 2 + n_targets))[cluster]
+    own = rng.normal(size=(n, 2 + n_targets))
+    entity = 2 * shared[:, 0] + 0.3 * own[:, 0]
+    surface = 0.6 * entity + shared[:, 1] + 0.5 * own[:, 1]
+    scores = 0.4 * entity[:, None] + 0.2 * surface[:, None] + 2 * shared[:, 2:] + own[:, 2:]
+    return np.column_stack([entity, surface]), np.round(scores), cluster
+
+
+def framed(x, y, cluster):
+    """A frame with the columns x, control, y and cluster."""
+    return pd.DataFrame({"x": x[:, 0], "control": x[:, 1], "y": y[:, 0], "cluster": cluster})
+
+
+def row_of(frame, **options):
+    """The one row of `correlation_by`."""
+    return correlation_by(frame, **({"x": "x", "y": "y", "cluster": "cluster"} | options)).iloc[0]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    counts=st.lists(st.integers(0, 3), min_size=8, max_size=8).filter(lambda c: sum(c) > 3),
+)
+@settings(deadline=None)
+def test_moments_of_a_resample_are_those_of_its_rows(seed, counts):
+    """Weighting the sums of clusters gives what writing their rows out gives."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(8), 4)
+    x, y = 50 + rng.normal(size=(32, 2)), rng.normal(size=(32, 2))
+    written_out = np.repeat(np.arange(32), np.repeat(counts, 4))
+    rows = np.column_stack([x, y])[written_out]
+
+    moments = moments_of_clusters(scaled(list(x.T)), scaled(list(y.T)), cluster)
+    within, across = correlations_of_moments(np.array(counts) @ moments, 2, 2)
+
+    expected = np.corrcoef(rows, rowvar=False)
+    assert within == pytest.approx(expected[:2, :2], abs=1e-9)
+    assert across == pytest.approx(expected[:2, 2:], abs=1e-9)
+    partial = partial_of_correlations(within, across)
+    one = partial_correlation(rows[:, 0], rows[:, 2], controls=rows[:, 1])
+    assert partial[0, 0] == pytest.approx(one, abs=1e-7)
+
+
+@given(
+    values=st.lists(
+        st.tuples(*[st.integers(-3, 3)] * 3, st.integers(0, 3)), min_size=4, max_size=25
+    )
+)
+@settings(deadline=None)
+def test_ranks_of_a_resample_are_those_of_its_rows(values):
+    """Running sums of counts give the average ranks that sorting the rows anew gives."""
+    table = np.array(values, dtype=float)
+    columns, counts = table[:, :3], table[:, 3]
+    rows = pd.DataFrame(np.repeat(columns, counts.astype(int), axis=0))
+
+    within, across = rank_correlations(
+        [columns[:, 0], columns[:, 1]], [columns[:, 2]], counts[None, :]
+    )
+
+    ours = np.block([[within[0], across[0]], [across[0].T, np.ones((1, 1))]])
+    with np.errstate(invalid="ignore"):
+        expected = rows.rank().corr().to_numpy()
+    varies = np.array([rows[k].nunique() > 1 for k in range(3)])
+    both = varies[:, None] & varies[None, :]
+    assert ours[both] == pytest.approx(expected[both], abs=1e-10)
+    both[2, 2] = True
+    assert np.isnan(ours[~both]).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_resamples_agree_with_a_naive_cluster_loop(method):
+    """Spread and quantiles are those of concatenating the rows of drawn clusters."""
+    x, y, cluster = clustered(1, n_clusters=60, size=3)
+    rng = np.random.default_rng(2)
+    rows_of = [np.flatnonzero(cluster == c) for c in range(60)]
+    naive = []
+    for _ in range(1500):
+        rows = np.concatenate([rows_of[c] for c in rng.integers(0, 60, 60)])
+        naive.append(partial_correlation(x[rows, 1], y[rows, 0], x[rows, 0], method=method))
+
+    drawn = drawn_correlations(
+        [x[:, 1], x[:, 0]],
+        [y[:, 0]],
+        cluster,
+        method=method,
+        n_resamples=4000,
+        rng=np.random.default_rng(3),
+    )
+
+    values = partial_of_correlations(*drawn)[:, 0, 0]
+    assert values.std() == pytest.approx(np.std(naive), rel=0.07)
+    levels = [0.025, 0.5, 0.975]
+    assert np.quantile(values, levels) == pytest.approx(
+        np.quantile(naive, levels), abs=0.2 * np.std(naive)
+    )
+    row = row_of(framed(x[:, ::-1], y, cluster), controls="control", method=method)
+    assert row["coefficient_high"] - row["coefficient_low"] == pytest.approx(
+        4 * np.std(naive), rel=0.15
+    )
+
+
+def test_percentile_interval_agrees_with_scipy_on_single_rows():
+    stats = pytest.importorskip("scipy.stats")
+    x, y, _ = clustered(4, n_clusters=200, size=1)
+
+    def partial(a, b, c, axis):
+        a, b, c = (stats.zscore(values, axis=axis) for values in (a, b, c))
+        r = [(u * v).mean(axis=axis) for u, v in ((a, b), (a, c), (b, c))]
+        return (r[0] - r[1] * r[2]) / np.sqrt((1 - r[1] ** 2) * (1 - r[2] ** 2))
+
+    theirs = stats.bootstrap(
+        (x[:, 0], y[:, 0], x[:, 1]),
+        partial,
+        paired=True,
+        vectorized=True,
+        n_resamples=4000,
+        batch=100,
+        method="percentile",
+        random_state=np.random.default_rng(0),
+    )
+    frame = framed(x, y, range(200))
+    row = row_of(frame, controls="control", intervals=Intervals(method="percentile"))
+
+    bounds = theirs.confidence_interval
+    assert (row["coefficient_low"], row["coefficient_high"]) == pytest.approx(
+        (bounds.low, bounds.high), abs=0.15 * theirs.standard_error
+    )
+
+
+def test_cluster_intervals_cover_where_those_of_rows_do_not():
+    """Of 300 simulated studies about 95 % hold the true correlation, and row intervals fewer."""
+    rng = np.random.default_rng(5)
+    covered = by_row = 0
+    for _ in range(300):
+        # Within a cluster of 5 all values agree, so the truth is the correlation of clusters, 0.5.
+        shared = rng.normal(size=(80, 2))
+        y = 0.5 * shared[:, 0] + math.sqrt(0.75) * shared[:, 1]
+        frame = pd.DataFrame({"x": shared[:, 0], "y": y, "cluster": range(80)})
+        frame = pd.concat([frame] * 5)
+        row = row_of(frame)
+        covered += row["coefficient_low"] <= 0.5 <= row["coefficient_high"]
+        low, high, _ = correlation_interval(row["coefficient"], df=398)
+        by_row += low <= 0.5 <= high
+
+    assert 0.90 <= covered / 300 <= 0.98
+    assert by_row / 300 <= 0.75
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("intervals", [Intervals(), DRAWN])
+def test_groups_are_those_of_single_calls_and_free_of_names_and_order(method, intervals):
+    x, y, cluster = clustered(6, n_clusters=24, size=3)
+    frame = framed(x, y, cluster).assign(model=np.arange(72) % 2)
+    options = {"controls": "control", "method": method, "intervals": intervals}
+
+    rows = correlation_by(frame, x="x", y="y", cluster="cluster", by="model", **options)
+
+    if intervals.method == "auto":
+        named = frame.assign(cluster=[("Q", int(c)) for c in cluster]).sample(frac=1)
+        again = correlation_by(named, x="x", y="y", cluster="cluster", by="model", **options)
+        pd.testing.assert_frame_equal(rows, again, rtol=1e-7)
+    assert rows["model"].tolist() == [0, 1]
+    for model, part in frame.groupby("model"):
+        alone = row_of(part, **options)
+        found = rows.set_index("model").loc[model]
+        assert found["coefficient"] == pytest.approx(alone["coefficient"])
+        assert found["n_clusters"] == alone["n_clusters"] == 24
+        if intervals.method == "auto":
+            assert found["coefficient_low"] == pytest.approx(alone["coefficient_low"])
+        expected = partial_correlation(part["x"], part["y"], part["control"], method=method)
+        assert alone["coefficient"] == pytest.approx(expected)
+
+
+def test_percentile_interval_is_deterministic_for_a_seed():
+    frame = framed(*clustered(8))
+
+    ours, again, other = (
+        row_of(frame, intervals=Intervals(method="percentile", n_resamples=200, rng=rng))
+        for rng in (1, 1, 2)
+    )
+
+    assert ours.equals(again)
+    assert not ours.equals(other)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    method=st.sampled_from(METHODS),
+    interval=st.sampled_from(["auto", "percentile"]),
+    level=st.sampled_from([0.5, 0.9, 0.95]),
+)
+@settings(deadline=None, max_examples=30)
+def test_interval_excludes_0_exactly_if_the_test_rejects(seed, method, interval, level):
+    frame = framed(*clustered(seed, n_clusters=12, size=2))
+
+    row = row_of(
+        frame,
+        controls="control",
+        method=method,
+        intervals=Intervals(level=level, method=interval, n_resamples=201),
+    )
+
+    low, high, p_value = row[["coefficient_low", "coefficient_high", "p_value"]]
+    assert -1 <= low <= high <= 1
+    assume(abs(p_value - (1 - level)) > 1e-9)
+    assert (p_value < 1 - level) == (low > 0 or high < 0)
+
+
+def test_p_value_of_resamples_is_where_their_quantiles_reach_0():
+    values = np.arange(-3.0, 98.0)
+    assert percentile_p_value(values) == pytest.approx(2 * 0.03)
+    assert percentile_p_value(-values) == pytest.approx(2 * 0.03)
+    assert percentile_p_value(values + 3.5) == pytest.approx(1 / 101)
+    assert percentile_p_value(np.r_[np.nan, -1.0, 1.0]) == 1.0
+    assert math.isnan(percentile_p_value(np.array([np.nan])))
+
+
+def test_rows_with_gaps_are_dropped_with_their_cluster_labels():
+    frame = framed(*clustered(10, n_clusters=30))
+    gappy = frame.copy()
+    gappy.loc[4, "y"] = np.nan
+
+    with pytest.warns(UnscoredWarning, match="1 of 90 rows lack a value"):
+        ours = row_of(gappy)
+
+    expected = row_of(frame.drop(index=4))
+    assert (ours["n"], ours["n_missing"]) == (89, 1)
+    assert ours.drop("n_missing").equals(expected.drop("n_missing"))
+    with pytest.raises(ValueError, match=r"y\[4\] is missing"):
+        row_of(gappy, missing="raise")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda frame: frame.assign(x=0.1), "x is constant"),
+        (lambda frame: frame.assign(y=5 * frame["control"] + 1), "y is a linear function"),
+        (lambda frame: frame.assign(cluster=1), "one cluster, or undefined"),
+    ],
+)
+@pytest.mark.parametrize("method", METHODS)
+def test_undefined_correlations_have_a_reason(change, reason, method):
+    frame = change(framed(*clustered(12, n_clusters=30)))
+
+    row = row_of(frame, controls="control", method=method, intervals=DRAWN)
+
+    assert reason in row["not_inferred"]
+    assert row[["coefficient_low", "coefficient_high", "p_value"]].isna().all()
+    assert math.isnan(row["coefficient"]) == ("one cluster" not in reason)
+
+
+def test_undefined_resamples_are_left_out_and_counted():
+    """A target that varies in one of four clusters is constant when that cluster is not drawn."""
+    frame = pd.DataFrame({"x": np.arange(12.0), "y": np.r_[1.0, np.zeros(11)]})
+
+    row = row_of(frame.assign(cluster=np.arange(12) // 3), intervals=Intervals(method="percentile"))
+
+    assert row["n_undefined"] == pytest.approx(10_000 * (3 / 4) ** 4, abs=250)
+    assert row["coefficient_high"] < 0
+
+
+def test_rows_are_drawn_without_clusters():
+    frame = framed(*clustered(9))
+
+    row = row_of(frame, cluster=None, intervals=DRAWN)
+
+    assert row["n_clusters"] == row["n"] == 450
+    exact = correlation_interval(correlation(frame["x"], frame["y"]), df=448)
+    assert (row["coefficient_low"], row["coefficient_high"]) == pytest.approx(exact[:2], abs=0.05)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_memory_of_the_resamples_is_bounded(method):
+    """A hundred thousand clusters take no array of clusters times resamples."""
+    rng = np.random.default_rng(14)
+    x, y = list(rng.normal(size=(2, 100_000))), list(rng.normal(size=(3, 100_000)))
+    tracemalloc.start()
+
+    drawn_correlations(x, y, np.arange(100_000), method=method, n_resamples=20, rng=rng)
+
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 150e6
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        ({}, {"x": "z"}, ColumnNotFoundError, "'z' is not in the frame"),
+        ({}, {"controls": ["control", "z"]}, ColumnNotFoundError, "x, y, controls, by or cluster"),
+        ({"cluster": [1.0, np.nan]}, {}, ValueError, "no cluster id in row 1"),
+        ({"x": [1.0, math.inf]}, {}, ValueError, r"x\[1\] is inf"),
+        ({"x": ["a", "b"]}, {}, TypeError, r"x\[0\] is 'a', which is no number"),
+        ({"n": ["a", "b"]}, {"by": "n"}, ValueError, "name of a column of the result"),
+        ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or"),
+        ({}, {"missing": "omit"}, ValueError, "missing must be 'raise' or 'drop'"),
+        ({}, {"intervals": Intervals(method="bca")}, ValueError, "must be 'auto' or 'percentile'"),
+    ],
+)
+def test_correlation_by_rejects_bad_arguments(change, options, error, message):
+    frame = framed(np.ones((2, 2)), np.ones((2, 1)), [1, 2]).assign(**change)
+
+    with pytest.raises(error, match=message):
+        row_of(frame, **options)
