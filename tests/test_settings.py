@@ -17,10 +17,11 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import option_table, record_from_options, record_options
 
 RUNNER = """
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
 
-class London:
+class London(Runner):
     name = "london"
 
     def __init__(self, model=None):

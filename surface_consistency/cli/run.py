@@ -11,7 +11,6 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.judging.chosen_judges import JudgeScoring
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.study import (
-    Answerer,
     SourceSettings,
     Study,
     StudySettings,
@@ -19,6 +18,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.engine.suite.sweep import run_sweep
 from surface_consistency.models.revisions import Revision, find_revisions
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import output_folder
 from surface_consistency.schemas.settings import Settings, record_options
 
@@ -57,7 +57,7 @@ def make_run(name: str) -> Callable[..., object]:
             revisions = _revisions(model, quiet=json)
         with naming(source_flag(study)):
             data = placed.load(source)
-        runner: Answerer | Callable[[Revision], Answerer]
+        runner: Runner | Callable[[Revision], Runner]
         if revisions:
             label = model.name(None)
             runner = lambda one: model.load(placed, revision=one.name)  # noqa: E731
@@ -119,7 +119,7 @@ def _runner(
     model: ModelSettings,
     out: Path,
     toy_model: Settings | None,
-) -> Answerer:
+) -> Runner:
     """Load who answers, or train the study's toy model."""
     if model.model != _TOY_MODEL or study.toy_model is None:
         return model.load(study)

@@ -62,7 +62,6 @@ from .sources import (
 )
 from .study import (
     Analysis as Analysis,
-    Answerer as Answerer,
     OptionSettings as OptionSettings,
     RuleScoring as RuleScoring,
     Scored as Scored,

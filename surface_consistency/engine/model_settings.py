@@ -11,7 +11,8 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, values_of_items
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Answerer, Study
+    from surface_consistency.engine.study import Study
+    from surface_consistency.models.runner import Runner
 
 
 class ModelSettings(Settings):
@@ -89,7 +90,7 @@ class ModelSettings(Settings):
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
-    def load(self, study: "Study", **changed: object) -> "Answerer":
+    def load(self, study: "Study", **changed: object) -> "Runner":
         """Load who answers.
 
         Args:
@@ -118,7 +119,7 @@ class ModelSettings(Settings):
         """
         return self.runner or next(iter(study.runners), "transformers")
 
-    def name(self, runner: "Answerer | None") -> str:
+    def name(self, runner: "Runner | None") -> str:
         """Name the model in tables.
 
         Args:

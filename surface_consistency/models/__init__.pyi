@@ -52,12 +52,8 @@ from .results.frame import (
     read_results as read_results,
 )
 from .runner import (
-    BatchPlanner as BatchPlanner,
-    ConversationRenderer as ConversationRenderer,
     FakeRunner as FakeRunner,
-    Rebatchable as Rebatchable,
     Runner as Runner,
-    Scorer as Scorer,
 )
 from .server.openai_compatible import (
     OpenAICompatibleRunner as OpenAICompatibleRunner,

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import DataError
 from surface_consistency.models.prediction_rows import PredictionSettings, question_of
 from surface_consistency.models.predictions import read_predictions
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
@@ -60,7 +61,7 @@ class Coverage:
         return "; ".join(parts) or None
 
 
-class StoredRunner:
+class StoredRunner(Runner):
     """Answers from stored predictions, so that anyone's outputs are scored without a model.
 
     A prompt is looked up by its id, else by its text, else by the question that it ends with: what
@@ -89,6 +90,9 @@ class StoredRunner:
 
     name: str = "stored"
     """The runner's name."""
+
+    is_stored: bool = True
+    """The answers are stored."""
 
     def __init__(
         self,

@@ -19,11 +19,12 @@ from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import WHOLE, ProgressOption, Shard, merge_shards
 from surface_consistency.engine.score import score_run
-from surface_consistency.engine.study import Answerer, Study, find_study
+from surface_consistency.engine.study import Study, find_study
 from surface_consistency.engine.suite.file import Cell, StudyEntry, Suite
 from surface_consistency.engine.suite.sweep import ask_sweep
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
+from surface_consistency.models.runner import Runner
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Finding, Link, Page, Part, Prose, Section
 from surface_consistency.report.table import Column, Table
@@ -202,7 +203,7 @@ class Loader:
     def __init__(self, device: str | None = None) -> None:
         self._device = device
         self._key: object = None
-        self._runner: Answerer | None = None
+        self._runner: Runner | None = None
         self._data: dict[str, object] = {}
 
     def data(self, study: Study, entry: StudyEntry) -> object:
@@ -219,7 +220,7 @@ class Loader:
             self._data[entry.name] = study.load(entry.source)
         return self._data[entry.name]
 
-    def runner(self, study: Study, cell: Cell) -> Answerer:
+    def runner(self, study: Study, cell: Cell) -> Runner:
         """Load the model of a run; the one before is let go first.
 
         Args:

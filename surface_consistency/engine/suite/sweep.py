@@ -19,7 +19,6 @@ from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Sh
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import (
     Analysis,
-    Answerer,
     DataT,
     ScoringT,
     SettingsT,
@@ -27,6 +26,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import RunMismatchError
 from surface_consistency.models.revisions import Revision
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import as_file_name, output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
@@ -46,7 +46,7 @@ class SweepResult:
 def run_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
-    runner: Answerer | Callable[[Revision], Answerer],
+    runner: Runner | Callable[[Revision], Runner],
     out: str | os.PathLike[str],
     *,
     model: str,
@@ -131,7 +131,7 @@ def run_sweep(
 def ask_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
-    runner: Answerer,
+    runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,

@@ -12,7 +12,7 @@ from dataclasses import fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -23,6 +23,7 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.databases import build_audit_databases
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
@@ -56,7 +57,7 @@ _SAMPLE_DOMAINS = ("countries",)
 _SAMPLE_TOPOLOGIES = ("noise",)
 
 
-class LookupModel:
+class LookupModel(Runner):
     """A limited-memory model, loaded at its first use and shared by all stores.
 
     Args:
@@ -90,6 +91,14 @@ class LookupModel:
         except TypeError as error:
             raise RunnerError(f"the lookup runner cannot be made: {error}") from error
         LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
+
+    def fingerprint(self) -> NoReturn:
+        """Refuse: the answers depend on the store."""
+        raise RunnerError(f"the model {self._model} looks facts up: give it a store (with_store)")
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
+        """Refuse: the answers depend on the store."""
+        self.fingerprint()
 
     def with_store(self, source: AuditFactStore) -> LookupRunner:
         """Load the model, or share the memory of the one that was loaded.

@@ -23,7 +23,6 @@ from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
-    RunnerError,
     SurfaceConsistencyWarning,
     TruncatedPromptWarning,
 )
@@ -497,12 +496,5 @@ def _shots(
 
 def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt], bool]:
     """Ask the runner whether prompts fit its model."""
-    fits = getattr(runner, "fits", None)
-    if fits is None:
-        raise RunnerError(
-            f"runner {runner.name!r} cannot tell whether a prompt fits its model (it has no method "
-            "`fits`), so demonstrations cannot be dropped; leave --truncate off or ask for fewer "
-            "--shots"
-        )
     params = settings.with_reasoning(GenerationParams(max_new_tokens=settings.max_new_tokens))
-    return lambda prompt: bool(fits(prompt, params))
+    return lambda prompt: runner.fits(prompt, params)

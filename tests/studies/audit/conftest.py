@@ -9,6 +9,7 @@ import pytest
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.runs.manifest import RunManifest
@@ -65,7 +66,7 @@ def fact_table():
     return FactTable(name="lands", facts=tuple(facts), aliases=tuple(aliases), noise=tuple(decoys))
 
 
-class Asking:
+class Asking(Runner):
     """A model that looks its fact up and says what it is given, or what it knows by itself.
 
     Args:

@@ -11,6 +11,7 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import RuleScoring, score_run
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
+from surface_consistency.models.runner import Runner
 from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa import FRAMES
@@ -56,7 +57,7 @@ def rows(language):
     ]
 
 
-class Saying:
+class Saying(Runner):
     """Says the same to every prompt."""
 
     name = "saying"
