@@ -13,10 +13,11 @@ from surface_consistency.schemas import PairedOutcome
 from tests.made_runs import write_outcomes
 
 RUNNER = """
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
 
-class London:
+class London(Runner):
     name = "london"
 
     def __init__(self, model=None):

@@ -18,10 +18,11 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import RARE
 
 RUNNER = """
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
 
-class London:
+class London(Runner):
     name = "london"
 
     def __init__(self, model=None):

@@ -14,11 +14,7 @@ from cyclopts import Parameter
 
 from surface_consistency.cli.options import Json, Out, naming, source_flag
 from surface_consistency.cli.record_command import flag_of, record_command
-from surface_consistency.engine.model_settings import (
-    ModelSettings,
-    ModelsSettings,
-    first_runner,
-)
+from surface_consistency.engine.model_settings import ModelSettings, ModelsSettings, first_runner
 from surface_consistency.engine.settings import (
     JudgeScoring,
     ReportSettings,
@@ -28,11 +24,12 @@ from surface_consistency.engine.settings import (
     study_records,
 )
 from surface_consistency.errors import SurfaceConsistencyError
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.schemas.settings import Settings
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Answerer, Study
+    from surface_consistency.engine.study import Runner, Study
     from surface_consistency.runs.folder import RunFolder
 
 _TOY_MODEL = "toy_model"
@@ -220,7 +217,7 @@ class _Asked:
             (home / _ASKED).write_text(self._description(model), encoding="utf-8")
         return folders
 
-    def _runner(self, study: "Study", data: object, model: ModelSettings, home: Path) -> "Answerer":
+    def _runner(self, study: "Study", data: object, model: ModelSettings, home: Path) -> "Runner":
         """Load the model, or train the study's toy model."""
         from surface_consistency.runs.files import output_folder
 

@@ -41,7 +41,6 @@ from .settings import (
 )
 from .study import (
     Analysis as Analysis,
-    Answerer as Answerer,
     Scored as Scored,
     Study as Study,
     ToyModel as ToyModel,

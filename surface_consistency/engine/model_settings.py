@@ -11,7 +11,8 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Rare, Settings, values_of_items
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Answerer, Study
+    from surface_consistency.engine.study import Study
+    from surface_consistency.models.runner import Runner
 
 
 _OF_REVISIONS: Final = (None, "transformers")
@@ -72,7 +73,7 @@ class ModelSettings(Settings):
         given = values_of_items(self.runner_option, "runner_option")
         return given | {name: value for name, value in named.items() if value is not None}
 
-    def load(self, study: "Study") -> "Answerer":
+    def load(self, study: "Study") -> "Runner":
         """Load who answers.
 
         Args:
@@ -89,7 +90,7 @@ class ModelSettings(Settings):
             return study.runners[name](self.model, **options)
         return load_runner(name, model=self.model, options=options)
 
-    def name(self, runner: "Answerer | None") -> str:
+    def name(self, runner: "Runner | None") -> str:
         """Name the model in tables.
 
         Args:

@@ -18,11 +18,11 @@ import surface_consistency
 from surface_consistency.engine.choices import add_choices
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.settings import OptionSettings, StudySettings
-from surface_consistency.engine.study import Answerer, DataT, SettingsT, Study, make_plan
+from surface_consistency.engine.study import DataT, SettingsT, Study, make_plan
 from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models.generate import Progress, run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
-from surface_consistency.models.runner import Rebatchable, Runner
+from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.runs.answers import count_replies
 from surface_consistency.runs.command import COMMAND
@@ -49,7 +49,7 @@ WHOLE: Final[Shard] = (0, 1)
 def run_study(
     study: Study[Any, SettingsT, DataT],
     data: DataT,
-    runner: Answerer,
+    runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,
@@ -67,7 +67,7 @@ def run_study(
     Args:
         study: The study.
         data: What its `load` returned.
-        runner: Who answers.
+        runner: The runner of the model.
         out: Folder of the run.
         model: Label of the model in tables.
         settings: How to ask; None for the study's defaults.
@@ -115,10 +115,7 @@ def run_study(
     folder = RunFolder.create(out)
     is_new = not folder.manifest.is_file()
     # What is stored is what it was, however often it is read.
-    is_stored = isinstance(answerer, StoredRunner) or (
-        isinstance(runner, MultipleChoiceRunner) and runner.is_stored
-    )
-    judged = set() if is_stored or not settings.repeat else set(plan.items["prompt_id"])
+    judged = set() if answerer.is_stored or not settings.repeat else set(plan.items["prompt_id"])
     twice = {
         name
         for name, group in plan.groups.items()
@@ -137,7 +134,7 @@ def run_study(
         if is_new:
             stack.enter_context(_withdrawn_if_failed(folder, [log.path for log in logs.values()]))
         _write_plan(folder, plan)
-        again = answerer.rebatched(1) if isinstance(answerer, Rebatchable) else answerer
+        again = answerer.rebatched(1)
         for (name, repeat), log in logs.items():
             group, asking = plan.groups[name], plan.groups[name].prompts
             if repeat:
@@ -168,7 +165,7 @@ def _withdrawn_if_failed(folder: RunFolder, logs: Sequence[Path]) -> Iterator[No
 
 
 def _decoded_plan(
-    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: Answerer
+    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: Runner
 ) -> tuple[Plan, SettingsT]:
     """Plan, offer options where answers are chosen, and settle how each group is decoded."""
     plan = make_plan(study, data, settings, runner)
@@ -184,7 +181,7 @@ def _decoded_plan(
     return replace(plan, groups=groups), settled
 
 
-def _choosing(runner: Answerer, settings: StudySettings) -> MultipleChoiceRunner:
+def _choosing(runner: Runner, settings: StudySettings) -> MultipleChoiceRunner:
     """Read answers off the probabilities of options, compared as the settings say."""
     if not isinstance(settings, OptionSettings):
         return MultipleChoiceRunner(runner)
@@ -192,13 +189,13 @@ def _choosing(runner: Answerer, settings: StudySettings) -> MultipleChoiceRunner
     return MultipleChoiceRunner(runner, option_score=settings.option_score, majority=is_majority)
 
 
-def _prepared(runner: Answerer, plan: Plan) -> Runner:
+def _prepared(runner: Runner, plan: Plan) -> Runner:
     """Put what the study brings between the engine and the runner."""
     answerer = runner if plan.prepare is None else plan.prepare(runner)
     if not isinstance(answerer, Runner):
         raise TypeError(
-            f"{answerer.name!r} is no runner (`fingerprint` and `generate`), and the study's plan "
-            "makes none of it"
+            f"{type(answerer).__name__} is not a Runner; derive the class from "
+            "surface_consistency.models.Runner"
         )
     return answerer
 

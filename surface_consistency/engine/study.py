@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Final, Generic, Protocol
+from typing import Any, ClassVar, Final, Generic
 
 import numpy as np
 import numpy.typing as npt
@@ -96,13 +96,6 @@ class Scored:
         return shown_answers(self.items, self.verdicts["prediction"])
 
 
-class Answerer(Protocol):
-    """Who answers: a runner, or what `Plan.prepare` makes one of."""
-
-    name: str
-    """Short name, such as "transformers"."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToyModel:
     """A small model that learns what it will be asked, so that a study runs without a network."""
@@ -110,7 +103,7 @@ class ToyModel:
     settings: type[Settings]
     """What it is taught and how, as options of the command."""
 
-    train: Callable[..., Answerer]
+    train: Callable[..., Runner]
     """Trains it: called with the data, how the study asks, an instance of `settings`, the folder of
     the model, and by name the `options` of its runner; returns who answers."""
 
@@ -150,7 +143,7 @@ class Study(ABC, Generic[SourceT, SettingsT, DataT, ScoringT]):
     report: ClassVar[PageSpec] = PageSpec()
     """The functions that make tables and page; by default those of any paired study."""
 
-    runners: ClassVar[Mapping[str, Callable[..., Answerer]]] = {}
+    runners: ClassVar[Mapping[str, Callable[..., Runner]]] = {}
     """Runners of the study's own by name, each called with the model and the options; the first is
     loaded unless another is named, and where there is none, transformers."""
 
@@ -446,7 +439,10 @@ def _take(values: pd.Series, rows: npt.NDArray[np.int64]) -> pd.Series:
 
 
 def make_plan(
-    study: Study[Any, SettingsT, DataT], data: DataT, settings: SettingsT, runner: object = None
+    study: Study[Any, SettingsT, DataT],
+    data: DataT,
+    settings: SettingsT,
+    runner: Runner | None = None,
 ) -> Plan:
     """Let a study plan, and hold the plan to what the study declares, before anything is asked.
 
@@ -454,7 +450,7 @@ def make_plan(
         study: The study.
         data: What its `load` returned.
         settings: How to ask.
-        runner: Who will answer; what is no runner yet is not shown to the study.
+        runner: The runner of the model, for studies whose prompts depend on what fits it.
 
     Returns:
         The plan.
@@ -465,7 +461,7 @@ def make_plan(
         ColumnNotFoundError: If a field of the outcome record is told by neither pairs nor verdicts.
         PluginError: If the groupings are none.
     """
-    plan = study.plan(data, settings, runner=runner if isinstance(runner, Runner) else None)
+    plan = study.plan(data, settings, runner=runner)
     check_pair_columns(plan.pairs, study.outcome)
     check_groupings(study.design.groupings, study.outcome, f"study {study.name!r}")
     _check_outcomes(study, plan)

@@ -10,14 +10,9 @@ from surface_consistency.engine.report import Reported, cluster_of, report_runs
 from surface_consistency.engine.run import SWEEP_FILE, WHOLE, ProgressOption, Shard, run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
-from surface_consistency.engine.study import (
-    Answerer,
-    DataT,
-    ScoringT,
-    SettingsT,
-    Study,
-)
+from surface_consistency.engine.study import DataT, ScoringT, SettingsT, Study
 from surface_consistency.errors import RunError
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.files import output_folder, write_json
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings
@@ -37,7 +32,7 @@ class SweepResult:
 def run_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
-    runner: Answerer,
+    runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,
@@ -94,7 +89,7 @@ def run_sweep(
 def ask_sweep(
     study: Study[Any, SettingsT, DataT, ScoringT],
     data: DataT,
-    runner: Answerer,
+    runner: Runner,
     out: str | os.PathLike[str],
     *,
     model: str,

@@ -473,7 +473,7 @@ def _with_verdicts(pairs: pd.DataFrame, verdicts: Verdicts) -> pd.DataFrame:
     return pairs.reset_index(drop=True).assign(**columns)
 
 
-class _Outside:
+class _Outside(Runner):
     """Stands for a model that another tool asks."""
 
     def __init__(self, name: str) -> None:

@@ -42,12 +42,8 @@ from .registry import (
     load_runner as load_runner,
 )
 from .runner import (
-    BatchPlanner as BatchPlanner,
-    ConversationRenderer as ConversationRenderer,
     FakeRunner as FakeRunner,
-    Rebatchable as Rebatchable,
     Runner as Runner,
-    Scorer as Scorer,
 )
 from .server.openai_compatible import (
     OpenAICompatibleRunner as OpenAICompatibleRunner,

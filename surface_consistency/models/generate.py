@@ -13,15 +13,13 @@ from tqdm import tqdm
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError, SurfaceConsistencyError
 from surface_consistency.models.reasoning import separate_reasoning
-from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.log import RunLog
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 
 _logger = logging.getLogger(__name__)
-_BATCH_SIZE = 32
 _SHOWN = 5
-_MAX_REFUSALS = 20
 _NUMBER = re.compile(r"\d+")
 # A runner that yields as it goes, such as a server's, loses no more than this by a kill.
 _STORE_SECONDS = 0.2
@@ -127,13 +125,13 @@ def run_prompts(
     in the text are separated from the answer here, whatever the runner.
 
     Args:
-        runner: Who answers. If it is a `BatchPlanner`, it cuts the batches.
+        runner: The runner, which also divides the prompts into batches.
         prompts: All prompts of the run; one id never stands for two contents.
         params: How to decode.
         log: Where answers go and where earlier ones are found.
         progress: True for a line on a terminal, a function to be called after each batch, or
             False.
-        batch_size: Prompts a batch at most; None leaves it to the planner, else 32.
+        batch_size: Maximum number of prompts that are sent at once; None for whole batches.
         shard: Number of a shard, from 0, and how many there are. Batches are cut as for all
             prompts, and those whose number leaves the shard's over are asked: the shards of a run
             ask each prompt once, in the batches of the run that is not cut up.
@@ -160,7 +158,7 @@ def run_prompts(
     waiting = {prompt.id for prompt in distinct if prompt.key not in log}
     batches: Iterable[Sequence[Prompt]] = ()
     if waiting:
-        batches = islice(_batches(runner, distinct, params, batch_size), number, None, n_shards)
+        batches = islice(_batches(runner, distinct, params), number, None, n_shards)
     if n_shards > 1:
         batches = list(batches)
         distinct = [prompt for batch in batches for prompt in batch]
@@ -281,7 +279,7 @@ class _Asker:
             return
         words = _NUMBER.sub("#", answer.error)
         self.refused = [*(one for one in self.refused if one == words), words]
-        limit = getattr(self.runner, "max_refusals", _MAX_REFUSALS)
+        limit = self.runner.max_refusals
         if len(self.refused) >= limit:
             raise RunnerError(
                 f"runner {self.runner.name!r} answered none of its first prompts and gave the "
@@ -311,14 +309,9 @@ def _distinct(prompts: Sequence[Prompt]) -> list[Prompt]:
 
 
 def _batches(
-    runner: Runner, prompts: Sequence[Prompt], params: GenerationParams, batch_size: int | None
+    runner: Runner, prompts: Sequence[Prompt], params: GenerationParams
 ) -> Iterator[Sequence[Prompt]]:
-    """Cut the run into batches, holding a planner to its word."""
-    if not isinstance(runner, BatchPlanner):
-        size = batch_size or _BATCH_SIZE
-        for start in range(0, len(prompts), size):
-            yield prompts[start : start + size]
-        return
+    """Divide the run into batches, and check that each prompt is planned once."""
     unplanned = {prompt.id for prompt in prompts}
     for batch in runner.plan(prompts, params):
         ids = {prompt.id for prompt in batch}

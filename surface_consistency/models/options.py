@@ -8,8 +8,7 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import DataError, RunnerError
 from surface_consistency.models.reasoning import reasoning_tags
-from surface_consistency.models.runner import ConversationRenderer, Rebatchable, Scorer
-from surface_consistency.models.stored_scores import StoredScores
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import OptionScore, ScoredText, ScoringRequest, best_option
@@ -21,7 +20,7 @@ _PROMPTS_A_BATCH = 64
 _EVEN: Final = 1e-9
 
 
-class MultipleChoiceRunner:
+class MultipleChoiceRunner(Runner):
     """Answers each prompt with the most probable of its options.
 
     The log-probabilities of all options, token by token, stand in the prompt's generation, so that
@@ -31,14 +30,13 @@ class MultipleChoiceRunner:
     the log-odds are 0, there is no answer (`finish_reason` "tie").
 
     Args:
-        runner: A runner that is a `Scorer` as well.
+        runner: A runner that defines `score`.
         option_score: What is compared: the sum of an option's log-probabilities ("sum", harness'
             `acc`), or that divided by its tokens or by its characters (harness' `acc_norm`),
             leading space not counted.
         majority: Whether an answer needs a majority.
 
     Raises:
-        RunnerError: If the runner cannot score texts.
         ValueError: If `option_score` is none of these.
     """
 
@@ -46,27 +44,17 @@ class MultipleChoiceRunner:
     """The name of the runner that scores."""
 
     def __init__(
-        self, runner: object, *, option_score: OptionScore = "sum", majority: bool = False
+        self, runner: Runner, *, option_score: OptionScore = "sum", majority: bool = False
     ) -> None:
         if option_score not in get_args(OptionScore):
             raise ValueError(
                 f"option_score is one of {', '.join(get_args(OptionScore))}, got {option_score!r}"
             )
-        if not isinstance(runner, Scorer):
-            raise RunnerError(
-                f"runner {getattr(runner, 'name', type(runner).__name__)!r} tells no "
-                "log-probabilities (it has no method `score`); read answers with `read=generate`, "
-                "or take `runner=transformers`"
-            )
         self._runner = runner
         self._option_score: OptionScore = option_score
         self._majority = majority
         self.name = runner.name
-
-    @property
-    def is_stored(self) -> bool:
-        """Whether the log-probabilities are stored, and so what they are however often read."""
-        return isinstance(self._runner, StoredScores)
+        self.is_stored = runner.is_stored
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell what the runner tells, and how options are compared."""
@@ -82,9 +70,8 @@ class MultipleChoiceRunner:
         Returns:
             The runner.
         """
-        other = self._runner.rebatched(seed) if isinstance(self._runner, Rebatchable) else self
         return MultipleChoiceRunner(
-            self._runner if other is self else other,
+            self._runner.rebatched(seed),
             option_score=self._option_score,
             majority=self._majority,
         )
@@ -92,7 +79,7 @@ class MultipleChoiceRunner:
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Cut the run into batches, prompts of a group together; see `BatchPlanner`."""
+        """Cut the run into batches, prompts of a group together; see `Runner.plan`."""
         ordered = sorted(prompts, key=lambda prompt: prompt.group or "")
         for start in range(0, len(ordered), _PROMPTS_A_BATCH):
             yield ordered[start : start + _PROMPTS_A_BATCH]
@@ -149,11 +136,6 @@ class MultipleChoiceRunner:
         context = prompt.text
         bos: Literal["model", "none"] = "model"
         if context is None:
-            if not isinstance(self._runner, ConversationRenderer):
-                raise RunnerError(
-                    f"runner {self.name!r} cannot score answers to conversations; ask with prompts "
-                    "of plain text"
-                )
             context, bos = self._runner.render(prompt), "none"
             if reasoning_tags().is_opened_by(context):
                 raise RunnerError(

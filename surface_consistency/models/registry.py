@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 GROUP = "surface_consistency.runners"
 """Entry point group under which packages register runners."""
 
-_MEMBERS = ("name", "fingerprint", "generate")
 _RUNNERS: Final = Plugins(
     GROUP,
     "runner",
@@ -95,7 +94,7 @@ def load_runner(
 
     factory = _RUNNERS.load(spec)
     given = dict(options or {})
-    if isinstance(factory, Runner) and not isinstance(factory, type):
+    if isinstance(factory, Runner):
         if model is not None or given:
             raise RunnerError(
                 f"runner {spec!r} is ready-made and takes no model or options; name its class or "
@@ -114,10 +113,9 @@ def load_runner(
     except TypeError as error:
         raise RunnerError(f"runner {spec!r} cannot be made: {error}") from error
     if not isinstance(made, Runner):
-        missing = [member for member in _MEMBERS if not hasattr(made, member)]
         raise RunnerError(
-            f"runner {spec!r} made a {type(made).__name__} without {', '.join(missing)}; a runner "
-            f"has {', '.join(_MEMBERS)} (see surface_consistency.models.runner.Runner)"
+            f"runner {spec!r} made a {type(made).__name__}, which is not a Runner; derive its "
+            "class from surface_consistency.models.Runner"
         )
     return made
 

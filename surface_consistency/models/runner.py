@@ -1,7 +1,8 @@
-"""What a runner is: anything that turns prompts into generations; and one without a model."""
+"""The base class of runners, which turn prompts into generations; and a runner without a model."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Final, NoReturn
 
 from pydantic import JsonValue
 
@@ -10,17 +11,19 @@ from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
+BATCH_SIZE: Final = 32
+"""Number of prompts per batch of `Runner.plan`."""
 
-@runtime_checkable
-class Runner(Protocol):
-    """Asks a model; resume, progress and smaller batches on out-of-memory are the library's job.
 
-    Any class with these three members is a runner; it need not inherit from this one. Make it
-    known by an entry point of the group `surface_consistency.runners`, or name it as
-    `module:attribute`.
+class Runner(ABC):
+    """Queries a model. Resuming, progress and smaller batches when memory is full are built in.
+
+    A subclass sets `name` and defines `fingerprint` and `generate`; it overrides the other methods
+    that it supports. Register it under the entry point group `surface_consistency.runners`, or name
+    it as `module:attribute`.
 
     Examples:
-        >>> class Shouting:
+        >>> class Shouting(Runner):
         ...     name = "shouting"
         ...
         ...     def fingerprint(self):
@@ -29,8 +32,6 @@ class Runner(Protocol):
         ...     def generate(self, prompts, params):
         ...         for prompt in prompts:
         ...             yield Generation(prompt_id=prompt.id, text=prompt.text.upper())
-        >>> isinstance(Shouting(), Runner)
-        True
         >>> [answer.text for answer in Shouting().generate([Prompt(id="q1", text="hey")], None)]
         ['HEY']
     """
@@ -38,13 +39,21 @@ class Runner(Protocol):
     name: str
     """Short name, such as "transformers"."""
 
+    is_stored: bool = False
+    """Whether answers are stored and not computed, so that a repeated prompt shows no noise."""
+
+    max_refusals: int = 20
+    """Number of prompts with the same error that end a run of which no prompt was answered."""
+
+    @abstractmethod
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what decides the answers: model, revision, dtype, quantisation, batch policy.
+        """Describe what determines the answers: model, revision, dtype, quantisation, batches.
 
         Returns:
-            Plain JSON values. A run is only continued under an equal fingerprint.
+            Plain JSON values. A run is resumed only under an equal fingerprint.
         """
 
+    @abstractmethod
     def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> Iterator[Generation]:
         """Answer one batch.
 
@@ -54,83 +63,82 @@ class Runner(Protocol):
 
         Yields:
             One generation for each prompt, under its id, in any order. A prompt that cannot be
-            answered comes back with `finish_reason="error"` and is asked again on resume.
+            answered is returned with `finish_reason="error"` and is sent again on resume.
 
         Raises:
-            RunnerOutOfMemoryError: If the batch is too large; it is asked again in halves.
-            RunnerError: If the run cannot go on.
+            RunnerOutOfMemoryError: If the batch is too large; it is sent again in halves.
+            RunnerError: If the run cannot continue.
         """
-
-
-@runtime_checkable
-class BatchPlanner(Protocol):
-    """The optional second capability of a runner: to cut a run into batches itself."""
 
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Check every prompt before any work, then cut the run into batches.
+        """Check every prompt before any work, then divide the run into batches.
 
-        The plan is a function of the prompts alone, so a resumed run asks the same batches.
+        The plan is a function of the prompts alone, so a resumed run has the same batches.
 
         Args:
             prompts: All prompts of the run; ids and contents are unique.
             params: How to decode.
 
         Returns:
-            The batches: every prompt once, in the order in which they shall be asked.
+            The batches: every prompt once, in the order in which they are sent; by default 32
+            prompts each.
 
         Raises:
             RunnerError: If a prompt does not fit the model's context.
         """
+        return (prompts[at : at + BATCH_SIZE] for at in range(0, len(prompts), BATCH_SIZE))
 
-
-@runtime_checkable
-class Rebatchable(Protocol):
-    """The optional third capability of a runner: to put the same prompts into other batches."""
-
-    def rebatched(self, seed: int) -> Runner:
-        """Give a runner of the same model with another batch composition.
+    def rebatched(self, seed: int) -> "Runner":
+        """Return a runner of the same model with another composition of batches.
 
         Args:
-            seed: Which other composition.
+            seed: Seed of the other composition.
 
         Returns:
-            The runner; it may share the model's memory.
+            The runner, which may share the model's memory; by default this one.
         """
+        return self
 
-
-@runtime_checkable
-class Scorer(Protocol):
-    """The optional fourth capability of a runner: to tell how probable texts are."""
-
-    name: str
-    """Short name, such as "transformers"."""
-
-    def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell what decides the numbers; see `Runner.fingerprint`."""
-
-    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Tell the log-probability of texts, each given what stands before it.
-
-        Context and continuation are tokenised as one text; a token that covers the end of the one
-        and the begin of the other counts as one of the continuation.
+    def fits(self, prompt: Prompt, params: GenerationParams) -> bool:
+        """Check whether a prompt and its new tokens fit the model's context.
 
         Args:
-            requests: What to score; ids are unique.
+            prompt: A text or a conversation.
+            params: How to decode.
+
+        Returns:
+            Whether `generate` accepts it.
+
+        Raises:
+            RunnerError: If the runner does not define this method, as by default.
+        """
+        self._refuse(
+            "fits",
+            "so demonstrations cannot be dropped; turn `truncate` off or use fewer `shots`",
+        )
+
+    def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
+        """Compute the log-probability of texts, each given the text before it.
+
+        Context and continuation are tokenised as one text; a token that covers the end of the one
+        and the beginning of the other belongs to the continuation.
+
+        Args:
+            requests: The texts; ids are unique.
 
         Yields:
             One scored text for each request, under its id, in any order.
 
         Raises:
-            RunnerError: If a text does not fit the model's context.
-            RunnerError: If a text cannot be scored.
+            RunnerError: If a text does not fit the model's context or cannot be scored, or if the
+                runner does not define this method, as by default.
         """
-
-
-@runtime_checkable
-class ConversationRenderer(Protocol):
-    """What a scorer needs besides to score answers to conversations."""
+        self._refuse(
+            "score",
+            "so options cannot be compared; set `read` to generate, or use the runner transformers",
+        )
 
     def render(self, prompt: Prompt) -> str:
         """Write a conversation as the model's chat template has it, ready for the answer.
@@ -142,11 +150,17 @@ class ConversationRenderer(Protocol):
             The text, with the special tokens of the template.
 
         Raises:
-            RunnerError: If the model has no chat template, or it refuses the conversation.
+            RunnerError: If the model has no chat template, the template rejects the conversation,
+                or the runner does not define this method, as by default.
         """
+        self._refuse("render", "so answers to conversations cannot be scored; use plain prompts")
+
+    def _refuse(self, method: str, consequence: str) -> NoReturn:
+        """Report a method that the runner does not define."""
+        raise RunnerError(f"runner {self.name!r} does not define `{method}`, {consequence}")
 
 
-class FakeRunner:
+class FakeRunner(Runner):
     """Answers what its handler says: deterministic, without model or network.
 
     Args:

@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
+from surface_consistency.models.runner import Runner
 from surface_consistency.results.predictions import (
     PredictionSettings,
     question_of,
@@ -22,7 +23,7 @@ from surface_consistency.schemas.prompts import GenerationParams, Prompt
 _SHOWN = 3
 
 
-class StoredRunner:
+class StoredRunner(Runner):
     """Answers from stored predictions, so that anyone's outputs are scored without a model.
 
     A prompt is looked up by its id, else by its text, else by the question that it ends with: what
@@ -51,6 +52,9 @@ class StoredRunner:
 
     name: str = "stored"
     """The runner's name."""
+
+    is_stored: bool = True
+    """The answers are stored."""
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from surface_consistency.errors import DataError, RecordError, RunnerError
+from surface_consistency.models.runner import Runner
 from surface_consistency.reading import existing_file, first_names
 from surface_consistency.results.layouts import result_rows
 from surface_consistency.results.predictions import question_of
@@ -30,7 +31,7 @@ class _Stored(NamedTuple):
     place: Place
 
 
-class StoredScores:
+class StoredScores(Runner):
     """Tells stored log-probabilities, so that anyone's are read as answers without a model.
 
     A file is JSONL or CSV. A row is one of three:
@@ -57,6 +58,9 @@ class StoredScores:
 
     name: str = "stored-scores"
     """The runner's name."""
+
+    is_stored: bool = True
+    """The answers are stored."""
 
     def __init__(self, scores: str | os.PathLike[str]) -> None:
         file = existing_file(Path(scores), "a file of stored log-probabilities", "*.jsonl")
@@ -96,7 +100,7 @@ class StoredScores:
         )
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Look log-probabilities up; see `Scorer`.
+        """Look log-probabilities up; see `Runner.score`.
 
         Args:
             requests: What to score.

@@ -36,6 +36,7 @@ from surface_consistency.models.loading import (
     load_model,
 )
 from surface_consistency.models.reasoning import ReasoningTags, reasoning_tags, separate_reasoning
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class TransformersRunner:
+class TransformersRunner(Runner):
     """Asks a causal language model on this machine.
 
     Prompts are tokenised whole, batched by group and length, and padded on the left. The longest
@@ -362,11 +363,11 @@ class TransformersRunner:
             yield from self._answer(prompts, params)
 
     def render(self, prompt: Prompt) -> str:
-        """Write a conversation as the model's chat template has it; see `ConversationRenderer`."""
+        """Write a conversation as the model's chat template has it; see `Runner.render`."""
         return self._encoder.render(prompt)
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+        """Compute the log-probability of texts, each given the text before it.
 
         Context and continuation are tokenised as one text. The numbers are those of the model's
         own logits, without the penalties of its generation settings, in 32 bits whatever its

@@ -699,10 +699,11 @@ def test_hostile_files_are_one_line_and_code_2(tmp_path, capsys, text):
 
 
 FAILING = """
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
 
-class Failing:
+class Failing(Runner):
     name = "failing"
 
     def __init__(self, model=None):

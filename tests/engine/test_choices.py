@@ -21,6 +21,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models import FakeRunner, StoredScores
 from surface_consistency.models.options import MultipleChoiceRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import (
     DataSource,
     GenerationParams,
@@ -35,7 +36,7 @@ from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 
 
-class Knows:
+class Knows(Runner):
     """Gives the reference of a known name probability, and nothing any other option."""
 
     name = "knows"
@@ -276,7 +277,7 @@ def test_a_run_is_read_again_from_its_stored_log_probabilities(tmp_path):
 
 def test_a_runner_without_log_probabilities_is_refused_before_anything_is_written(tmp_path):
     settings = RedirectQASettings(read="multiple-choice", options=2)
-    with pytest.raises(RunnerError, match=r"tells no log-probabilities"):
+    with pytest.raises(RunnerError, match="does not define `score`"):
         run_study(
             RedirectQAStudy(),
             load_sample(),

@@ -5,13 +5,14 @@ import zlib
 
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import Analysis
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.tables.table import Column, Table
 
 
-class Echo:
+class Echo(Runner):
     """Answers with one of a few words, chosen by the prompt; some rules find them right."""
 
     name = "echo"
@@ -29,7 +30,7 @@ class Echo:
             yield Generation(prompt_id=prompt.id, text=self.words[place])
 
 
-class Writer:
+class Writer(Runner):
     """Writes the topics of the sample of SLAQ, and questions of RedirectQA in other words."""
 
     name = "writer"
@@ -59,7 +60,7 @@ class Writer:
         return json.dumps(written)
 
 
-class Scorer:
+class Scorer(Runner):
     """Gives each text a probability, chosen by its content alone."""
 
     name = "scorer"

@@ -7,6 +7,8 @@ order and batches.
 import hashlib
 import re
 
+from surface_consistency.models.runner import Runner
+
 
 def chance(*parts: object) -> float:
     """Draw from [0, 1) by content alone."""
@@ -14,11 +16,10 @@ def chance(*parts: object) -> float:
     return int.from_bytes(digest[:6]) / 2**48
 
 
-class Scripted:
+class Scripted(Runner):
     """A runner whose answers a function of the prompt and of being asked again tells.
 
-    It is asked again in other batches under either name of the protocol. An answer of None is a
-    request that failed.
+    An answer of None is a request that failed.
     """
 
     def __init__(self, name, answer, *, again=False):
@@ -27,10 +28,8 @@ class Scripted:
     def fingerprint(self):
         return {"runner": "scripted", "name": self.name, "again": self._again}
 
-    def relaid(self, seed):
+    def rebatched(self, seed):
         return Scripted(self.name, self._answer, again=True)
-
-    rebatched = relaid
 
     def generate(self, prompts, params):
         from surface_consistency.schemas import Generation
@@ -183,7 +182,7 @@ def audit_reader(prompts):
     return Scripted("reader", answer)
 
 
-class ScriptedScorer:
+class ScriptedScorer(Runner):
     """A runner that writes nothing; a function tells the log-probability of each word it scores.
 
     The function takes the text before, the text to be scored, and whether it is asked again.

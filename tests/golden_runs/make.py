@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.models.runner import Runner
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
 from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, rendered
 from tests.golden_runs.inputs import (
@@ -219,7 +220,7 @@ def audit_data(home: Path):
     return AuditData(id="databases", conditions=find_conditions(folder))
 
 
-class Asking:
+class Asking(Runner):
     """A model that looks its fact up in the store, and says what it is given or what it knows."""
 
     name = "asking"

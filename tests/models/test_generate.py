@@ -322,8 +322,8 @@ def test_progress_is_told_after_each_batch(prompts, log):
 
     run_prompts(Batched(), prompts, PARAMS, log, progress=states.append, batch_size=3)
 
-    assert [state.n_done for state in states] == [2, 3, 6, 9, 10]
-    assert [state.n_asked for state in states] == [0, 1, 4, 7, 8]
+    assert [state.n_done for state in states] == [2, 5, 8, 10]
+    assert [state.n_asked for state in states] == [0, 3, 6, 8]
     assert {state.n_total for state in states} == {10}
 
 

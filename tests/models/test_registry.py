@@ -11,9 +11,10 @@ from surface_consistency.models.stored import StoredRunner
 from surface_consistency.plugins import importable
 
 MODULE = """
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
-class Loud:
+class Loud(Runner):
     name = "loud"
     def __init__(self, model, *, times=1):
         self.model, self.times = model, times
@@ -92,7 +93,7 @@ def test_a_name_of_two_packages_must_be_told_apart(third_party):
         ("nopkg:Thing", r"importing 'nopkg' failed with ModuleNotFoundError: No module named"),
         ("brokenpkg:Thing", r"importing 'brokenpkg' failed .* No module named 'no_such_library'"),
         ("loudpkg:Gone", r"'loudpkg' has no 'Gone'"),
-        ("loudpkg:Mute", r"made a Mute without fingerprint, generate; a runner has name"),
+        ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
         ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(--model\), such as a hub id"),
     ],

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models import FakeRunner, MultipleChoiceRunner, TransformersRunner
 from surface_consistency.models.options import option_scores
-from surface_consistency.models.runner import ConversationRenderer, Scorer
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.scoring import ScoredText, ScoringRequest
 
@@ -272,7 +272,7 @@ def test_the_most_probable_option_is_the_answer(tiny_models, shot_prompts):
         assert [score.request_id for score in answer.scores] == ["0", "1", "2", "3", "4"]
 
 
-class Told:
+class Told(Runner):
     """Gives every text the log-probability that its continuation has in a table."""
 
     name = "told"
@@ -417,11 +417,10 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
 
 
 def test_runners_that_tell_no_log_probabilities_are_refused():
-    fake = FakeRunner({"q": "a"})
-    assert not isinstance(fake, Scorer)
-    assert not isinstance(fake, ConversationRenderer)
-    with pytest.raises(RunnerError, match=r"'fake' tells no log-probabilities .* --read generate"):
-        MultipleChoiceRunner(fake)
+    runner = MultipleChoiceRunner(FakeRunner({"q": "a"}))
+    prompt = Prompt(id="q", text="a", options=(" b", " c"))
+    with pytest.raises(RunnerError, match="'fake' does not define `score`, so options cannot be"):
+        list(runner.generate([prompt], GenerationParams()))
 
 
 def test_prompts_without_options_are_refused(tiny_models):

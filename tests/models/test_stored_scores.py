@@ -7,8 +7,6 @@ import pytest
 from surface_consistency.errors import DataError, RecordError, RunnerError, SourceNotFoundError
 from surface_consistency.models import (
     MultipleChoiceRunner,
-    Runner,
-    Scorer,
     StoredScores,
     load_runner,
 )
@@ -56,8 +54,7 @@ def test_records_go_by_the_id_of_the_request(tmp_path):
         [Prompt(id="q", text="Q: Who? A:", options=(" Ann", " Bob"))], PARAMS
     )
 
-    assert isinstance(runner, Runner)
-    assert isinstance(runner, Scorer)
+    assert runner.is_stored
     assert answer.text == " Bob"
     assert answer.scores[1].log_probabilities == (-1.0, -1.0)
     assert answer.scores[1].n_scored == 2

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import RunnerError
 from surface_consistency.models._decoding import cut_at_stop
 from surface_consistency.models.reasoning import separate_reasoning
+from surface_consistency.models.runner import Runner
 from surface_consistency.models.server._prompt_scores import (
     PromptScores,
     read_prompt_scores,
@@ -33,7 +34,7 @@ _ADDRESS_HINT: Final = (
 )
 
 
-class OpenAICompatibleRunner:
+class OpenAICompatibleRunner(Runner):
     r"""Asks a server: many requests at once, patient with a busy one, firm with a wrong one.
 
     Requests that time out, break off, come back malformed or with a status of 408, 409, 425, 429 or
@@ -154,7 +155,7 @@ class OpenAICompatibleRunner:
     def plan(
         self, prompts: Sequence[Prompt], params: GenerationParams
     ) -> Iterator[Sequence[Prompt]]:
-        """Cut the run into batches that keep the server busy; see `BatchPlanner`."""
+        """Cut the run into batches that keep the server busy; see `Runner.plan`."""
         size = self._client.concurrency * _BATCHES_IN_FLIGHT
         for start in range(0, len(prompts), size):
             yield prompts[start : start + size]
@@ -186,7 +187,7 @@ class OpenAICompatibleRunner:
                 yield reply.value or _unanswered(prompts[reply.place], reply)
 
     def score(self, requests: Sequence[ScoringRequest]) -> Iterator[ScoredText]:
-        """Tell the log-probability of texts, each given what stands before it; see `Scorer`.
+        """Compute the log-probability of texts, each given the text before it.
 
         Only servers that tell the log-probabilities of prompts can; what they tell is held against
         what was sent, character by character.

@@ -11,7 +11,7 @@ from dataclasses import fields
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pandas as pd
 
@@ -22,6 +22,7 @@ from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
+from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.studies.audit.conditions import AuditData, find_conditions
 from surface_consistency.studies.audit.judge import AuditJudge, AuditVerdict
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
@@ -53,7 +54,7 @@ _SAMPLE = Path(__file__).with_name("sample")
 _SAMPLE_TOPOLOGIES = ("noise",)
 
 
-class LookupModel:
+class LookupModel(Runner):
     """A limited-memory model, loaded at its first use and shared by all stores.
 
     Args:
@@ -87,6 +88,14 @@ class LookupModel:
         except TypeError as error:
             raise RunnerError(f"the lookup runner cannot be made: {error}") from error
         LookupRunner.check_options(**self._others)  # type: ignore[arg-type]
+
+    def fingerprint(self) -> NoReturn:
+        """Refuse: the answers depend on the store."""
+        raise RunnerError(f"the model {self._model} looks facts up: give it a store (with_store)")
+
+    def generate(self, prompts: Sequence[Prompt], params: GenerationParams) -> NoReturn:
+        """Refuse: the answers depend on the store."""
+        self.fingerprint()
 
     def with_store(self, source: AuditFactStore) -> LookupRunner:
         """Load the model, or share the memory of the one that was loaded.

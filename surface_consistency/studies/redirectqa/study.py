@@ -28,12 +28,7 @@ from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
 from surface_consistency.engine.settings import RuleScoring
 from surface_consistency.engine.study import Study
-from surface_consistency.errors import (
-    DataError,
-    DataWarning,
-    RunnerError,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import DataError, DataWarning, SurfaceConsistencyWarning
 from surface_consistency.matching.rule import AnswerSpan
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
@@ -394,12 +389,5 @@ def _shots(
 
 def _fitting(runner: Runner, settings: RedirectQASettings) -> Callable[[Prompt], bool]:
     """Ask the runner whether prompts fit its model."""
-    fits = getattr(runner, "fits", None)
-    if fits is None:
-        raise RunnerError(
-            f"runner {runner.name!r} cannot tell whether a prompt fits its model (it has no method "
-            "`fits`), so demonstrations cannot be dropped; leave `truncate` off or ask for fewer "
-            "`shots`"
-        )
     params = settings.with_reasoning(GenerationParams(max_new_tokens=settings.max_new_tokens))
-    return lambda prompt: bool(fits(prompt, params))
+    return lambda prompt: runner.fits(prompt, params)

@@ -8,6 +8,7 @@ from shouting import FACTS
 
 from surface_consistency.engine import Analysis
 from surface_consistency.matching import ExactRule
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
 from surface_consistency.tables.table import Column, Table
 
@@ -22,7 +23,7 @@ class VowelRule(ExactRule):
         return ["".join(letter for letter in text.lower() if letter in "aeiou") for text in texts]
 
 
-class DeafRunner:
+class DeafRunner(Runner):
     """Knows every capital; what is shouted loudly it answers by its first letter alone."""
 
     name = "deaf"

@@ -9,6 +9,7 @@ import pytest
 
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
+from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.frames import make_frame, write_frame
 from surface_consistency.runs.manifest import RunManifest
@@ -52,7 +53,7 @@ def entries():
     return {"base": facts, "noise": [*facts, *decoys]}
 
 
-class Asking:
+class Asking(Runner):
     """A model that looks its fact up and says what it is given, or what it knows by itself.
 
     Args:

@@ -14,6 +14,7 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning, UnscoredWarning
 from surface_consistency.models import FakeRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.audit import (
     AuditData,
@@ -226,7 +227,7 @@ class Loaded:
         return self
 
 
-class Scripted:
+class Scripted(Runner):
     """Answers so that each cell of the published audit gets its counts of right answers."""
 
     name = "scripted"

@@ -13,6 +13,7 @@ from surface_consistency.engine.judging import chosen_judges
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.lexical.benchmarks import load_benchmark
@@ -66,7 +67,7 @@ WINOGRANDE = [
 LAMBADA = [{"text": "He had a dog and she had a dog"}, {"text": "They chose a story of the hour"}]
 
 
-class Prefers:
+class Prefers(Runner):
     """Gives each text the more probability the fewer rare words it holds."""
 
     name = "prefers"

@@ -11,6 +11,7 @@ from surface_consistency.engine import run_study, score_run
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError, UnscoredWarning
 from surface_consistency.models import FakeRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
 from surface_consistency.schemas import Prompt
 from surface_consistency.schemas.scoring import ScoredText
@@ -49,7 +50,7 @@ ROWS = [
 COUNTS = {"use": 900, "utilise": 5, "employ": 700, "dog": 400, "hound": 20}
 
 
-class Dislikes:
+class Dislikes(Runner):
     """Takes the wrong option where a text holds one of some words."""
 
     name = "dislikes"

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.scoring import ScoredText
 
 NOUNS = {
@@ -58,7 +59,7 @@ def corpus(n=48):
     return documents
 
 
-class CorpusModel:
+class CorpusModel(Runner):
     """Foretells a word by those before it, as often as the corpus has it; shorter ones back it."""
 
     name = "corpus"

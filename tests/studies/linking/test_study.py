@@ -14,6 +14,7 @@ from surface_consistency.engine.toy_models import Segment, TrainingSettings, tra
 from surface_consistency.errors import DataError, RunError
 from surface_consistency.metrics import clustered_auc
 from surface_consistency.models import FakeRunner, TransformersRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import importable
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.scoring import ScoredText
@@ -43,7 +44,7 @@ def known(data):
     return {pair for pair in pairs if hashlib.md5("".join(pair).encode()).digest()[0] % 2}
 
 
-class Linker:
+class Linker(Runner):
     """Affirms with log-odds of 3 what it knows and with -3 what not, moved by a habit."""
 
     name = "linker"

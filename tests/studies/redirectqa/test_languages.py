@@ -12,6 +12,7 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import RuleScoring, score_run
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa import FRAMES
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
@@ -57,7 +58,7 @@ def rows(language):
     ]
 
 
-class Saying:
+class Saying(Runner):
     """Says the same to every prompt."""
 
     name = "saying"

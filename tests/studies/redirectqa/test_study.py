@@ -14,6 +14,7 @@ from surface_consistency.errors import (
     RunnerError,
     UnscoredWarning,
 )
+from surface_consistency.models.runner import Runner
 from surface_consistency.models.stored import StoredRunner
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
@@ -49,7 +50,7 @@ def answering(data, wrong=()):
     return FakeRunner(knowing(data, wrong))
 
 
-class Rebatched:
+class Rebatched(Runner):
     """A runner whose answers depend on its batches: every one changes when it is rebatched."""
 
     name = "rebatched"
@@ -114,7 +115,7 @@ def test_run_goes_on_where_it_stopped(data, tmp_path):
     know = knowing(data)
     asked = []
 
-    class Interrupted:
+    class Interrupted(Runner):
         name = "one at a time"
 
         def __init__(self, stop_at=None):
@@ -213,7 +214,7 @@ def test_truncate_asks_the_runner_what_fits(data, tmp_path):
 def test_truncate_rejects_a_runner_that_cannot_tell(data, tmp_path):
     settings = RedirectQASettings(truncate=True)
 
-    with pytest.raises(RunnerError, match="'fake' cannot tell whether a prompt fits"):
+    with pytest.raises(RunnerError, match="'fake' does not define `fits`"):
         run_redirectqa(data, answering(data), tmp_path / "run", model="m", settings=settings)
 
 

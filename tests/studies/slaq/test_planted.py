@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.models import FakeRunner
+from surface_consistency.models.runner import Runner
 from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.prompts import slaq_prompts
@@ -30,7 +31,7 @@ def even(rng, right_before, slot):
     return rng.random() < 0.6
 
 
-class Planted:
+class Planted(Runner):
     """Answers as a rule decides, in the order in which it is asked."""
 
     name = "planted"

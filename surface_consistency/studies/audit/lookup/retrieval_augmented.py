@@ -2,12 +2,11 @@
 
 import string
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 
 from pydantic import JsonValue
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.runner import BatchPlanner, Runner
+from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
@@ -19,10 +18,8 @@ from surface_consistency.studies.audit.lookup.fact_store import (
     mode_of,
 )
 
-_BATCH_SIZE = 32
 
-
-class RetrievalAugmentedRunner:
+class RetrievalAugmentedRunner(Runner):
     """Asks another runner, with facts of a store put before each prompt.
 
     A prompt in the mode "answer" is looked up, one call of the store for many prompts, and the
@@ -81,6 +78,7 @@ class RetrievalAugmentedRunner:
         _check_fields("template", template, {"facts", "prompt"})
         _check_fields("fact_template", fact_template, {"subject", "relation", "object"})
         self._runner = runner
+        self.is_stored = runner.is_stored
         self._store = store
         self._query = query
         self._n_facts = n_facts
@@ -113,15 +111,12 @@ class RetrievalAugmentedRunner:
             params: How to decode.
 
         Returns:
-            The batches; of 32 prompts each if the other runner plans none.
+            The batches.
 
         Raises:
             RunnerError: If a prompt with its facts does not fit the model's context.
         """
         augmented = self._augment(prompts)
-        if not isinstance(self._runner, BatchPlanner):
-            rest = iter(prompts)
-            return iter(lambda: list(islice(rest, _BATCH_SIZE)), [])
         same, distinct = _by_content(prompts, augmented)
         batches = self._runner.plan(list(distinct.values()), params)
         return ([one for changed in batch for one in same[changed.key]] for batch in batches)

@@ -5,7 +5,7 @@ import pytest
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
-from surface_consistency.models.runner import BatchPlanner, FakeRunner, Runner
+from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.transformers_runner import TransformersRunner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
@@ -63,11 +63,6 @@ def store():
 @pytest.fixture
 def runner(store):
     return RetrievalAugmentedRunner(echo(), store, query=query)
-
-
-def test_runner_is_a_runner_and_planner(runner):
-    assert isinstance(runner, Runner)
-    assert isinstance(runner, BatchPlanner)
 
 
 @pytest.mark.parametrize(

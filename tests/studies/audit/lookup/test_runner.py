@@ -4,7 +4,6 @@ import pytest
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
 from surface_consistency.models.generate import run_prompts
-from surface_consistency.models.runner import BatchPlanner, Runner
 from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
@@ -216,11 +215,6 @@ class AddBias(transformers.LogitsProcessor):
         for token, value in self.bias.items():
             scores[:, token] += value
         return scores
-
-
-def test_lookup_runner_is_a_runner_and_planner(runner):
-    assert isinstance(runner, Runner)
-    assert isinstance(runner, BatchPlanner)
 
 
 def test_trained_model_looks_up_what_it_is_asked(runner, state_prompts, audit_prompts, facts):
