@@ -29,7 +29,7 @@ from surface_consistency.runs.command import COMMAND
 from surface_consistency.schemas.settings import Settings
 
 if TYPE_CHECKING:
-    from surface_consistency.engine.study import Runner, Study
+    from surface_consistency.engine.study import Study
     from surface_consistency.runs.folder import RunFolder
 
 _TOY_MODEL = "toy_model"
