@@ -1,9 +1,9 @@
-"""Unpacking bzip2 as dumps are read, beside `bzip2 -dc`, the standard library and indexed_bzip2.
+"""Unpacking bzip2 as dumps are read, beside `bzip2 -dc`, the standard library and rapidgzip.
 
 The file is made of real entities of Wikidata and real pages in XML of the test files, repeated with
 their numbers changed, in blocks of 900 kB. CPU time counts all threads and child processes; what
-is unpacked is held against the original. indexed_bzip2 is left out where it is not installed
-(`pip install indexed_bzip2`).
+is unpacked is held against the original. rapidgzip is left out where it is not installed
+(`pip install rapidgzip`).
 """
 
 import argparse
@@ -58,10 +58,10 @@ def program(path):
 
 
 def indexed(path, threads):
-    """Unpack by indexed_bzip2."""
-    import indexed_bzip2
+    """Unpack by rapidgzip."""
+    import rapidgzip
 
-    with indexed_bzip2.open(str(path), parallelization=threads) as file:
+    with rapidgzip.open(str(path), parallelization=threads) as file:
         return sum(map(len, iter(partial(file.read, CHUNK), b"")))
 
 
@@ -86,12 +86,12 @@ def main():
         "`open_dump`, 2 threads": partial(ours, threads=2),
     }
     try:
-        import indexed_bzip2  # noqa: F401
+        import rapidgzip  # noqa: F401
     except ImportError:
-        print("indexed_bzip2 is not installed and left out", file=sys.stderr)
+        print("rapidgzip is not installed and left out", file=sys.stderr)
     else:
-        contenders["`indexed_bzip2`, 1 thread"] = partial(indexed, threads=1)
-        contenders["`indexed_bzip2`, 2 threads"] = partial(indexed, threads=2)
+        contenders["`rapidgzip`, 1 thread"] = partial(indexed, threads=1)
+        contenders["`rapidgzip`, 2 threads"] = partial(indexed, threads=2)
     times = {name: ([], []) for name in contenders}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "dump.bz2"

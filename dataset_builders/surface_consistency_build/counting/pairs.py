@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError
 from surface_consistency_build.counting.counter import SurfaceCounter, longest_hits
-from surface_consistency_build.counting.engines import Hits
+from surface_consistency_build.counting.finder import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.texts import PackedTexts, members_of, offsets_of
 
@@ -56,7 +56,7 @@ class PairCounter:
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q90", "Paris"), ("Q142", "France")])
-        >>> counter = PairCounter(table, [("Q90", "Q142")], engine="ahocorasick")
+        >>> counter = PairCounter(table, [("Q90", "Q142")])
         >>> counter.feed(["Paris is in France.", "Paris, Texas", "Paris. France. Paris."])
         >>> counts = counter.result()
         >>> counts.n_documents_both.tolist(), counts.n_documents_subject.tolist()

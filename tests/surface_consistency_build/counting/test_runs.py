@@ -21,14 +21,13 @@ from surface_consistency_build.counting import (
     NgramSettings,
     NgramTask,
     PairSettings,
-    SurfaceCounter,
     SurfaceTable,
     count_ngrams,
     counter,
     read_documents,
     runs,
 )
-from surface_consistency_build.counting.engines import NumbaFinder
+from surface_consistency_build.counting.finder import NameFinder
 
 from surface_consistency.errors import (
     DataError,
@@ -44,6 +43,7 @@ from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
+from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [
     ("Q60", "New York", "canonical"),
@@ -80,11 +80,12 @@ def counted(folder):
 
 
 def expected(corpus):
-    counter = SurfaceCounter(SurfaceTable.from_records(NAMES), engine="python")
-    for batch in read_documents(corpus):
-        counter.feed(batch)
-    counts = counter.result()
-    return np.stack([counts.n_bounded, counts.n_longest, counts.n_documents], axis=1).tolist()
+    documents = [text for batch in read_documents(corpus) for text in batch]
+    counts = reference_counts(SurfaceTable.from_records(NAMES), documents)
+    return [
+        list(row)
+        for row in zip(*(counts[n] for n in ("bounded", "longest", "documents")), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("shards", [1, 3, 9])
@@ -258,12 +259,12 @@ def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
         CountRun.open(tmp_path / "counts").run(0)
 
 
-def again(folder, engine="auto"):
+def again(folder):
     """Count all shards anew, as a task elsewhere does that opens the plan."""
     shutil.rmtree(folder / "shards")
     run = CountRun.open(folder)
     for shard in range(run.n_shards):
-        run.run(shard, engine=engine)
+        run.run(shard)
     return run
 
 
@@ -271,23 +272,22 @@ def results(run):
     return [one.arrays for one in run.results()]
 
 
-@pytest.mark.parametrize("engine", ["numba", "ahocorasick"])
 @pytest.mark.parametrize("settings", [{}, {"case": "fold"}, {"folded": True}])
-def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, engine, monkeypatch):
+def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, monkeypatch):
     run = plan(tmp_path, corpus, name_task(**settings))
     run.run_all(n_workers=1)
     first = results(run)
-    monkeypatch.setattr(NumbaFinder, "_build", None)
+    monkeypatch.setattr(NameFinder, "_build", None)
     monkeypatch.setattr(SurfaceTable, "read", None)
 
-    run = again(run.folder, engine)
+    run = again(run.folder)
 
     np.testing.assert_equal(results(run), first)
     if (maps := Path("/proc/self/maps")).exists():
         mapped = {Path(line.split()[-1]) for line in maps.read_text().splitlines()}
         assert mapped.issuperset((run.folder / "inputs").glob("*.arrow"))
     (run.folder / "shards" / "00001.npz").unlink()
-    assert plan(tmp_path, corpus, name_task(**settings)).run(1, engine=engine)
+    assert plan(tmp_path, corpus, name_task(**settings)).run(1)
     np.testing.assert_equal(results(run), first)
 
 
