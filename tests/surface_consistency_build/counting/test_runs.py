@@ -227,7 +227,7 @@ def test_a_file_of_the_same_size_and_another_time_is_refused(tmp_path, corpus):
 
 def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus, shards=1)
-    counter = run.task.counter("auto")
+    counter = run.task.counter()
     feed = type(counter).feed
 
     def changing(self, texts):
@@ -314,7 +314,7 @@ def test_two_processes_do_not_count_one_shard(tmp_path, corpus):
 
 def _die_in(folder):
     run = CountRun.open(folder)
-    counter = run.task.counter("auto")
+    counter = run.task.counter()
     type(counter).feed = lambda self, texts: os.kill(os.getpid(), signal.SIGKILL)
     run.run(1)
 
@@ -472,9 +472,9 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
         plan(tmp_path, corpus, task)
     file.write_text("{}")
     with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
-        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter("auto")
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter()
     with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
-        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter("auto")
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter()
 
 
 def test_a_segmenter_by_name(tmp_path, corpus):
@@ -487,7 +487,7 @@ def test_a_segmenter_by_name(tmp_path, corpus):
     # Words between white space: "York," is none of the names.
     assert [row[0] for row in counted(tmp_path / "counts")] == [30, 15, 60, 15]
     with pytest.raises(PluginError, match="nothing_here"):
-        name_task(boundary="segmented", segmenter="nothing_here:f").counter("auto")
+        name_task(boundary="segmented", segmenter="nothing_here:f").counter()
 
 
 def test_an_empty_corpus_counts_nothing_and_warns(tmp_path):
