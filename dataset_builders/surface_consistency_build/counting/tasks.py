@@ -64,9 +64,6 @@ class NameSettings(Settings):
 class PairSettings(Settings):
     """What counts as together."""
 
-    window: int | None = Field(default=None, ge=0)
-    """Characters between the two names at most; anywhere in the document by default."""
-
     occurrences: Occurrences = "longest"
     """Which occurrences name an entity: those that no longer name covers, or all (bounded)."""
 
@@ -270,7 +267,7 @@ class NameTask:
         pairs: pa.Table | None = None
         if self.pairs:
             together = _taken(PairCounts, totals)
-            pairs = pair_table(self.pairs, together, window=self.pair_settings.window)
+            pairs = pair_table(self.pairs, together)
             write_parquet(folder / "pairs.parquet", pairs)
         linked = self.mentions(counts, totals)
         n_folded = totals.get("n_folded")

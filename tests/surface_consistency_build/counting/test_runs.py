@@ -387,7 +387,6 @@ def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
     assert (entities["entity_documents"] >= sums["n_documents", "max"]).all()
     counts = pd.read_parquet(tmp_path / "counts" / "pairs.parquet")
     assert (counts["n_documents_both"] > 0).all()
-    assert counts["window"].isna().all()
 
 
 def test_blockers_keep_longer_names_out_and_are_no_names(tmp_path, corpus):
@@ -416,11 +415,11 @@ def test_folded_counts_and_common_words(tmp_path, corpus):
     assert "common_word" not in names.loc["New York", "flags"]
 
 
-def test_pairs_within_a_window(tmp_path, corpus):
+def test_pairs_by_every_occurrence(tmp_path, corpus):
     task = NameTask(
         SurfaceTable.from_records(NAMES),
         pairs=(("Q60", "Q42462"),),
-        pair_settings=PairSettings(window=1),
+        pair_settings=PairSettings(occurrences="bounded"),
     )
     run = plan(tmp_path, corpus, task)
     run.run_all(n_workers=1)
@@ -430,10 +429,9 @@ def test_pairs_within_a_window(tmp_path, corpus):
         {
             "subject_id": "Q60",
             "object_id": "Q42462",
-            "n_documents_both": 0,
-            "n_documents_subject": 45,
-            "n_documents_object": 30,
-            "window": 1,
+            "n_documents_both": 45,
+            "n_documents_subject": 60,
+            "n_documents_object": 45,
         }
     ]
 
