@@ -1,6 +1,6 @@
 import pytest
 from hypothesis import given, settings, strategies as st
-from surface_consistency_build.wikimedia.construction.database import (
+from surface_consistency_build.wikimedia.construction._arrow import (
     TableWriter,
     Tally,
     surfaces_of,

@@ -1,0 +1,341 @@
+"""Any source of rows as one stream: hub repository, folder, file, or data already in memory."""
+
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final, NamedTuple, NoReturn
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import first_names
+from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
+
+Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
+"""Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""
+
+_LOOKED_AT: Final = 1000
+_BATCH: Final = 1000
+_HUB_ID: Final = re.compile(r"[\w][\w.-]*(/[\w][\w.-]*)?")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_OFFLINE_REMEDY: Final = (
+    "check the connection and HF_HUB_OFFLINE, or download the repository elsewhere "
+    "(`hf download {id} --repo-type dataset --local-dir FOLDER`) and pass that folder"
+)
+_LOGIN_REMEDY: Final = "log in with `hf auth login` or set HF_TOKEN"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenSource:
+    """Rows ready to be read once, and where they come from."""
+
+    id: str
+    """Hub repository, path, or a name for rows that come from memory."""
+
+    revision: str | None
+    """Commit of the hub repository; None elsewhere."""
+
+    folder: Path | None
+    """Folder of the hub's layout that holds the rows; None for files and rows from memory."""
+
+    columns: tuple[str, ...]
+    """Columns of the first thousand rows, in order of appearance."""
+
+    rows: Iterator[Row]
+    """The rows, not yet read."""
+
+
+def open_source(source: Source, *, revision: str | None = None, split: str = "test") -> OpenSource:
+    """Find a source, its split and its columns; read no further than needed for that.
+
+    Args:
+        source: A hub id; a folder in the layout of a hub repository or one written by
+            `save_to_disk`; a file (`.parquet`, `.jsonl`, `.json`, `.csv`, `.tsv`); a `Dataset`,
+            `IterableDataset` or dictionary of them; or rows as dictionaries. A path that exists is
+            taken before a hub id of the same spelling.
+        revision: Branch, tag or commit of a hub repository.
+        split: Which split of a repository, folder or dictionary of splits; without effect where the
+            source is one file or one `Dataset`.
+
+    Returns:
+        The open source.
+
+    Raises:
+        SourceNotFoundError: If it is missing, gated or out of reach, or has no such split.
+        DataError: If it has no rows or cannot be read.
+        ValueError: If `revision` is given for something that is no hub repository.
+        TypeError: If `source` is none of these things.
+    """
+    if isinstance(source, str | os.PathLike):
+        name = os.fspath(source)
+        path = Path(name).expanduser()
+        if not path.exists():
+            if isinstance(source, os.PathLike) or not is_hub_id(name):
+                raise SourceNotFoundError(
+                    f"no file or folder {name!r} (in {Path.cwd()}); check the path. "
+                    "A hub repository is named owner/name"
+                )
+            folder, commit = fetch_repository(name, revision=revision)
+            return _opened(name, commit, folder, _folder_rows(folder, name, split), split)
+        _refuse_revision(revision, name)
+        if path.is_file():
+            return _opened(name, None, None, read_rows(path), split)
+        return _opened(name, None, path, _folder_rows(path, name, split), split)
+    _refuse_revision(revision, "rows in memory")
+    if isinstance(source, Mapping):
+        source = _pick_split(source, split)
+    dataset = getattr(getattr(source, "info", None), "dataset_name", None)
+    kind = type(source).__name__
+    name = f"{kind}:{dataset}" if isinstance(dataset, str) else kind
+    return _opened(name, None, None, rows_in_memory(source, name), split)
+
+
+def _refuse_revision(revision: str | None, name: str) -> None:
+    """Refuse a revision that would be ignored."""
+    if revision is not None:
+        raise ValueError(
+            f"revision={revision!r} belongs to a hub repository, but the source is {name}; "
+            "leave it out"
+        )
+
+
+def _opened(
+    name: str, revision: str | None, folder: Path | None, rows: Iterator[Row], split: str
+) -> OpenSource:
+    """Look at the first rows, refuse an empty source, and put them back."""
+    first = list(islice(rows, _LOOKED_AT))
+    if not first:
+        raise DataError(f"{name} has no rows (split {split!r}); choose another split or source")
+    columns = tuple(dict.fromkeys(column for _, row in first for column in row))
+    return OpenSource(
+        id=name, revision=revision, folder=folder, columns=columns, rows=chain(first, rows)
+    )
+
+
+def _folder_rows(folder: Path, name: str, split: str) -> Iterator[Row]:
+    """Read a split of a folder, from the files that the `datasets` library takes for it."""
+    if (folder / "dataset_dict.json").is_file() or (folder / "state.json").is_file():
+        import datasets
+
+        saved = datasets.load_from_disk(str(folder))
+        data = _pick_split(saved, split) if isinstance(saved, Mapping) else saved
+        return rows_in_memory(data, name)
+    by_split = _data_files(folder, name)
+    if split not in by_split:
+        if not any(file.suffix.lower() in FORMATS for file in chain(*by_split.values())):
+            raise _no_files(folder, name)
+        if (folder / "manifest.json").is_file():
+            raise SourceNotFoundError(
+                f"folder {name} is that of a run and holds no data; name the data that it asked, "
+                "or a folder or file of rows"
+            )
+        names_of = {
+            key: first_names([file.name for file in files]) for key, files in by_split.items()
+        }
+        raise _no_split(
+            split, name, [f"{key} ({files})" for key, files in names_of.items()], *names_of
+        )
+    files = by_split[split]
+    foreign = [file for file in files if file.suffix.lower() not in FORMATS]
+    if foreign:
+        raise DataError(
+            f"cannot read {foreign[0]}: the formats are {', '.join(FORMATS)}; for others load it "
+            "with datasets.load_dataset and pass the result"
+        )
+    return chain.from_iterable(map(read_rows, files))
+
+
+def _data_files(folder: Path, name: str) -> dict[str, list[Path]]:
+    """Let `datasets` tell the files of each split: README configurations, names, folders."""
+    import datasets
+
+    try:
+        with tempfile.TemporaryDirectory() as cache:
+            builder = datasets.load_dataset_builder(str(folder), cache_dir=cache)
+    except FileNotFoundError as error:
+        raise _no_files(folder, name) from error
+    except Exception as error:
+        # The README and its YAML are anyone's: the library falls over them in ways of its own.
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        raise DataError(
+            f"folder {name} cannot be used as it is, by its README.md or its files' names ({why}); "
+            "mend that, pass one of its files, or what datasets.load_dataset returns for it"
+        ) from error
+    return {
+        str(split): [Path(file) for file in files]
+        for split, files in dict(builder.config.data_files).items()
+    }
+
+
+def _pick_split(splits: Mapping[str, object], split: str) -> Iterable[Mapping[str, object]]:
+    """Take one split of a dictionary of splits."""
+    if split not in splits:
+        names = [str(name) for name in splits]
+        raise _no_split(split, "the dictionary of splits", names, *names)
+    rows = splits[split]
+    if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
+        raise TypeError(
+            f"source[{split!r}] must hold rows, got {type(rows).__name__}; one row alone goes into "
+            "a list"
+        )
+    return rows
+
+
+def _no_files(folder: Path, name: str) -> SourceNotFoundError:
+    """Say what a folder without data holds instead."""
+    held = first_names(sorted(item.name for item in folder.iterdir())) or "nothing"
+    return SourceNotFoundError(
+        f"folder {name} holds no data files ({', '.join(FORMATS)}) but {held}; name the folder or "
+        "file that holds the rows"
+    )
+
+
+def _no_split(split: str, name: str, described: list[str], *names: str) -> SourceNotFoundError:
+    """Say which splits there are."""
+    known = ", ".join(described) or "none"
+    remedy = f"; pass split={names[0]!r}" if names else ""
+    return SourceNotFoundError(f"no split {split!r} in {name}; its splits: {known}{remedy}")
+
+
+def rows_in_memory(source: object, name: str) -> Iterator[Row]:
+    """Number the rows of a `datasets` object or of any iterable of dictionaries."""
+    if not isinstance(source, Iterable) or hasattr(source, "iloc"):
+        raise TypeError(
+            "source must be a hub id, a path, a datasets object or rows as dictionaries, got "
+            f"{type(source).__name__}; a pandas frame goes in as frame.to_dict('records')"
+        )
+    for number, row in enumerate(_unbatched(source), start=1):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {number} must be a dictionary, got {type(row).__name__}")
+        yield Place(name, number), row
+
+
+def _unbatched(source: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """Iterate over rows; `datasets` objects in plain Python values and by batches, for speed."""
+    if not hasattr(source, "with_format") or not hasattr(source, "iter"):
+        yield from source
+        return
+    for batch in source.with_format(None).iter(batch_size=_BATCH):
+        for values in zip(*batch.values(), strict=True):
+            yield dict(zip(batch, values, strict=True))
+
+
+class Snapshot(NamedTuple):
+    """A repository at one commit, in the hub's cache."""
+
+    folder: Path
+    """Its files."""
+
+    revision: str | None
+    """Commit; None when the cache does not tell."""
+
+
+def card_language(folder: Path | None) -> str | None:
+    """Tell the language that the card of a data set names.
+
+    Args:
+        folder: A folder in the hub's layout; None for sources without one.
+
+    Returns:
+        The code; None where there is no readable card, or it names no or several languages.
+    """
+    card = None if folder is None else folder / "README.md"
+    if card is None or not card.is_file():
+        return None
+    from huggingface_hub import metadata_load
+    from yaml import YAMLError
+
+    try:
+        named = (metadata_load(card) or {}).get("language")
+    except (OSError, ValueError, YAMLError):
+        return None
+    named = [named] if isinstance(named, str) else named
+    return str(named[0]) if isinstance(named, list) and len(named) == 1 else None
+
+
+def is_hub_id(text: str) -> bool:
+    """Tell whether a source that is no local path could be a hub repository.
+
+    Args:
+        text: What the user passed, such as "naist-nlp/RedirectQA".
+
+    Returns:
+        Whether it has the form `owner/name` or `name` and no suffix of a data file.
+
+    Examples:
+        >>> is_hub_id("naist-nlp/RedirectQA"), is_hub_id("./rows"), is_hub_id("data/rows.jsonl")
+        (True, False, False)
+    """
+    return bool(_HUB_ID.fullmatch(text)) and not text.lower().endswith(tuple(FORMATS))
+
+
+def fetch_repository(repository: str, *, revision: str | None = None) -> Snapshot:
+    """Download the data files of a repository, or find them in the hub's cache.
+
+    Args:
+        repository: Its id.
+        revision: Branch, tag or commit; the main branch when None.
+
+    Returns:
+        The folder that holds the README, the metadata and the data files, and its commit.
+
+    Raises:
+        SourceNotFoundError: If the repository is missing, gated, without that revision, or out of
+            reach; the message says what to do.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    # The HTTP library's module differs between versions of the hub's client.
+    http = [base for base in HfHubHTTPError.__mro__ if base.__name__ == "HTTPError"]
+    failures: tuple[type[Exception], ...] = (HFValidationError, OSError, *http)
+    try:
+        folder = snapshot_download(
+            repository,
+            repo_type="dataset",
+            revision=revision,
+            allow_patterns=["README.md", *(f"*{suffix}" for suffix in FORMATS)],
+        )
+    except failures as error:
+        _explain(repository, revision, error)
+    path = Path(folder)
+    return Snapshot(path, path.name if _COMMIT.fullmatch(path.name) else None)
+
+
+def _explain(repository: str, revision: str | None, error: Exception) -> NoReturn:
+    """Turn a failure of the hub into one message with a remedy."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    url = f"https://huggingface.co/datasets/{repository}"
+    at = f" at revision {revision!r}" if revision else ""
+    local = f"There is no local file or folder {repository!r} either."
+    if isinstance(error, GatedRepoError):
+        message = f"{url} is gated: accept its conditions on that page, then {_LOGIN_REMEDY}."
+    elif isinstance(error, RepositoryNotFoundError):
+        message = (
+            f"the hub has no data repository {repository!r}, or it is private: check the name; if "
+            f"it is private, {_LOGIN_REMEDY}. {local}"
+        )
+    elif isinstance(error, RevisionNotFoundError):
+        message = f"{url} has no revision {revision!r}: its branches and tags stand at {url}/tree."
+    elif isinstance(error, HFValidationError):
+        message = f"{repository!r} is no repository id of the hub ({error}). {local}"
+    elif isinstance(error, LocalEntryNotFoundError):
+        message = (
+            f"the hub cannot be reached and {repository!r}{at} is not in its cache: "
+            f"{_OFFLINE_REMEDY.format(id=repository)}. {local}"
+        )
+    else:
+        message = (
+            f"{repository!r}{at} could not be downloaded ({type(error).__name__}: {error}): "
+            f"{_OFFLINE_REMEDY.format(id=repository)}."
+        )
+    raise SourceNotFoundError(message) from error

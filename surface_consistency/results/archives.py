@@ -1,0 +1,116 @@
+"""Rows as they stand in a file: tables, data sets of `datasets`, logs that are archives."""
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, MissingDependencyError, RecordError
+from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
+from surface_consistency.results.rows import Cells, shown
+from surface_consistency.rows.readers import Place, Row, read_rows
+
+_ZIP: Final = b"PK\x03\x04"
+_ZSTANDARD: Final = 93
+
+
+def packed_rows(file: Path) -> Iterator[Row]:
+    """Read the rows of a file or folder as they stand there.
+
+    Args:
+        file: What `read_rows` reads, a log of inspect_ai that is an archive, a workbook (.xlsx), of
+            which the first sheet is read, or what `Dataset.save_to_disk` wrote.
+
+    Yields:
+        Place and cells of each row; each sample of a log with the log's header.
+
+    Raises:
+        DataError: If the kind of file is unknown, or the folder holds several splits.
+        RecordError: If a row is broken; names file and line.
+    """
+    if file.is_dir():
+        for number, row in enumerate(_dataset_rows(file), start=1):
+            yield Place(str(file), number), row
+    elif is_archive(file):
+        from surface_consistency.results.workbooks import is_workbook, workbook_rows
+
+        if is_workbook(file):
+            for number, row in workbook_rows(file):
+                yield Place(str(file), number), row
+        else:
+            yield from _archive_rows(file)
+    else:
+        yield from read_rows(file)
+
+
+def is_archive(file: Path) -> bool:
+    """Tell an archive by its first bytes, and a log of inspect_ai by its name too."""
+    return file.suffix.lower() == ".eval" or (file.is_file() and read_start(file)[:4] == _ZIP)
+
+
+def _dataset_rows(folder: Path) -> Iterator[Cells]:
+    """Read what `save_to_disk` wrote."""
+    splits = sorted(path.parent.name for path in folder.glob("*/state.json"))
+    if splits:
+        raise DataError(
+            f"{folder} holds several splits; give the folder of one: "
+            f"{', '.join(str(folder / name) for name in splits)}"
+        )
+    import datasets
+
+    try:
+        rows = datasets.load_from_disk(str(folder))
+    except (OSError, ValueError) as error:
+        raise DataError(f"{folder} cannot be read by datasets.load_from_disk: {error}") from error
+    yield from map(dict, rows)
+
+
+def _archive_rows(file: Path) -> Iterator[Row]:
+    """Read the samples of a log of inspect_ai that is an archive, one in memory at a time."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            members = archive.namelist()
+            names = [name for name in members if name.startswith("samples/")]
+            if "header.json" not in members:
+                raise DataError(
+                    f"{file}: not a finished log of inspect_ai, which has a member header.json; "
+                    "finish the evaluation (`inspect eval-retry`), and give its log"
+                    if any(name.startswith("_journal/") for name in members)
+                    else f"{file} is a zip archive, and neither a log of inspect_ai nor a workbook "
+                    "(.xlsx); unpack it"
+                )
+            header = _member(archive, "header.json", file)
+            for number, name in enumerate(names, start=1):
+                sample = _member(archive, name, file)
+                yield Place(str(file), number), {**header, "samples": [sample]}
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{file}: not a log that can be read ({error}): copy it again") from error
+    if not names:
+        raise DataError(f"{file} is the log of inspect_ai without samples; log them and run again")
+
+
+def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Mapping[str, Any]:
+    """Read a member of an archive that is one JSON object."""
+    place = f"{file} ({name})"
+    info = archive.getinfo(name)
+    if info.compress_type == _ZSTANDARD and not hasattr(zipfile, "ZIP_ZSTANDARD"):
+        try:
+            import zipfile_zstd  # type: ignore[import-untyped]  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError(
+                "Reading a log of inspect_ai", "inspect-ai", "inspect"
+            ) from error
+    if info.file_size > LONGEST_LINE:
+        raise RecordError(
+            f"{place}: {info.file_size:,} bytes, unpacked, are more than the {LONGEST_LINE:,} "
+            "that one sample may have; write the log without events and attachments"
+        )
+    try:
+        content = archive.read(name)
+    # zstd has an error of its own, which is no other's child.
+    except Exception as error:
+        raise RecordError(f"{place}: cannot be unpacked ({error}): copy the log again") from error
+    value = parse_json(content, place, remedy="copy the log again")
+    if not isinstance(value, dict):
+        raise RecordError(f"{place}: no JSON object but {shown(value)}; copy the log again")
+    return value

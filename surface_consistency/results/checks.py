@@ -1,0 +1,453 @@
+"""What must hold between the files of one reading: doubled rows, models, what was asked."""
+
+from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError
+from surface_consistency.reading import first_names
+from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.inputs import path_labels
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tables import COLUMNS
+
+_MANY: Final = 2**62
+_DENSE: Final = 8
+_SAME: Final = ("score", "prediction", "error", "content")
+_GROUPS: Final = frozenset(
+    {
+        *("passage", "passage_id", "context", "context_id", "article", "article_id", "document"),
+        *("document_id", "doc", "story", "story_id", "topic", "topic_id", "video", "video_id"),
+        *("videoid", "image", "image_id", "cluster", "cluster_id", "group", "group_id", "fact"),
+        *("fact_id", "subject_id", "relation", "template", "category", "subject", "repo"),
+    }
+)
+
+
+class _Codes:
+    """Rows of a frame by numbers in place of texts, each column numbered once."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self._columns: dict[str, np.ndarray] = {}
+        self._labels: dict[str, pd.Index] = {}
+
+    def column(self, name: str) -> np.ndarray:
+        """Number the values of a column."""
+        if name not in self._columns:
+            values = self.frame[name]
+            codes, labels = pd.factorize(values)
+            smallest = np.int64 if len(labels) > 1 else np.int8
+            self._columns[name] = codes.astype(smallest, copy=False)
+            self._labels[name] = pd.Index(labels)
+        return self._columns[name]
+
+    def categories(self, name: str) -> pd.Categorical:
+        """Return a column without gaps as categories, which are not numbered once more."""
+        codes = self.column(name)
+        return pd.Categorical.from_codes(codes, self._labels[name])
+
+    def number(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, without gaps and in their order."""
+        varying = [name for name in names if self.column(name).any()]
+        if len(varying) < 2:
+            return self.column((varying or names)[0]).astype(np.int64, copy=False)
+        return pd.factorize(self.key(*varying))[0].astype(np.int64, copy=False)
+
+    def key(self, *names: str) -> np.ndarray:
+        """Number the rows by several columns, with gaps."""
+        key, n_keys = np.zeros(len(self.frame), dtype=np.int64), 1
+        for name in names:
+            codes = self.column(name)
+            size = int(codes.max(initial=0)) + 1
+            if n_keys * size > _MANY:
+                key = pd.factorize(key)[0].astype(np.int64)
+                n_keys = int(key.max(initial=0)) + 1
+            if size > 1:
+                key, n_keys = codes if n_keys == 1 else key * size + codes, n_keys * size
+        return key
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """Number what was asked of whom and scored how, files aside."""
+        return self.key("item", "task", "model", "form", "repeat", "metric")
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """Number what was asked, as far as names tell."""
+        return self.key("item", "task", "form")
+
+
+def joined(
+    frames: Sequence[pd.DataFrame], problems: Sequence[str], notes: list[str]
+) -> pd.DataFrame:
+    """Put the frames of all files below each other.
+
+    Args:
+        frames: One a file.
+        problems: What was wrong with files of a folder, a sentence each.
+        notes: Takes them, where other files were read.
+
+    Returns:
+        One frame. Where files name one task, it is that of those that name none, too.
+
+    Raises:
+        DataError: If there is none; says what was wrong with the first.
+    """
+    if not frames:
+        raise DataError(problems[0] if problems else "no results are given; name a file")
+    if problems:
+        n_left = len(problems)
+        left = (
+            "1 file was left out" if n_left == 1 else f"{n_left:,} files were left out, the first"
+        )
+        notes.append(f"{left}: {problems[0]}")
+    frame = _concatenated(frames)
+    tasks = [task for task in frame["task"].unique() if task]
+    if len(frames) > 1 and len(tasks) == 1:
+        frame["task"] = constant(tasks[0], len(frame))
+    if frame["error"].notna().any():
+        frame["score"] = frame["score"].mask(frame["error"].notna())
+    further = [name for name in frame if name not in COLUMNS]
+    return frame[[*COLUMNS, *further]].astype({"repeat": "int64", "content": "uint64"})
+
+
+def _concatenated(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Put frames below each other, with what none of them says, which is cheaper to add to all."""
+    if len(frames) == 1:
+        return _with_defaults(frames[0], _DEFAULTS)
+    told = {str(name) for frame in frames for name in frame}
+    alike = _alike([_with_defaults(frame, told) for frame in frames])
+    return _with_defaults(pd.concat(alike, ignore_index=True), _DEFAULTS)
+
+
+_DEFAULTS: Final[Mapping[str, object]] = {
+    "task": "",
+    "form": "",
+    "repeat": 0,
+    "prediction": None,
+    "references": (),
+    "question": None,
+    "error": None,
+    "content": 0,
+}
+
+
+def _with_defaults(frame: pd.DataFrame, names: Container[str]) -> pd.DataFrame:
+    """Add columns that are not there."""
+    missing = [name for name in _DEFAULTS if name in names and name not in frame]
+    return frame.assign(**{name: _filled(_DEFAULTS[name], len(frame)) for name in missing})
+
+
+def _filled(value: object, n_rows: int) -> pd.Categorical | pd.Series:
+    """Make a column of one value."""
+    if isinstance(value, str):
+        return constant(value, n_rows)
+    cells = np.empty(n_rows, dtype=np.int64 if isinstance(value, int) else object)
+    cells.fill(value)
+    return pd.Series(cells, dtype=cells.dtype)
+
+
+def constant(value: str, n_rows: int) -> pd.Categorical:
+    """Make a column of one text."""
+    zeros = np.zeros(n_rows, dtype=np.int8)
+    return pd.Categorical.from_codes(zeros, pd.Index([value], dtype="str"))
+
+
+def _alike(frames: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Give columns of categories the same ones in all frames, which they keep when joined."""
+    names = list(frames[0].columns[frames[0].dtypes == "category"])
+    known = {
+        name: list(dict.fromkeys(one for frame in frames for one in frame[name].cat.categories))
+        for name in names
+    }
+    return [
+        frame.assign(**{name: frame[name].cat.set_categories(known[name]) for name in names})
+        for frame in frames
+    ]
+
+
+def shortened(notes: Sequence[str], files: Sequence[str]) -> tuple[str, ...]:
+    """Say once what is said of several files.
+
+    Args:
+        notes: Sentences, of which some begin with the name of a file.
+        files: The files.
+
+    Returns:
+        The sentences, in order, with the first file and the number of others.
+
+    Examples:
+        >>> shortened(["a.csv: no scores", "b.csv: no scores"], ["a.csv", "b.csv"])
+        ('a.csv and 1 more: no scores',)
+    """
+    of: dict[str, list[str]] = {}
+    for note in notes:
+        file = next((one for one in files if note.startswith(one)), "")
+        of.setdefault(note.removeprefix(file), []).append(file)
+    return tuple(
+        first + (f" and {len(others)} more" if others else "") + sentence
+        for sentence, (first, *others) in of.items()
+    )
+
+
+class Read(NamedTuple):
+    """What one file tells of its items."""
+
+    kind: str
+    """What `content` is a hash of; only like is held against like."""
+
+    item: str = "item"
+    """What the file calls an item."""
+
+    columns: Sequence[str] = ()
+    """Its own columns, of a plain table."""
+
+
+class Held(NamedTuple):
+    """Rows that were held against each other."""
+
+    frame: pd.DataFrame
+    """Each sample and metric once."""
+
+    items: np.ndarray
+    """The number of each row's task and item."""
+
+    pairs: np.ndarray
+    """The number of each row's task, item and form."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items."""
+
+    is_same_questions: bool
+    """Whether all rows tell what was asked, and alike."""
+
+
+def checked(
+    frame: pd.DataFrame, files: Mapping[str, Read], given: ResultColumns, notes: list[str]
+) -> Held:
+    """Hold the rows of all files against each other.
+
+    Two files of one model that answer the same items otherwise are told apart by their paths. A row
+    that stands twice counts once.
+
+    Args:
+        frame: The rows.
+        files: What each file tells of its items.
+        given: The user's own clusters go before all that is found.
+        notes: Takes sentences on what was done.
+
+    Returns:
+        The rows, each sample and metric once.
+
+    Raises:
+        DataError: If two rows of one sample and metric differ, or one item is two things.
+        ColumnNotFoundError: If a column that the user names is not there.
+    """
+    codes = _Codes(frame)
+    is_again = _is_again(codes.sample)
+    if is_again.any():
+        frame = _tell_models_apart(codes, notes)
+        codes = _Codes(frame)
+        is_again = _is_again(codes.sample)
+    if is_again.any():
+        frame = _collapse_doubles(codes, is_again, files, notes)
+        codes = _Codes(frame)
+    is_same_questions = _refuse_other_content(codes, files, notes)
+    _note_scales(frame, notes)
+    clusters = _group_columns(codes, given, files)
+    groups = () if given.cluster else [name for name in clusters if name != "item"]
+    return Held(
+        frame=codes.frame.assign(**{name: codes.categories(name) for name in groups}),
+        items=codes.number("item", "task"),
+        pairs=codes.number("item", "task", "form"),
+        clusters=clusters,
+        is_same_questions=is_same_questions,
+    )
+
+
+def _is_again(key: np.ndarray) -> np.ndarray:
+    """Tell the rows whose key stands in an earlier row."""
+    is_dense = key.max(initial=0) < _DENSE * len(key)
+    if is_dense and np.bincount(key).max(initial=0) < 2:
+        return np.zeros(len(key), dtype=bool)
+    return np.asarray(pd.Index(key).duplicated())
+
+
+def _tell_models_apart(codes: _Codes, notes: list[str]) -> pd.DataFrame:
+    """Name two files of one model by their paths, where they answer the same items otherwise."""
+    frame, sample = codes.frame, codes.sample
+    within = codes.key("item", "task", "model", "form", "repeat", "metric", "file")
+    is_across = pd.Index(sample).duplicated(keep=False) & ~pd.Index(within).duplicated(keep=False)
+    across = frame[is_across]
+    if across.empty or not _differing(across, sample[is_across]).size:
+        return frame
+    files = list(dict.fromkeys(across["file"]))
+    labels = {str(path): name for path, name in path_labels([Path(f) for f in files]).items()}
+    is_one = frame["file"].isin(files).to_numpy()
+    file = frame["file"].astype(object).map(labels).fillna("")
+    own = frame["model"].astype(object) + " (" + file + ")"
+    model = frame["model"].astype(object).mask(is_one, own).astype("str")
+    notes.append(
+        f"{len(files)} files are of one model and answer the same items; they are told apart as "
+        f"{', '.join(model[is_one].unique())}"
+    )
+    return frame.assign(model=model.astype("category"))
+
+
+def _differing(rows: pd.DataFrame, key: np.ndarray) -> np.ndarray:
+    """Return the keys whose rows do not say the same."""
+    said = rows[list(_SAME)].groupby(key, sort=False, observed=True).nunique(dropna=False)
+    return said.index.to_numpy()[(said > 1).any(axis=1).to_numpy()]
+
+
+def _collapse_doubles(
+    codes: _Codes, is_again: np.ndarray, read: Mapping[str, Read], notes: list[str]
+) -> pd.DataFrame:
+    """Leave rows once that stand twice; refuse those of one sample that differ."""
+    frame, sample = codes.frame, codes.sample
+    is_double = pd.Index(sample).duplicated(keep=False)
+    broken = _differing(frame[is_double], sample[is_double])
+    if broken.size:
+        raise DataError(_double(frame[sample == broken[0]], len(broken), read))
+    files = list(dict.fromkeys(frame.loc[is_again, "file"]))
+    n, of = int(is_again.sum()), ", ".join(files)
+    notes.append(
+        f"1 row of {of} stands twice, word for word, and counts once"
+        if n == 1
+        else f"{n:,} rows of {of} stand twice, word for word, and count once"
+    )
+    return frame[~is_again].reset_index(drop=True)
+
+
+def _double(rows: pd.DataFrame, n_broken: int, read: Mapping[str, Read]) -> str:
+    """Say that one sample stands twice and differs."""
+    one, other = rows.iloc[0], rows.iloc[1]
+    if one["content"] and other["content"] and one["content"] != other["content"]:
+        return _other(one, other, n_broken, read)
+    said = ", ".join(
+        f"{name} {_plain(one[name])} and {_plain(other[name])}"
+        if not isinstance(one[name], np.unsignedinteger)
+        else "two answers"
+        for name in ("score", "prediction", "error")
+        if one[name] != other[name] and not (pd.isna(one[name]) and pd.isna(other[name]))
+    )
+    return (
+        f"{one['file']}: {_item(one, read)} of {one['model']!r} stands more than once with "
+        f"{said} ({n_broken:,} such items); name the column that tells the rows apart by `repeat`, "
+        "`form` or `item`, or leave one of them out"
+    )
+
+
+def _item(row: pd.Series, read: Mapping[str, Read]) -> str:
+    """Name an item by the column that the file has for it."""
+    return f"{read[row['file']].item} {row['item']!r}"
+
+
+def _plain(value: object) -> str:
+    """Show a score as a number, and anything else as it is."""
+    return f"{value:g}" if isinstance(value, float) else shown(value)
+
+
+def _refuse_other_content(codes: _Codes, read: Mapping[str, Read], notes: list[str]) -> bool:
+    """Refuse items that are two things under one name; tell whether all were held."""
+    frame, asked = codes.frame, codes.asked
+    content = frame["content"].to_numpy()
+    files = pd.unique(frame["file"])
+    of_file, names = pd.factorize(np.array([read[file].kind for file in files], dtype=object))
+    if len(names) > 1:
+        notes.append(
+            "the files tell in different ways what was asked "
+            f"({', '.join(names)}), so items are paired by their names, and only files that tell "
+            "it alike are held against each other"
+        )
+    for kind in range(len(names)):
+        rows = np.flatnonzero((of_file[codes.column("file")] == kind) & (content != 0))
+        _, first, of = np.unique(asked[rows], return_index=True, return_inverse=True)
+        differs = content[rows] != content[rows[first]][of]
+        if differs.any():
+            other = rows[differs][0]
+            one = rows[first][of[differs][0]]
+            n_items = len(np.unique(asked[rows[differs]]))
+            raise DataError(_other(frame.iloc[one], frame.iloc[other], n_items, read))
+    return len(names) == 1 and bool((content != 0).all())
+
+
+def _note_scales(frame: pd.DataFrame, notes: list[str]) -> None:
+    """Say which models' scores leave 0 to 1, where those of others by the same metric do not."""
+    scores = frame["score"].to_numpy()
+    if not ((scores < 0) | (scores > 1)).any():
+        return
+    spans = frame.groupby(["metric", "model"], sort=False, observed=True)["score"]
+    for metric, span in spans.agg(["min", "max"]).dropna().groupby(level="metric", observed=True):
+        is_share = (span["min"] >= 0) & (span["max"] <= 1)
+        shares, others = span[is_share], span[~is_share]
+        if len(shares) and len(others):
+            notes.append(
+                f"scores ({metric}) of {first_names(shares.index.get_level_values('model'))} lie "
+                f"in 0 to 1, those of {first_names(others.index.get_level_values('model'))} in "
+                f"{others['min'].min():g} to {others['max'].max():g}; if these are two scales, as "
+                "shares and percent are, bring them to one"
+            )
+
+
+def _other(one: pd.Series, other: pd.Series, n_items: int, read: Mapping[str, Read]) -> str:
+    """Say that one item is two questions."""
+    same = "; their other fields differ" if _asked(one) == _asked(other) else ""
+    if one["file"] == other["file"]:
+        return (
+            f"{one['file']}: one item, {_item(one, read)}, is {_asked(one)} in one row and "
+            f"{_asked(other)} in another ({n_items:,} such items{same}); if these are forms of one "
+            "item, such as wordings or prompts, name the column that tells them apart by `form`; "
+            "if not, name by `item` what tells the items apart"
+        )
+    return (
+        f"the files do not hold the same items: {_item(one, read)} is {_asked(one)} in "
+        f"{one['file']} and {_asked(other)} in {other['file']} ({n_items:,} such items{same}); "
+        "give files over the same data, or name by `item` the column that names the same thing in "
+        "both"
+    )
+
+
+def _asked(row: pd.Series) -> str:
+    """Show what was asked."""
+    references = ", ".join(row["references"])[:60]
+    return f"{shown(row['question'] or 'untold')} ({references or 'no reference'})"
+
+
+def _group_columns(
+    codes: _Codes, given: ResultColumns, read: Mapping[str, Read]
+) -> tuple[str, ...]:
+    """Name the columns that group items: the user's, else those known to, the finest first."""
+    frame = codes.frame
+    if given.cluster:
+        names = list(map(str, frame.columns))
+        seen = list(dict.fromkeys(name for one in read.values() for name in one.columns))
+        named = [
+            need_column(name, names, "cluster", ", ".join(list(read)[:3]), seen)
+            for name in given.cluster
+        ]
+        return tuple(_told_of_items(codes, named))
+    n_items = int(codes.column("item").max(initial=0)) + 1
+    is_many = bool(codes.column("form").any() or (frame["repeat"] != 0).any())
+    named = [name for name in map(str, frame.columns) if name.casefold() in _GROUPS]
+    known = [name for name in _told_of_items(codes, named) if codes.frame[name].notna().all()]
+    sizes = {name: int(codes.column(name).max(initial=0)) + 1 for name in known}
+    finer = sorted((name for name in sizes if 1 < sizes[name] < n_items), key=lambda n: -sizes[n])
+    return (*(("item",) if is_many else ()), *finer)
+
+
+def _told_of_items(codes: _Codes, names: Sequence[str]) -> Sequence[str]:
+    """Fill in columns by the rows of an item that tell them; one file may tell what others lack."""
+    for name in names:
+        column = codes.frame[name]
+        is_blank = column == ""
+        column = column.mask(is_blank) if is_blank.any() else column
+        if column.isna().any():
+            told = column.groupby(codes.key("item", "task"), sort=False).transform("first")
+            codes.frame = codes.frame.assign(**{name: column.fillna(told)})
+    return names

@@ -1,0 +1,296 @@
+"""Any result files as one long frame: the reader that comparing, judging and studies share."""
+
+import os
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.reading import first_names
+from surface_consistency.results.archives import is_archive, packed_rows
+from surface_consistency.results.checks import Read, checked, constant, joined, shortened
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
+from surface_consistency.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.results.logs import samples_part
+from surface_consistency.results.rows import Flat
+from surface_consistency.results.run_folders import is_run, run_part
+from surface_consistency.results.tables import (
+    Part,
+    hashes,
+    read_table,
+    table_part,
+    wanted_scores,
+)
+from surface_consistency.rows.readers import Row
+
+UNSCORED: Final = "answers without scores, which a rule or judge can give"
+"""A note on a file."""
+
+_TABLE: Final = "a table"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """Scores and answers of any tools, one row a score."""
+
+    frame: pd.DataFrame
+    """One row a score. Always there, in this order: `task`, `model`, `item`, `form` ("" where there
+    is one), `repeat` (0 where there is one), `metric` ("" where the file holds answers alone),
+    `score` (in the metric's own scale; NaN where it is missing), `prediction`, `references` (a
+    tuple), `question`, `error` (None unless there is no answer for its sake), `content` (a uint64
+    hash of what was asked; 0 where the file does not say) and `file`. Further columns of the rows
+    follow by their own names, with "row." before one that is called as one of these. Columns of few
+    values (task, model, form, metric, file) and those that group items are categories."""
+
+    items: npt.NDArray[np.int64]
+    """The number of each row's task and item, from 0 in the order of the rows."""
+
+    pairs: npt.NDArray[np.int64]
+    """The number of each row's task, item and form, likewise."""
+
+    clusters: tuple[str, ...]
+    """Columns that group items, as far as it is known of a layout or a usual name; the finest
+    first."""
+
+    is_same_questions: bool
+    """Whether every row tells what was asked, and in the way of all others, so that an item is the
+    same thing for all models."""
+
+    tool: Mapping[str, str]
+    """Who wrote each file."""
+
+    notes: tuple[str, ...]
+    """What was left out, collapsed or taken for something, a sentence each."""
+
+
+def read_results(
+    sources: ResultSource | Sequence[str | os.PathLike[str]],
+    columns: ResultColumns | None = None,
+    *,
+    has_answers: bool = True,
+) -> Results:
+    """Read result files of any tool as one long frame.
+
+    The layout is told by what is in a file and not by its name: see `layouts.LAYOUTS`. Tables are
+    long, one row a score or with a column for each metric, or wide, with a column for each model.
+    CSV, TSV and Parquet are read by columns; all else row by row.
+
+    Args:
+        sources: A file, a folder of them or several; a frame, a `datasets.Dataset` or rows.
+        columns: Names of columns where a file does not say what they are; None for the usual ones.
+        has_answers: Whether the frame holds the answers, which take most of the memory; if not,
+            `prediction` is empty in all rows.
+
+    Returns:
+        The frame, in the order of the files. A model that no file names is called as its file or
+        folder, by what tells those apart.
+
+    Raises:
+        SourceNotFoundError: If a file is not there.
+        ColumnNotFoundError: If a named column is not there, or none names the items.
+        RecordError: If a row is broken, or a score is none; names file and row.
+        DataError: If a file holds no results, or several columns could be meant; if one item is
+            two things in two files, or a sample stands twice and differs; if a metric or filter
+            that is asked for is not there.
+
+    Examples:
+        >>> read_results([{"item": "q1", "model": "a", "correct": 1}]).frame["score"].tolist()
+        [1.0]
+    """
+    given = columns or ResultColumns()
+    reading = _Reading(given, has_answers=has_answers)
+    frames: list[pd.DataFrame] = []
+    problems: list[str] = []
+    for one in inputs_of(sources, given):
+        try:
+            frames.append(reading.frame(one))
+        except DataError as error:
+            is_left_out = one.is_optional and not isinstance(error, SourceNotFoundError)
+            if not (is_left_out or isinstance(error, _NoMetric)):
+                raise
+            problems.append(str(error))
+    frame = joined(frames, problems, reading.notes)
+    del frames
+    if given.label and not frame["model"].isin(given.label).any():
+        raise DataError(
+            f"{len(given.label)} labels, {', '.join(given.label)}, name neither one file each nor "
+            f"columns of a table; the models are called {first_names(frame['model'].unique())}"
+        )
+    held = checked(frame, reading.read, given, reading.notes)
+    notes = shortened(reading.notes, list(reading.tool))
+    frame = held.frame
+    if not has_answers:
+        codes = np.full(len(frame), -1, dtype=np.int8)
+        nothing = pd.Categorical.from_codes(codes, pd.Index([], dtype="str"))
+        frame = frame.assign(prediction=nothing)
+    return Results(frame, *held[1:], reading.tool, notes)
+
+
+class _NoMetric(DataError):
+    """A file has none of the metrics that are asked for, which another file may have."""
+
+
+class _Reading:
+    """What is gathered while files are read one after the other."""
+
+    def __init__(self, given: ResultColumns, *, has_answers: bool) -> None:
+        self.given = given
+        self._has_answers = has_answers
+        self.notes: list[str] = []
+        self.tool: dict[str, str] = {}
+        self.read: dict[str, Read] = {}
+        self._texts: dict[Hashable, Hashable] = {}
+
+    def frame(self, one: Input) -> pd.DataFrame:
+        """Read one input."""
+        tool, part = _part(one, self.given, self.notes)
+        scores = wanted_scores(part.scores, self.given)
+        if part.scores and not scores:
+            raise _NoMetric(
+                f"{one.name} has no metric {' or '.join(map(repr, self.given.metrics))}; name one "
+                f"of {', '.join(part.scores)} by `metrics`"
+            )
+        frame = _long(part._replace(scores=scores), one, self.notes)
+        for name in ("question", "references"):
+            if _has(frame, name):
+                # What a hundred files repeat is held in memory once.
+                texts = [self._texts.setdefault(text, text) for text in frame[name]]
+                frame[name] = pd.Series(texts, dtype=object)
+        if not self._has_answers:
+            frame["prediction"] = _hashed_answers(frame)
+        self.tool[one.name] = tool
+        self.read[one.name] = Read(f"{tool}: {_asked_by(part, frame)}", part.item, part.columns)
+        return frame
+
+
+def _part(one: Input, given: ResultColumns, notes: list[str]) -> tuple[str, Part]:
+    """Read the samples of one input, and tell who wrote it."""
+    content = one.content
+    if isinstance(content, pd.DataFrame):
+        if layout_of(map(str, content.columns)) is None:
+            return _TABLE, _table(content, given, one.name, notes)
+        names, cells = list(content.columns), content.itertuples(index=False, name=None)
+        content = (dict(zip(names, row, strict=True)) for row in cells)
+    if not isinstance(content, Path):
+        return _part_of_rows(memory_rows(content, one.name), one, given, notes)
+    if is_run(content):
+        return "surface-consistency", run_part(content)
+    table = None if content.is_dir() or is_archive(content) else read_table(content)
+    if table is not None and layout_of(map(str, table.columns)) is None:
+        return _TABLE, _table(table, given, one.name, notes)
+    return _part_of_rows(packed_rows(content), one, given, notes)
+
+
+def _table(table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
+    """Read a plain table."""
+    if not len(table):
+        raise DataError(f"{source} holds no rows, so no results; check how it was written")
+    if given.filter is not None:
+        raise DataError(
+            f"{source} is a plain table; `filter` is for samples of lm-evaluation-harness"
+        )
+    return table_part(table, given, source, notes)
+
+
+def _part_of_rows(
+    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str]
+) -> tuple[str, Part]:
+    """Read the samples of rows, of a tool or a plain table."""
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
+    layout, rows = whole_layout(*first), chain([first], rows)
+    if layout is None:
+        table = pd.DataFrame([dict(row) for _, row in rows])
+        return _TABLE, _table(table, given, one.name, notes)
+    flats: Iterable[Flat] = laid(rows)
+    file = Path(one.name)
+    if layout.whole is not None:
+        flats = layout.whole(flats, file, notes)
+    named = {} if layout.named is None else layout.named(file)
+    return layout.tool, samples_part(flats, layout, named, given, one.name, notes)
+
+
+def _asked_by(part: Part, frame: pd.DataFrame) -> str:
+    """Name what a file tells of what was asked."""
+    if part.has_hashes:
+        return "hashes"
+    has = [name for name in ("question", "references") if _has(frame, name)]
+    return " and ".join(has) or "nothing"
+
+
+def _has(frame: pd.DataFrame, name: str) -> bool:
+    """Tell whether a column says anything."""
+    return name in frame and any(cell is not None and cell != () for cell in frame[name])
+
+
+def _hashed_answers(frame: pd.DataFrame) -> np.ndarray:
+    """Hash the answers, by which doubled rows are told apart; 0 where there is none."""
+    if "prediction" not in frame:
+        return np.zeros(len(frame), dtype=np.uint8)
+    hashed = np.zeros(len(frame), dtype=np.uint64)
+    is_there = frame["prediction"].notna().to_numpy()
+    hashed[is_there] = hashes(frame.loc[is_there, "prediction"])
+    return hashed
+
+
+def _long(part: Part, one: Input, notes: list[str]) -> pd.DataFrame:
+    """Put the scores of samples below each other, one row a score."""
+    samples, scores = part.samples, dict(part.scores)
+    if not scores:
+        told = [name for name in ("prediction", "error") if name in samples]
+        if samples[told].isna().all(axis=None):
+            raise DataError(
+                f"{one.name} holds neither scores nor answers; name the column of scores by "
+                "`score`, or that of answers by `prediction`; saw "
+                f"{first_names(part.columns or list(samples))}"
+            )
+        notes.append(f"{one.name}: {UNSCORED}")
+        scores = {"": (np.arange(len(samples)), np.full(len(samples), np.nan))}
+    rows = np.concatenate([index for index, _ in scores.values()])
+    frame = samples if len(scores) == 1 and len(rows) == len(samples) else samples.iloc[rows]
+    frame = frame.reset_index(drop=True)
+    counts = [len(index) for index, _ in scores.values()]
+    frame = frame.assign(
+        metric=pd.Categorical.from_codes(
+            np.repeat(np.arange(len(counts)), counts), pd.Index(list(scores), dtype="str")
+        ),
+        score=np.concatenate([values for _, values in scores.values()]),
+        file=constant(one.name, len(frame)),
+    )
+    if part.failures and "error" not in frame:
+        frame["error"] = None
+    for name, failures in part.failures.items():
+        failed = np.isin(rows, list(failures)) & (frame["metric"] == name).to_numpy()
+        frame.loc[failed, "error"] = [failures[row] for row in rows[failed]]
+    frame = _with_model(frame, one)
+    if len(scores) > 1:
+        frame = frame.iloc[np.argsort(rows, kind="stable")].reset_index(drop=True)
+    return frame
+
+
+def _with_model(frame: pd.DataFrame, one: Input) -> pd.DataFrame:
+    """Add the name of the model; make columns of few values categories."""
+    if one.label is not None:
+        models = frame["model"].dropna().unique() if "model" in frame else ()
+        if len(models) > 1:
+            raise DataError(
+                f"{one.name} holds {len(models)} models ({first_names(models)}), which one label, "
+                f"{one.label!r}, cannot name; leave `label` out"
+            )
+        frame["model"] = constant(one.label, len(frame))
+    elif "model" not in frame:
+        frame["model"] = constant(one.fallback, len(frame))
+    else:
+        frame["model"] = frame["model"].fillna(one.fallback).astype("str").astype("category")
+    for name in ("task", "form"):
+        if name in frame:
+            frame[name] = frame[name].astype("category")
+    return frame

@@ -1,0 +1,221 @@
+"""What is given to the reader of results: files, folders, frames and rows, each with a name."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import pandas as pd
+
+from surface_consistency.errors import DataError, SourceNotFoundError
+from surface_consistency.results.columns import ResultColumns, need_labels
+from surface_consistency.results.run_folders import is_run
+from surface_consistency.rows.readers import FORMATS, Place, Row
+
+ResultSource: TypeAlias = (
+    str
+    | os.PathLike[str]
+    | Sequence[str | os.PathLike[str]]
+    | pd.DataFrame
+    | Iterable[Mapping[str, Any]]
+)
+"""A file, a folder of them or several; a frame, a `datasets.Dataset` or rows."""
+
+_ROWS: Final = "rows"
+_ARCHIVES: Final = (".eval", ".xlsx")
+_TEXTS_OF_HELM: Final = ("instances.json", "display_predictions.json")
+
+
+class Input(NamedTuple):
+    """One file, or rows in memory."""
+
+    content: Path | pd.DataFrame | Iterable[Mapping[str, Any]]
+    """The file, frame or rows."""
+
+    name: str
+    """What it is called in messages and in the frame."""
+
+    label: str | None
+    """Its model, as the user names it."""
+
+    fallback: str
+    """What to call its model where neither user nor file names it."""
+
+    is_optional: bool
+    """Whether it was found in a folder, so that it may hold something else."""
+
+
+def inputs_of(sources: ResultSource, given: ResultColumns) -> list[Input]:
+    """List what is to be read.
+
+    Args:
+        sources: What the user gives.
+        given: What the user says of it.
+
+    Returns:
+        One input a file, in the order given; files of a folder by name.
+
+    Raises:
+        SourceNotFoundError: If a path does not exist, or a folder holds no file of results.
+        DataError: If there are other than one label a source, splits instead of rows, or a path is
+            given twice.
+    """
+    paths = _paths(sources)
+    if paths is None:
+        if isinstance(sources, Mapping):
+            raise DataError(
+                f"the data set has several splits, {', '.join(map(str, sources))}: give one of "
+                "them, as in data['test']"
+            )
+        return [Input(_unwrapped(sources), _ROWS, None, _ROWS, is_optional=False)]
+    labels: Sequence[str | None] = given.label
+    if len(paths) == 1 and len(labels) != 1:
+        labels = (None,)
+    elif labels:
+        need_labels(given, len(paths))
+    else:
+        labels = [None] * len(paths)
+    files = [files_of(path) for path in paths]
+    alone = len(paths) == 1
+    called = path_labels(files[0] if alone else paths)
+    return [
+        Input(file, str(file), label, called[file if alone else path], is_optional=file != path)
+        for path, label, found in zip(paths, labels, files, strict=True)
+        for file in found
+    ]
+
+
+def _paths(sources: object) -> list[Path] | None:
+    """Return the paths that are given, if paths are."""
+    if isinstance(sources, str | os.PathLike):
+        return [Path(sources).expanduser()]
+    if isinstance(sources, list | tuple) and sources:
+        items = [item for item in sources if isinstance(item, str | os.PathLike)]
+        if len(items) == len(sources):
+            return [Path(item).expanduser() for item in items]
+    return None
+
+
+def _unwrapped(source: Any) -> pd.DataFrame | Iterable[Mapping[str, Any]]:  # noqa: ANN401
+    """Take a `datasets.Dataset` as the frame that it is."""
+    if hasattr(source, "to_pandas") and hasattr(source, "with_format"):
+        frame: pd.DataFrame = source.with_format(None).to_pandas()
+        return frame
+    if not isinstance(source, Iterable):
+        raise TypeError(
+            f"results are a path, a frame, a datasets object or rows, got {type(source).__name__}"
+        )
+    return source
+
+
+def memory_rows(rows: Iterable[Mapping[str, Any]], name: str = _ROWS) -> Iterator[Row]:
+    """Number rows in memory.
+
+    Args:
+        rows: The rows.
+        name: What to call them in messages.
+
+    Yields:
+        Place and row.
+
+    Raises:
+        TypeError: If one is no mapping.
+    """
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise TypeError(f"row {number} must be a mapping, got {type(row).__name__}")
+        yield Place(name, number), row
+
+
+def files_of(path: Path) -> list[Path]:
+    """List the files of results that a path names.
+
+    Args:
+        path: A file; a folder that is read as one (a run, a saved `datasets.Dataset`); or a folder
+            of files.
+
+    Returns:
+        The files, by name. Of a folder, without those that hold the texts to another one's scores.
+
+    Raises:
+        SourceNotFoundError: If nothing is there, or the folder holds no file of a known kind.
+    """
+    if not path.exists():
+        raise SourceNotFoundError(f"no file or folder {path}; check the path")
+    if path.is_file() or is_run(path) or any(path.glob("**/state.json")):
+        return [path]
+    known = (*FORMATS, *_ARCHIVES)
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file()
+        and Path(file.name.removesuffix(".gz")).suffix.lower() in known
+        and not any(part.startswith(".") for part in file.relative_to(path).parts)
+    )
+    runs = [file.parent for file in found if file.name == "manifest.json" and is_run(file.parent)]
+    if runs:
+        return runs
+    there = set(found)
+    found = [file for file in found if not _is_beside(file, there)]
+    if not found:
+        raise SourceNotFoundError(
+            f"{path} holds no file of results; looked for {', '.join(known)} in it and below"
+        )
+    return found
+
+
+def _is_beside(file: Path, there: set[Path]) -> bool:
+    """Tell files whose rows stand with their scores in another one."""
+    if file.name in _TEXTS_OF_HELM:
+        return file.with_name("per_instance_stats.json") in there
+    return file.with_name(f"{file.stem}_result{file.suffix}") in there
+
+
+def path_labels(paths: Sequence[Path]) -> dict[Path, str]:
+    """Name files by what tells their paths apart.
+
+    Args:
+        paths: Files or folders.
+
+    Returns:
+        By path, the folders that differ, else the words of the name that differ; the name alone
+        where there is one path.
+
+    Raises:
+        DataError: If a path is given twice.
+
+    Examples:
+        >>> list(path_labels([Path("a/alpha/x.json"), Path("a/beta/x.json")]).values())
+        ['alpha', 'beta']
+        >>> list(path_labels([Path("run__alpha_qa.json"), Path("run__beta_qa.json")]).values())
+        ['alpha', 'beta']
+    """
+    twice = [path for path, n in Counter(paths).items() if n > 1]
+    if twice:
+        raise DataError(f"{twice[0]} is given twice; give it once")
+    if len(paths) < 2:
+        return {path: path.stem or str(path) for path in paths}
+    parts = {path: path.resolve().with_suffix("").parts for path in paths}
+    folders = _differing([one[:-1] for one in parts.values()])
+    names = folders if len(set(folders)) == len(paths) else None
+    if names is None:
+        stems = _differing([tuple(one[-1].split("_")) for one in parts.values()], joint="_")
+        names = (
+            ["/".join(filter(None, pair)) for pair in zip(folders, stems, strict=True)]
+            if len(set(stems)) < len(paths)
+            else stems
+        )
+    if len(set(names)) < len(paths):
+        names = _differing([path.resolve().parts for path in paths])
+    return dict(zip(paths, names, strict=True))
+
+
+def _differing(rows: Sequence[tuple[str, ...]], joint: str = "/") -> list[str]:
+    """Join what is left of words without those that all rows begin and end with."""
+    shortest = min(map(len, rows))
+    start = next((n for n in range(shortest) if len({row[n] for row in rows}) > 1), shortest)
+    rest = [row[start:] for row in rows]
+    shortest = min(map(len, rest))
+    end = next((n for n in range(shortest) if len({row[-1 - n] for row in rest}) > 1), shortest)
+    return [joint.join(row[: len(row) - end]) for row in rest]

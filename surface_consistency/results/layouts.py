@@ -1,0 +1,455 @@
+"""The layouts of result files, told by what is in a file: a table, one entry a layout.
+
+`LAYOUTS` is the one place that says how a tool's file is read, for judging its answers and for
+comparing its scores alike. Packages add entries under the entry point group
+`surface_consistency.result_layouts`.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from surface_consistency.errors import (
+    DataError,
+    PluginError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.plugins import Plugins
+from surface_consistency.results import tools
+from surface_consistency.results.archives import packed_rows
+from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results.samples import harness_sample, written_out
+from surface_consistency.rows.readers import Place, Row
+
+GROUP: Final = "surface_consistency.result_layouts"
+"""Entry point group under which packages register a `Layout`."""
+
+_ADDED: Final = Plugins(GROUP, "layout of result files")
+
+
+class Layout(NamedTuple):
+    """How the rows of a tool, or the one object that its file is, become samples."""
+
+    tool: str
+    """Who writes them, for messages."""
+
+    columns: str
+    """Columns that every row has, by which the layout is told."""
+
+    parts: str = ""
+    """What becomes what, as `name=path` with a name of `rows.ROLES`, or `name` for a field of that
+    name; a path has a dot between its steps, and the first of several that leads somewhere is taken
+    (`a.b|c`). The first part must be there."""
+
+    scores: str = ""
+    """Paths of scores, as `name=path`, or `path.*` for all fields of an object."""
+
+    fields: str = ""
+    """Paths of objects whose fields stand beside, such as metadata; "*" is the sample itself."""
+
+    items: str = ""
+    """Path of the list in which the samples stand; none where the row is the sample."""
+
+    more_parts: Callable[[Cells, Cells], Cells] | None = None
+    """Gives further parts of a sample; its second argument is the row in which it stands."""
+
+    more_scores: Callable[[Cells, Cells], Cells] | None = None
+    """Gives further scores of a sample, likewise."""
+
+    more_fields: Callable[[Cells], Cells] | None = None
+    """Gives further fields of a sample."""
+
+    rows: Callable[[Cells, Place], Flats | None] | None = None
+    """Lays a row flat in place of all that, where a mapping does not; None where it is a row of a
+    plain table, after all."""
+
+    whole: Callable[[Iterable[Flat], Path, list[str]], Flats] | None = None
+    """Sees all samples of a file, for what stands in several rows or files; the list takes
+    sentences on what is left out."""
+
+    named: Callable[[Path], Cells] | None = None
+    """Reads `task` and `model` from where the file stands, for samples that do not tell them."""
+
+    item: str = "id"
+    """The part by which a sample is known."""
+
+    versions: str = ""
+    """Versions of the tool whose files were read."""
+
+    def flat(self, row: Cells, place: Place) -> list[Flat] | None:
+        """Lay a row flat.
+
+        Args:
+            row: The row.
+            place: Where it stands, for messages.
+
+        Returns:
+            Its samples; None if it is a row of a plain table.
+
+        Raises:
+            KeyError: If it lacks what the layout needs; so may what the layout calls.
+        """
+        if self.rows is not None:
+            flats = self.rows(row, place)
+            return None if flats is None else list(flats)
+        samples = at(row, self.items) if self.items else [row]
+        return [self._sample(sample, row) for sample in samples]
+
+    def _sample(self, sample: Cells, row: Cells) -> Flat:
+        """Lay a sample flat."""
+        parts = {name: at(sample, path) for name, path in map(_named, self.parts.split())}
+        first = next(iter(parts), None)
+        if first is not None and parts[first] is None:
+            raise KeyError(_named(self.parts.split()[0])[1])
+        scores: dict[str, Any] = {}
+        for path in self.scores.split():
+            if path.endswith(".*"):
+                scores.update(at(sample, path[:-2]) or {})
+            else:
+                name, path = _named(path)
+                scores[name] = at(sample, path)
+        fields: dict[str, Any] = {}
+        for path in self.fields.split():
+            fields.update(sample if path == "*" else at(sample, path) or {})
+        if self.more_parts is not None:
+            parts.update(self.more_parts(sample, row))
+        if self.more_scores is not None:
+            scores.update(self.more_scores(sample, row))
+        if self.more_fields is not None:
+            fields.update(self.more_fields(sample))
+        if parts.get("error"):
+            parts["prediction"] = None
+        return Flat(parts, scores, fields)
+
+
+def _named(field: str) -> tuple[str, str]:
+    """Read `name=path`."""
+    name, _, path = field.partition("=")
+    return name, path or name
+
+
+LAYOUTS: Final = (
+    Layout(
+        "lm-evaluation-harness",
+        "doc resps",
+        rows=harness_sample,
+        named=tools.named_samples,
+        versions="0.4.0 to 0.4.13",
+    ),
+    Layout(
+        "lm-evaluation-harness",
+        "doc filtered_resps",
+        rows=harness_sample,
+        named=tools.named_samples,
+        versions="0.4.0 to 0.4.13",
+    ),
+    Layout(
+        "lm-eval 0.3 --write_out", "prompt_0 logit_0", rows=written_out, versions="0.3 and before"
+    ),
+    Layout(
+        "lmms-eval",
+        "doc_id doc_hash input filtered_resps",
+        "id=doc_id prompt=input prediction=filtered_resps.0|filtered_resps target content=doc_hash",
+        more_scores=tools.lmms_eval_scores,
+        more_fields=tools.lmms_eval_fields,
+        named=tools.named_by_date,
+        versions="0.7.3",
+    ),
+    Layout(
+        "lighteval",
+        "doc model_response metric",
+        "id=doc.id prompt=doc.query prediction=model_response.text.0 target=doc.choices "
+        "task=doc.task_name",
+        scores="metric.*",
+        fields="doc.specific",
+        more_parts=tools.lighteval_gold,
+        versions="0.10 to 0.13",
+    ),
+    Layout(
+        "lighteval before 0.10",
+        "example full_prompt predictions metrics",
+        "id=example question=example prompt=full_prompt prediction=predictions.0 target=gold",
+        scores="metrics.*",
+        fields="specifics",
+        named=tools.named_by_details,
+        versions="0.6",
+    ),
+    Layout(
+        "inspect_ai",
+        "version status eval samples",
+        "id question=metadata.question target",
+        fields="metadata",
+        items="samples",
+        more_parts=tools.inspect_parts,
+        more_scores=tools.inspect_scores,
+        versions="0.3.75 to 0.3.285",
+    ),
+    Layout("inspect_ai", "version status eval", rows=tools.no_samples),
+    Layout(
+        "HELM",
+        "instance_id stats",
+        "id=instance_id",
+        more_parts=tools.helm_parts,
+        more_scores=tools.helm_scores,
+        more_fields=tools.helm_fields,
+        whole=tools.helm_run,
+        versions="0.5.16",
+    ),
+    Layout(
+        "promptfoo",
+        "evalId results",
+        "id=testIdx question=vars.question|prompt.raw prompt=prompt.raw prediction=response.output",
+        fields="testCase.metadata",
+        items="results.results",
+        more_parts=tools.promptfoo_parts,
+        more_scores=tools.promptfoo_scores,
+        versions="0.121",
+    ),
+    Layout(
+        "deepeval",
+        "testFile testCases",
+        "question=input prediction=actualOutput target=expectedOutput",
+        fields="metadata",
+        items="testCases",
+        more_parts=tools.deepeval_parts,
+        more_scores=tools.deepeval_scores,
+        item="question",
+        versions="4.3",
+    ),
+    Layout(
+        "simple-evals",
+        "htmls convos",
+        rows=tools.simple_evals,
+        named=tools.named_by_eval,
+        versions="of 2025",
+    ),
+    Layout(
+        "OpenCompass",
+        "details",
+        rows=tools.opencompass,
+        named=tools.named_by_folder,
+        versions="0.5.4",
+    ),
+    Layout(
+        "OpenCompass", "0", rows=tools.opencompass, named=tools.named_by_folder, versions="0.5.4"
+    ),
+    Layout(
+        "OpenAI evals",
+        "run_id event_id type data",
+        rows=tools.openai_event,
+        whole=tools.openai_samples,
+        versions="3.0.1",
+    ),
+    Layout("OpenAI evals", "spec", rows=tools.openai_spec, whole=tools.openai_samples),
+    Layout("OpenAI evals", "final_report", rows=tools.nothing),
+    Layout(
+        "Every Eval Ever",
+        "evaluation_id sample_id evaluation",
+        "id=sample_id question=input.raw prompt=input.formatted prediction=output.raw.0 "
+        "target=input.reference model=model_id task=evaluation_name error",
+        fields="metadata",
+        more_scores=tools.eee_scores,
+        whole=tools.eee_epochs,
+        versions="schema 0.3.0",
+    ),
+    Layout(
+        "VLMEvalKit",
+        "index question hit",
+        "id=index question prediction target=answer",
+        scores="hit",
+        fields="*",
+        named=tools.named_by_prefix,
+        versions="e8e78f0",
+    ),
+    Layout(
+        "VLMEvalKit",
+        "index question answer prediction A B",
+        "id=index question prediction target=answer",
+        fields="*",
+        more_parts=tools.vlm_parts,
+        named=tools.named_by_prefix,
+        versions="e8e78f0",
+    ),
+    Layout(
+        "NeMo Evaluator",
+        "problem_idx reward",
+        "id=problem_idx repeat prediction=model_response target=expected_answer",
+        scores="reward",
+        fields="metadata",
+        versions="ac66aff",
+    ),
+    Layout("open-unlearning, TOFU_EVAL", "forget_Q_A_ROUGE", rows=tools.tofu, versions="of 2025"),
+    Layout(
+        "open-unlearning, MUSE_EVAL", "forget_knowmem_ROUGE", rows=tools.muse, versions="of 2025"
+    ),
+    Layout(
+        "PromptEval",
+        "example_0 example_1",
+        rows=tools.prompteval,
+        named=tools.named_by_split,
+        versions="PromptEval_MMLU_correctness",
+    ),
+    Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
+    Layout("a summary", "results", rows=tools.summary),
+)
+"""The layouts, the first that fits a row being taken."""
+
+
+@cache
+def layouts() -> tuple[tuple[Layout, frozenset[str]], ...]:
+    """List all layouts with the columns that tell them, those of other packages first.
+
+    Returns:
+        Each layout and its columns, in the order in which they are tried.
+
+    Warns:
+        SurfaceConsistencyWarning: If what a package registers cannot be loaded or is no `Layout`;
+            it is left out.
+    """
+    added = filter(None, map(_added, _ADDED.names()))
+    return tuple((one, frozenset(one.columns.split())) for one in (*added, *LAYOUTS))
+
+
+def _added(name: str) -> Layout | None:
+    """Load a layout of another package."""
+    try:
+        layout: Layout = _ADDED.check(name, _ADDED.load(name), Layout._fields)
+    except PluginError as error:
+        warnings.warn(f"{error}; it is left out", SurfaceConsistencyWarning, stacklevel=4)
+        return None
+    return layout
+
+
+def layout_of(columns: Iterable[str]) -> Layout | None:
+    """Tell a layout by the columns of a row.
+
+    Args:
+        columns: The columns.
+
+    Returns:
+        The first layout all of whose columns are there; None for a plain table.
+    """
+    return _layout_of(frozenset(columns))
+
+
+@lru_cache(maxsize=1024)
+def _layout_of(columns: frozenset[str]) -> Layout | None:
+    """Tell a layout by the columns of a row, once for rows that have the same."""
+    return next((layout for layout, told_by in layouts() if told_by <= columns), None)
+
+
+def flat_rows(row: Cells, place: Place) -> list[Cells]:
+    """Lay a row flat by its layout, as rows.
+
+    Args:
+        row: The row.
+        place: Where it stands.
+
+    Returns:
+        What it holds; a row of a plain table as it is.
+
+    Raises:
+        DataError: If it is a summary of a tool, without samples.
+        RecordError: If it is not in the layout that its columns name.
+    """
+    layout = layout_of(row)
+    flats = None if layout is None else flat_samples(layout, row, place)
+    return [row] if flats is None else [flat.row() for flat in flats]
+
+
+def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
+    """Lay a row flat by a layout.
+
+    Args:
+        layout: The layout.
+        row: The row.
+        place: Where it stands.
+
+    Returns:
+        Its samples; None if it is a row of a plain table, after all.
+
+    Raises:
+        DataError: If it is a summary of a tool, without samples.
+        RecordError: If it is not in the layout.
+    """
+    try:
+        return layout.flat(row, place)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise RecordError(
+            f"{place}: not in the layout of {layout.tool} ({type(error).__name__}: {error}), whose "
+            f"columns {layout.columns} it has; restore the file, or write its "
+            "rows as a plain table"
+        ) from error
+
+
+def result_rows(file: Path) -> Iterator[Row]:
+    """Read the rows of a file by what it holds, or those of a folder of `datasets`, laid flat.
+
+    Args:
+        file: What `read_rows` reads, the files of the tools in `LAYOUTS` among it; a log of
+            inspect_ai; or what `Dataset.save_to_disk` wrote. The columns of a tool are `id`,
+            `question`, `prompt`, `prediction` (None of a sample that failed), `target`, `model` and
+            `task`, as far as it tells them, and its scores and metadata by their own names; samples
+            of lm-evaluation-harness keep their fields, see `samples.sample_row`.
+
+    Yields:
+        Place and cells of each row.
+
+    Raises:
+        DataError: If the kind of file is unknown, it holds the results of a tool without its
+            samples, or the folder holds several splits.
+        RecordError: If a row is broken; names file and line.
+    """
+    rows = packed_rows(file)
+    first = next(rows, None)
+    if first is None:
+        return
+    layout = whole_layout(*first)
+    rows = chain([first], rows)
+    if layout is not None and layout.whole is not None:
+        for number, flat in enumerate(layout.whole(laid(rows), file, []), start=1):
+            yield Place(str(file), number), flat.row()
+        return
+    for place, row in rows:
+        for number, cells in enumerate(flat_rows(row, place), start=place.number):
+            yield Place(place.source, number), cells
+
+
+def whole_layout(place: Place, row: Cells) -> Layout | None:
+    """Tell the layout of a file by its first row; None for a plain table."""
+    layout = layout_of(row)
+    return None if layout is None or flat_samples(layout, row, place) is None else layout
+
+
+def laid(rows: Iterable[Row]) -> Flats:
+    """Lay the rows of a file flat, all of which are in layouts.
+
+    Args:
+        rows: The rows.
+
+    Yields:
+        The samples.
+
+    Raises:
+        DataError: As for `flat_samples`.
+        RecordError: Likewise, or if a row is in no layout.
+    """
+    for place, row in rows:
+        yield from flat_samples(_need(row, place), row, place) or ()
+
+
+def _need(row: Cells, place: Place) -> Layout:
+    """Tell the layout of a row among rows of a layout."""
+    layout = layout_of(row)
+    if layout is None:
+        raise RecordError(
+            f"{place}: the row is in no layout of a tool, as those before it are; it has "
+            f"{', '.join(map(str, list(row)[:20]))}: restore the file, or leave the row out"
+        )
+    return layout

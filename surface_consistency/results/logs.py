@@ -1,0 +1,243 @@
+"""Samples of a tool, laid flat, as the samples and scores of one file."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.layouts import Layout
+from surface_consistency.results.rows import Failure, Flat, shown
+from surface_consistency.results.tables import (
+    JOINED,
+    Part,
+    content_of,
+    further_name,
+    hashes,
+    number_of,
+)
+from surface_consistency.results.tools import as_references
+
+_CHANCE: Final = ("chance", "random")
+_SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")
+_PLAIN: Final = (str, int, float, bool)
+
+
+def samples_part(
+    flats: Iterable[Flat],
+    layout: Layout,
+    named: Mapping[str, str],
+    given: ResultColumns,
+    source: str,
+    notes: list[str],
+) -> Part:
+    """Gather the samples of a file of a tool.
+
+    Args:
+        flats: The samples, laid flat.
+        layout: Their layout.
+        named: Task and model as the place of the file tells them.
+        given: Names of columns in place of the layout's.
+        source: The file, for messages.
+        notes: Takes sentences on what is left out.
+
+    Returns:
+        Samples and scores; what is no score is left out and noted.
+
+    Raises:
+        DataError: If no sample is there, or none of the filter that is asked for, or a metric that
+            is asked for holds no scores.
+        RecordError: If a sample names no item.
+    """
+    rows: list[dict[str, Any]] = []
+    raw: dict[str, dict[int, Any]] = {}
+    filters: Counter[str] = Counter()
+    filtered: list[str | None] = []
+    for number, flat in enumerate(flats, start=1):
+        own = flat.parts.get("filter")
+        if own is not None:
+            filters[own] += 1
+        if given.filter is not None and own != given.filter:
+            continue
+        filtered.append(own)
+        for metric, value in flat.scores.items():
+            raw.setdefault(metric, {})[len(rows)] = value
+        rows.append(_sample(flat, layout, named, given, f"{source}:{number}"))
+    if not rows:
+        raise DataError(_nothing_left(source, given, filters))
+    if len(filters) > 1 and given.filter is None:
+        raw = _by_filter(raw, filtered)
+    samples = _typed(pd.DataFrame(rows))
+    scores = _scores(raw, samples, given, source, notes)
+    has_hashes = any(row["content"] is not None for row in rows)
+    failures = {
+        name: {row: str(value) for row, value in raw[name].items() if isinstance(value, Failure)}
+        for name in scores
+    }
+    return Part(samples, scores, has_hashes, {name: own for name, own in failures.items() if own})
+
+
+def _nothing_left(source: str, given: ResultColumns, filters: Counter[str]) -> str:
+    """Say that no sample is there."""
+    if given.filter is None:
+        return f"{source} holds no samples; it may be of a run that was stopped"
+    there = ", ".join(sorted(filters)) or "none"
+    return f"{source} holds no samples of the filter {given.filter!r}; name one of: {there}"
+
+
+def _sample(
+    flat: Flat, layout: Layout, named: Mapping[str, str], given: ResultColumns, place: str
+) -> dict[str, Any]:
+    """Lay out what is not scores of one sample."""
+    parts = {**named, **{name: cell for name, cell in flat.parts.items() if cell is not None}}
+    parts = _named_by_user(parts, flat, given, place)
+    item = parts.get("item", parts.get(layout.item))
+    if item is None or item == "":
+        raise RecordError(f"{place}: the sample of {layout.tool} has no {layout.item}")
+    if "part" in named:
+        item = f"{named['part']}:{item}"
+    further = {
+        further_name(name): value
+        for name, value in flat.fields.items()
+        if isinstance(value, _PLAIN) and name not in flat.scores
+    }
+    question = parts.get("question", parts.get("prompt"))
+    own = {
+        "item": str(item),
+        "task": str(parts.get("task", "")),
+        "model": None if parts.get("model") in (None, "") else str(parts["model"]),
+        "form": str(parts.get("form", "")),
+        "repeat": int(parts.get("repeat") or 0),
+        "prediction": _text(parts.get("prediction")),
+        "references": as_references(parts.get("target")),
+        "question": None if question is None else str(question),
+        "error": None if parts.get("error") is None else str(parts["error"]),
+        "content": parts.get("content"),
+    }
+    return own | {
+        name: value
+        for name, value in further.items()
+        if value != own.get(name.removeprefix("row."), not value)
+    }
+
+
+_BY_USER: Final = {
+    "task": "task",
+    "model": "model",
+    "form": "form",
+    "repeat": "repeat",
+    "prediction": "prediction",
+    "references": "target",
+    "question": "question",
+    "error": "error",
+}
+
+
+def _named_by_user(
+    parts: dict[str, Any], flat: Flat, given: ResultColumns, place: str
+) -> dict[str, Any]:
+    """Take the parts that the user names from the columns that the user names."""
+    wanted = {role: getattr(given, role) for role in _BY_USER if getattr(given, role) is not None}
+    if not wanted and not given.item:
+        return parts
+    row = flat.row()
+    parts = dict(parts)
+    for role, column in wanted.items():
+        parts[_BY_USER[role]] = row[need_column(column, row, role, place)]
+    if given.item:
+        names = [need_column(name, row, "item", place) for name in given.item]
+        parts["item"] = JOINED.join(str(row[name]) for name in names)
+    return parts
+
+
+def _text(value: object) -> str | None:
+    """Read an answer as text; the first of several."""
+    if isinstance(value, list):
+        value = value[0] if value else None
+    return None if value is None else str(value)
+
+
+def _by_filter(
+    raw: Mapping[str, Mapping[int, Any]], filters: list[str | None]
+) -> dict[str, dict[int, Any]]:
+    """Name metrics by their filter, as lm-evaluation-harness does: "exact_match,strict"."""
+    named: dict[str, dict[int, Any]] = {}
+    for metric, values in raw.items():
+        for row, value in values.items():
+            named.setdefault(f"{metric},{filters[row]}", {})[row] = value
+    return named
+
+
+def _typed(samples: pd.DataFrame) -> pd.DataFrame:
+    """Give the columns their types, and hash what was asked."""
+    told = samples["content"]
+    asked = content_of(samples["question"], samples["references"], len(samples))
+    if told.notna().any():
+        own = hashes(told.fillna("").astype("str"))
+        asked = np.where(told.notna(), np.maximum(own, 1), asked)
+    texts = {name: samples[name].astype("str") for name in ("item", "task", "form")}
+    rest = {
+        name: samples[name].astype(object).where(samples[name].notna(), None)
+        for name in ("prediction", "question", "error", "model")
+    }
+    return samples.assign(**texts, **rest, content=asked)
+
+
+def _scores(
+    raw: Mapping[str, Mapping[int, Any]],
+    samples: pd.DataFrame,
+    given: ResultColumns,
+    source: str,
+    notes: list[str],
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Read the scores as numbers; leave out what is none."""
+    scores: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    wanted = {*given.metrics, *(() if given.score is None else (given.score,))}
+    if given.score is not None:
+        name = need_column(given.score, raw, "score", source)
+        raw = {name: raw[name]}
+    unscored = _unscored(raw, samples)
+    for metric, values in raw.items():
+        is_wanted = bool(wanted & {metric, metric.partition(",")[0]})
+        reason = _no_score(metric, values.values())
+        if reason is not None:
+            sentence = f"{source}: metric {metric!r} {reason}"
+            if is_wanted:
+                raise DataError(f"{sentence}; name another by `metrics`: {', '.join(raw)}")
+            if not wanted:
+                notes.append(f"{sentence}, so it is left out")
+            continue
+        whole = {**values, **dict.fromkeys(unscored)}
+        index = np.fromiter(sorted(whole), dtype=np.int64, count=len(whole))
+        numbers = [number_of(whole[row]) for row in index]
+        scores[metric] = (
+            index,
+            np.array([np.nan if value is None else value for value in numbers], dtype=float),
+        )
+    return scores
+
+
+def _unscored(raw: Mapping[str, Mapping[int, Any]], samples: pd.DataFrame) -> list[int]:
+    """List the samples that have no score of any metric: they failed, or nobody scored them."""
+    has_score = np.zeros(len(samples), dtype=bool)
+    for values in raw.values():
+        has_score[list(values)] = True
+    return np.flatnonzero(~has_score).tolist()
+
+
+def _no_score(metric: str, values: Iterable[object]) -> str | None:
+    """Say why the values of a metric are no scores; None where they are."""
+    words = metric.casefold().split(",")[0].replace("-", "_")
+    if any(word in words.split("_") for word in _CHANCE):
+        return "is what guessing would give, and no score of the model"
+    if any(name in words for name in _SUMS):
+        return "is a sum of log-probabilities and no score"
+    for value in values:
+        if isinstance(value, list | tuple):
+            return "holds lists, what a metric over all samples takes in, and no scores"
+        if not isinstance(value, Failure) and number_of(value) is None:
+            return f"holds {shown(value)}, which is no score"
+    return None

@@ -1,0 +1,287 @@
+"""Samples of lm-evaluation-harness, of each of its versions."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
+from surface_consistency.rows.readers import Place
+from surface_consistency.schemas.scoring import best_option
+
+SAMPLE_FIELDS: Final = frozenset(
+    {
+        *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+        *("doc_hash", "prompt_hash", "target_hash"),
+    }
+)
+"""Fields of a sample besides its scores."""
+
+_WRITTEN_OUT: Final = "_write_out_info"
+_REPLACED: Final = frozenset({"doc", "target", "doc_hash", "prompt_hash", "target_hash"})
+# What stops an answer is joined to the prompt there, so that more may follow the mark.
+_ASKED: Final = re.compile(
+    r"(?:\A|\n)(?:Q|Question):[ ]?(?P<question>(?:(?!\n(?:Q|Question):).)*?)\s(?P<mark>A|Answer):"
+    r"(?P<stops>[^:]{0,40})\Z",
+    re.DOTALL,
+)
+_NO_SCORE: Final = re.compile(r"doc_id|prompt_\d+|logit_\d+|truth")
+_SAMPLES: Final = re.compile(r"samples_(?P<task>.+?)_\d{4}-\d\d-\d\dT[\d.:-]+")
+
+
+class Option(NamedTuple):
+    """A text whose log-probability a sample of lm-evaluation-harness tells."""
+
+    context: str
+    """What stands before it."""
+
+    text: str
+    """The text."""
+
+    log_probability: float
+    """The sum over its tokens, in nats."""
+
+    is_greedy: bool
+    """Whether each of its tokens is the most probable one."""
+
+
+def written_out(row: Cells, place: Place) -> Flats:
+    r"""Lay out flat what lm-eval 0.3 wrote with `--write_out` (`<task>_write_out_info.json`).
+
+    The number of a document (`doc_id`) is left out: documents were shuffled before they were
+    numbered. Its prompt goes on with what ends an answer, which is cut off behind "A:" or
+    "Answer:".
+
+    Args:
+        row: The document: prompt_0, logit_0 (the text, in tasks that generate), truth, and its
+            scores as text.
+        place: Where it stands.
+
+    Returns:
+        prompt, by which it is known; question, where the prompt ends with one; prediction, target
+        and task.
+
+    Raises:
+        RecordError: If the document holds log-likelihoods, or no prompt.
+
+    Examples:
+        >>> row = {"doc_id": 0, "prompt_0": "Q: Who? A: I\n\nQ: What? A:\n", "logit_0": " It"}
+        >>> written_out(row, Place("x_write_out_info.json", 1))[0].parts["question"]
+        'What?'
+    """
+    prompt, text = row["prompt_0"], row["logit_0"]
+    if not isinstance(prompt, str):
+        raise RecordError(f"{place}: prompt_0 holds no text but {str(prompt)[:60]}")
+    if not isinstance(text, str):
+        raise RecordError(
+            f"{place}: logit_0 holds no generated text but {str(text)[:60]}; only logs of "
+            "generation tasks (greedy_until) hold one, and this layout does not tell where an "
+            "option begins; run the task in lm-eval 0.4 with --log_samples instead"
+        )
+    flat = {"prompt": prompt, "prediction": text, "target": row.get("truth")}
+    question = _ASKED.search(prompt)
+    if question is not None:
+        end = question.end("mark") + 1
+        flat |= {"prompt": prompt[:end], "question": question["question"].strip()}
+    task = Path(place.source).stem
+    named = {"task": task.removesuffix(_WRITTEN_OUT)} if _WRITTEN_OUT in task else {}
+    rest = {name: value for name, value in row.items() if name != "doc_id"}
+    scores = {name: rest[name] for name in rest if not _NO_SCORE.fullmatch(name)}
+    whole = {**named, **rest, **flat}
+    return (Flat({**named, **flat, "id": flat["prompt"]}, scores, {}, whole),)
+
+
+def harness_sample(row: Cells, place: Place) -> Flats:
+    """Lay a sample of lm-eval 0.4 flat.
+
+    Args:
+        row: The sample.
+        place: Where it stands.
+
+    Returns:
+        `doc_id` as its id, its document or the hash of that as its content, its first response, or
+        the most probable of its options, as the prediction; the document's own fields beside them.
+        As a row it keeps all of its fields, and those of its document (`sample_row`).
+
+    Raises:
+        RecordError: If its document is no object.
+    """
+    whole = sample_row(row, place)
+    doc = row["doc"]
+    listed = row.get("metrics")
+    names = listed if isinstance(listed, list) else [n for n in row if n not in SAMPLE_FIELDS]
+    parts = {
+        "id": row.get("doc_id"),
+        "question": at(doc, "question|query|problem|input"),
+        "prompt": at(row, "arguments.gen_args_0.arg_0|arguments.0.0"),
+        "prediction": at(row, "filtered_resps.0|resps.0.0"),
+        "target": row.get("target"),
+        "filter": row.get("filter"),
+        "content": row.get("doc_hash") or _document_hash(doc),
+    }
+    if not isinstance(parts["prediction"], str | None):
+        parts |= _best_option(row, place)
+    return (Flat(parts, {name: row.get(name) for name in names}, doc, whole),)
+
+
+def _document_hash(doc: Cells) -> str:
+    """Hash a document as lm-eval does since it writes `doc_hash`."""
+    text = json.dumps(doc, indent=2, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _best_option(row: Cells, place: Place) -> dict[str, str | None]:
+    """Tell the chosen and the right option of a sample that compares log-probabilities."""
+    options = sample_options(row, place) or []
+    best = best_option([option.log_probability for option in options]) if options else None
+    target = str(row.get("target"))
+    is_number = target.isdigit() and int(target) < len(options)
+    return {
+        "prediction": None if best is None else options[best].text.strip(),
+        "target": options[int(target)].text.strip() if is_number else target,
+    }
+
+
+def sample_options(row: Cells, place: Place) -> list[Option] | None:
+    """Read the options of a sample of lm-evaluation-harness that compares log-probabilities.
+
+    Args:
+        row: The sample.
+        place: Where it stands.
+
+    Returns:
+        Context, text and log-probability of each request; None for a sample of another kind, whose
+        requests are no pairs of texts.
+
+    Raises:
+        RecordError: If it has not one log-probability a request.
+    """
+    requests = row.get("arguments")
+    pairs = [
+        list(request.values()) if isinstance(request, dict) else request
+        for request in (requests.values() if isinstance(requests, dict) else requests or ())
+    ]
+    if not pairs or not all(
+        isinstance(pair, list) and len(pair) > 1 and all(isinstance(part, str) for part in pair[:2])
+        for pair in pairs
+    ):
+        return None
+    responses = row.get("filtered_resps") or row.get("resps")
+    if not isinstance(responses, list) or len(responses) != len(pairs):
+        raise RecordError(f"{place}: a sample has as many `resps` as `arguments`")
+    options = []
+    for (context, text, *_), response in zip(pairs, responses, strict=True):
+        # Unfiltered responses stand in a list of one each.
+        told = response[0] if isinstance(response, list) and len(response) == 1 else response
+        if not isinstance(told, list) or len(told) != 2:
+            raise RecordError(
+                f"{place}: the response to {shown(text)} is {shown(response)}, and no pair of a "
+                "log-likelihood and whether it is greedy"
+            )
+        is_greedy = str(told[1]).casefold() == "true"
+        options.append(Option(context, text, log_probability(told[0], place), is_greedy))
+    return options
+
+
+def log_probability(value: object, place: Place) -> float:
+    """Read a log-probability, which CSV and lm-evaluation-harness write as text.
+
+    Args:
+        value: The cell.
+        place: Where it stands.
+
+    Returns:
+        The number.
+
+    Raises:
+        RecordError: If it is none.
+    """
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise RecordError(f"{place}: {value!r} is no log-probability, which is a number") from None
+
+
+def sample_row(row: Cells, place: Place) -> dict[str, Any]:
+    """Lay the document of a sample of lm-evaluation-harness beside the sample's own fields.
+
+    Args:
+        row: The sample.
+        place: Where it stands.
+
+    Returns:
+        The sample, and the fields of its document: by their own names, or as "doc.<name>" where
+        the sample has a number, scores or responses of that name.
+
+    Raises:
+        RecordError: If its document is no object.
+    """
+    doc = row["doc"]
+    if not isinstance(doc, Mapping):
+        raise RecordError(
+            f"{place}: a sample of lm-evaluation-harness has an object in `doc`, got {shown(doc)}"
+        )
+    own = row.keys() - _REPLACED
+    return {**row, **{f"doc.{name}" if name in own else name: doc[name] for name in doc}}
+
+
+def is_sample(row: Cells) -> bool:
+    """Tell samples of lm-evaluation-harness by their fields."""
+    return "doc" in row and ("resps" in row or "filtered_resps" in row)
+
+
+def task_of(file: Path, fields: Mapping[str, Any]) -> str | None:
+    """Name the task of which a file is the log.
+
+    Args:
+        file: The file; lm-eval names its samples after their task.
+        fields: Its first row.
+
+    Returns:
+        The task; None where nothing tells it.
+
+    Examples:
+        >>> task_of(Path("samples_triviaqa_2026-11-22T07-51-52.795344.jsonl"), {"doc": {}})
+        'triviaqa'
+    """
+    task = fields.get("task")
+    if isinstance(task, str) and task:
+        return task
+    return task_in_name(file) if "doc" in fields else None
+
+
+def refuse_mixed_tasks(files: Iterable[Path]) -> None:
+    """Refuse samples of several tasks of lm-evaluation-harness, which one pattern may name.
+
+    Args:
+        files: The files; those under other names pass.
+
+    Raises:
+        DataError: If their names are those of several tasks; names one file of each.
+    """
+    first: dict[str, Path] = {}
+    for file in files:
+        if task := task_in_name(file):
+            first.setdefault(task, file)
+    if len(first) > 1:
+        raise DataError(
+            f"the files are samples of {len(first)} tasks of lm-evaluation-harness: "
+            + ", ".join(f"{task} ({file})" for task, file in first.items())
+            + "; give those of one task, as in samples_TASK_20*.jsonl"
+        )
+
+
+def task_in_name(file: Path) -> str | None:
+    """Name the task of samples by their file.
+
+    Args:
+        file: The file; lm-eval 0.4.3 and later name it samples_<task>_<date>.
+
+    Returns:
+        The task; None where the name is another.
+    """
+    name = _SAMPLES.fullmatch(Path(file.name.removesuffix(".gz")).stem)
+    return None if name is None else name["task"]

@@ -1,0 +1,457 @@
+"""Plain tables of results, read by columns: long, or with a column for each model."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import find_column, first_names, json_or_text
+from surface_consistency.results.columns import (
+    USUAL,
+    ResultColumns,
+    TableColumns,
+    need_column,
+    table_columns,
+)
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tools import as_references
+from surface_consistency.rows.readers import FORMATS
+
+_WORDS: Final = {"true": 1.0, "false": 0.0}
+_DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+
+JOINED: Final = " | "
+"""What stands between the parts of an item that is named by several columns."""
+
+
+Scores: TypeAlias = Mapping[str, tuple[np.ndarray, np.ndarray]]
+"""By metric, numbers of the rows that have a score, and the scores."""
+
+
+class Part(NamedTuple):
+    """The samples of one file."""
+
+    samples: pd.DataFrame
+    """One row a sample: what is not its scores."""
+
+    scores: Scores
+    """Their scores."""
+
+    has_hashes: bool = False
+    """Whether `content` is the tool's own hash."""
+
+    failures: Mapping[str, Mapping[int, str]] = MappingProxyType({})
+    """By metric, why a row has no score of it."""
+
+    columns: Sequence[str] = ()
+    """Columns of the file, of a plain table."""
+
+    item: str = "item"
+    """What the file calls an item."""
+
+
+def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:
+    """Keep the scores of the metrics that are asked for.
+
+    Args:
+        scores: By metric.
+        given: Whose `metrics` are names of metrics, with or without the filter behind a comma.
+
+    Returns:
+        Those; all where none is named.
+    """
+    wanted = given.metrics
+    return {
+        name: values
+        for name, values in scores.items()
+        if not wanted or name in wanted or name.partition(",")[0] in wanted
+    }
+
+
+def read_table(file: Path) -> pd.DataFrame | None:
+    """Read a table by columns, every cell of CSV and TSV as text.
+
+    Args:
+        file: A CSV, TSV or Parquet file; those of text may be packed (.gz).
+
+    Returns:
+        The table; None where it is another kind of file, or one that only reading by rows can
+        name the fault of.
+    """
+    import pyarrow as pa
+
+    suffix = Path(file.stem if file.suffix.lower() == ".gz" else file.name).suffix.lower()
+    try:
+        if suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            with pq.ParquetFile(file) as opened:
+                names = opened.schema_arrow.names
+                return opened.read().to_pandas() if len(set(names)) == len(names) else None
+        if suffix in _DELIMITERS:
+            return _delimited(file, suffix)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return None
+    return None
+
+
+def _delimited(file: Path, suffix: str) -> pd.DataFrame:
+    """Read delimited text as text."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    _, first = next(iter(FORMATS[suffix](file)), (0, {}))
+    table = csv.read_csv(
+        file,
+        parse_options=csv.ParseOptions(delimiter=_DELIMITERS[suffix], newlines_in_values=True),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(first, pa.string()), strings_can_be_null=False
+        ),
+    )
+    if table.column_names != list(first):
+        # A header that is written in several ways is known to the reader by rows alone.
+        return pd.DataFrame([row for _, row in FORMATS[suffix](file)])
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def table_part(frame: pd.DataFrame, given: ResultColumns, source: str, notes: list[str]) -> Part:
+    """Tell samples and scores of a plain table.
+
+    Args:
+        frame: The table.
+        given: What the user says of its columns.
+        source: The file, for messages.
+        notes: Takes sentences on what was taken for what.
+
+    Returns:
+        The samples.
+
+    Raises:
+        ColumnNotFoundError: If a named column is not there, or none names the items.
+        DataError: If several columns could be scores, and nobody says which are.
+        RecordError: If a score is none; names the row.
+    """
+    names = [str(name) for name in frame.columns]
+    columns = table_columns(names, given, source)
+    table = _Table(frame.set_axis(names, axis=1).reset_index(drop=True), columns, given, source)
+    models = table.models(notes)
+    part = table.wide(models) if models else table.long()
+    return part._replace(columns=names, item=JOINED.join(columns.items))
+
+
+COLUMNS: Final = (
+    *("task", "model", "item", "form", "repeat", "metric", "score", "prediction", "references"),
+    *("question", "error", "content", "file"),
+)
+"""Columns of the frame that are always there, in this order."""
+
+
+class _Table(NamedTuple):
+    """A plain table and what its columns are."""
+
+    frame: pd.DataFrame
+    columns: TableColumns
+    given: ResultColumns
+    source: str
+
+    def models(self, notes: list[str]) -> list[str]:
+        """Name the columns that are a model each; none in a long table."""
+        roles, given = self.columns.roles, self.given
+        if "model" in roles or given.score or given.metrics:
+            return []
+        named = [find_column(name, self.names) for name in given.label]
+        if len(named) > 1 and None not in named:
+            return [name for name in named if name is not None]
+        if "score" in roles or "prediction" in roles or given.label:
+            return []
+        columns = self._candidates()
+        if len(columns) < 2:
+            return []
+        if not all(_is_verdict(self.frame[name]) for name in columns):
+            raise DataError(
+                f"{self.source}: columns {first_names(columns)} could each hold scores; say which "
+                "are metrics by `metrics`, or, if each is a model, by `label`"
+            )
+        notes.append(
+            f"{self.source}: columns {first_names(columns)} hold verdicts and are taken for a "
+            "model each"
+        )
+        return columns
+
+    def metrics(self) -> list[str]:
+        """Name the columns that hold scores in a long table."""
+        roles, given = self.columns.roles, self.given
+        if "score" in roles and (given.score or "metric" in roles):
+            return [roles["score"]]
+        if given.metrics:
+            return [need_column(one, self.names, "metrics", self.source) for one in given.metrics]
+        usual = [find_column(name, self.names) for name in USUAL["score"]]
+        there = [name for name in usual if name is not None and name not in self.columns.items]
+        known = [name for name in there if _is_number(self.frame[name])] or there[:1]
+        return known if known or "prediction" in roles else self._candidates()[:1]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns."""
+        return list(map(str, self.frame.columns))
+
+    def _candidates(self) -> list[str]:
+        """Name the columns of numbers that are nothing else."""
+        taken = {*self.columns.roles.values(), *self.columns.items, *self.given.cluster}
+        return [name for name in self.names if name not in taken and _is_number(self.frame[name])]
+
+    def numbers(self, name: str) -> np.ndarray:
+        """Read a column of scores; refuse what is none by row."""
+        values, is_broken = _as_numbers(self.frame[name])
+        if is_broken.any():
+            row = int(np.argmax(is_broken))
+            raise RecordError(
+                f"{self.source}: row {row + 1:,} of column {name!r} holds "
+                f"{shown(self.frame[name].iloc[row])}, which is no score: a number, true or false, "
+                "or an empty cell where the answer was not scored"
+            )
+        return values
+
+    def long(self) -> Part:
+        """Read a row a score, or a column for each metric."""
+        samples, metrics = self.samples(), self.metrics()
+        rows = np.arange(len(self.frame))
+        if "metric" not in self.columns.roles or not metrics:
+            return Part(samples, {name: (rows, self.numbers(name)) for name in metrics})
+        scores = self.numbers(metrics[0])
+        codes, uniques = pd.factorize(_text(self.frame[self.columns.roles["metric"]]))
+        is_of = {str(name): codes == code for code, name in enumerate(uniques)}
+        return Part(samples, {name: (rows[of], scores[of]) for name, of in is_of.items()})
+
+    def wide(self, models: Sequence[str]) -> Part:
+        """Put the columns of models below each other."""
+        samples = self.samples(models)
+        whole = pd.concat([samples.assign(model=name) for name in models], ignore_index=True)
+        scores = np.concatenate([self.numbers(name) for name in models])
+        return Part(whole, {"score": (np.arange(len(whole)), scores)})
+
+    def items(self) -> pd.Series:
+        """Name the items; refuse rows that name none."""
+        first, *others = self.columns.items
+        for name in self.columns.items:
+            if _is_nested(self.frame[name]):
+                raise RecordError(
+                    f"{self.source}: column {name!r} holds lists or objects, which name no item; "
+                    "name a column of texts or numbers by `item`"
+                )
+        item = _text(self.frame[first])
+        for name in others:
+            item = item + JOINED + _text(self.frame[name])
+        is_blank = (item == "").to_numpy()
+        if is_blank.any():
+            raise RecordError(
+                f"{self.source}: row {int(np.argmax(is_blank)) + 1:,} names no item in column "
+                f"{first!r}; fill it, or name another column by `item`"
+            )
+        return item
+
+    def samples(self, models: Iterable[str] = ()) -> pd.DataFrame:
+        """Lay out what is not scores."""
+        frame, (roles, items) = self.frame, self.columns
+        read: dict[str, Callable[[pd.Series], pd.Series]] = {
+            **dict.fromkeys(("task", "model", "form"), _text),
+            "repeat": _whole_numbers,
+            "prediction": partial(text_or_none, blank=True),
+            **dict.fromkeys(("question", "error"), text_or_none),
+            "references": _references,
+        }
+        parts = {"item": self.items()} | {
+            role: how(frame[roles[role]])
+            for role, how in read.items()
+            if role in roles and (role == "question" or roles[role] not in items)
+        }
+        if "question" in parts or "references" in parts:
+            hashed = content_of(parts.get("question"), parts.get("references"), len(frame))
+            parts["content"] = pd.Series(hashed, index=frame.index)
+        kept = {*self.given.cluster, *(items if len(items) > 1 else ())}
+        further = {*self.names} - {*roles.values(), *items, *models} | kept
+        return pd.DataFrame(
+            parts
+            | {
+                further_name(name): frame[name]
+                for name in self.names
+                if name in further and not _is_nested(frame[name])
+            }
+        )
+
+
+def further_name(name: str) -> str:
+    """Name a further column, other than those that are always there."""
+    return f"row.{name}" if name in COLUMNS else name
+
+
+def content_of(question: pd.Series | None, references: pd.Series | None, n_rows: int) -> np.ndarray:
+    """Hash what was asked, so that other questions under one name are seen.
+
+    Args:
+        question: Questions; None where the file has none.
+        references: Tuples of accepted answers, likewise.
+        n_rows: Rows of the file.
+
+    Returns:
+        A uint64 a row, the same on every machine; 0 where neither is there.
+    """
+    total = np.zeros(n_rows, dtype=np.uint64)
+    there = np.zeros(n_rows, dtype=bool)
+    if question is not None:
+        there |= question.notna().to_numpy()
+        total += hashes(_text(question))
+    if references is not None:
+        codes, uniques = pd.factorize(references)
+        texts = pd.Series(["\x1f".join(one) for one in uniques], dtype="str")
+        there |= (texts != "").to_numpy()[codes]
+        total += hashes(texts)[codes] * _ODD
+    return np.where(there, np.maximum(total, 1), np.uint64(0)).astype(np.uint64)
+
+
+def hashes(texts: pd.Series) -> np.ndarray:
+    """Hash texts to uint64, the same on every machine."""
+    return pd.util.hash_array(texts.to_numpy(dtype=object), categorize=False)
+
+
+def _text(column: pd.Series) -> pd.Series:
+    """Read a column as text, whole numbers without a point; missing is empty."""
+    if isinstance(column.dtype, pd.StringDtype):
+        return column.fillna("")
+    if pd.api.types.is_float_dtype(column) and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")
+    return column.astype("str").where(column.notna(), "").astype("str")
+
+
+def text_or_none(column: pd.Series, *, blank: bool = False) -> pd.Series:
+    """Read a column as text or None.
+
+    Args:
+        column: Any values.
+        blank: Whether an empty cell is text, as it may be of an answer, and not None.
+
+    Returns:
+        Texts and None.
+    """
+    texts = _text(column).astype(object)
+    is_missing = column.isna() if blank else column.isna() | (texts == "")
+    return texts.where(~is_missing, None)
+
+
+def _references(column: pd.Series) -> pd.Series:
+    """Read accepted answers: one, a list, or a list as JSON text."""
+    if not isinstance(column.dtype, pd.StringDtype):
+        values = [_plain(value) for value in column]
+        return pd.Series([as_references(value) for value in values], index=column.index)
+    codes, uniques = pd.factorize(column)
+    known = [as_references(_parsed(str(text))) for text in uniques]
+    read = np.empty(len(known) + 1, dtype=object)
+    read[:-1], read[-1] = known, ()
+    return pd.Series(read[codes], index=column.index)
+
+
+def _plain(value: object) -> object:
+    """Turn what pandas holds into plain values: an array to a list, NaN to None."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, str):
+        return _parsed(value)
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _parsed(text: str) -> object:
+    """Read a list that is written as JSON; other text is one answer, an empty one none."""
+    if text.lstrip().startswith("["):
+        value = json_or_text(text, "references")
+        return value if isinstance(value, list) else text
+    return text or None
+
+
+def _whole_numbers(column: pd.Series) -> pd.Series:
+    """Read numbers of repeats; other labels are numbered in their order."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    if numbers.notna().all() and (numbers % 1 == 0).all():
+        return numbers.astype("int64")
+    return pd.Series(pd.factorize(column, sort=True)[0].astype("int64"), index=column.index)
+
+
+def _is_nested(column: pd.Series) -> bool:
+    """Tell a column of lists or objects."""
+    if column.dtype != object:
+        return False
+    first = next((value for value in column if value is not None), None)
+    return isinstance(first, list | dict | tuple | np.ndarray)
+
+
+def _is_number(column: pd.Series) -> bool:
+    """Tell a column of scores: numbers, verdicts or their text, and at least one of them."""
+    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_numeric_dtype(column):
+        return True
+    values, is_broken = _as_numbers(column)
+    return not is_broken.any() and bool(np.isfinite(values).any())
+
+
+def _is_verdict(column: pd.Series) -> bool:
+    """Tell a column of zeros and ones."""
+    values, _ = _as_numbers(column)
+    return bool(np.isin(values[~np.isnan(values)], (0.0, 1.0)).all())
+
+
+def _as_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Read scores as numbers, NaN where there is none, and tell which cells are broken."""
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
+    numbers = _cast(column)
+    if numbers is not None:
+        return numbers, np.zeros(len(column), dtype=bool)
+    codes, cells = np.arange(len(column)), column.tolist()
+    if column.dtype != object:
+        codes, uniques = pd.factorize(column)
+        cells = uniques.tolist()
+    read = [*map(number_of, cells), float("nan")]
+    numbers = np.array([np.nan if value is None else value for value in read])
+    return numbers[codes], np.array([value is None for value in read])[codes]
+
+
+def _cast(column: pd.Series) -> np.ndarray | None:
+    """Read text that is numbers alone, all at once; None where there is other text."""
+    import pyarrow as pa
+
+    if not isinstance(column.dtype, pd.StringDtype):
+        return None
+    try:
+        numbers = pa.array(column).cast(pa.float64()).to_numpy()
+    except pa.ArrowException:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
+
+
+def number_of(value: object) -> float | None:
+    """Read a score.
+
+    Args:
+        value: A number, True or False, their text, or what stands for no score: None, NaN or
+            empty text.
+
+    Returns:
+        The number, NaN for no score; None for what is none, such as a list or a word.
+    """
+    if value is None or isinstance(value, float | int | np.number | np.bool_):
+        return float("nan") if value is None else float(value)
+    if not isinstance(value, str):
+        return float("nan") if value is pd.NA else None
+    word = value.strip().casefold()
+    if not word or word in _WORDS:
+        return _WORDS.get(word, float("nan"))
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if np.isfinite(number) else None

@@ -1,0 +1,480 @@
+"""What a mapping of names cannot say of a tool's files."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from surface_consistency.errors import DataError, RecordError
+from surface_consistency.reading import first_names
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
+from surface_consistency.results.samples import task_in_name
+from surface_consistency.rows.readers import Place, read_rows
+
+_GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
+_FAILED: Final = 2
+_SCORE: Final = re.compile(r"<p>Score: ([\w.]+)</p>")
+_RIGHT: Final = re.compile(r"<p>Correct Answer: (.*?)</p>", re.DOTALL)
+_COSTS: Final = re.compile(
+    r"num_\w+|\w+_cost|\w*runtime\w*|batch_size|finish_reason_\w+|prompt_truncated|max_prob|logprob"
+)
+_EXAMPLE: Final = re.compile(r"example_\d+")
+_ROTATION: Final = 10**6
+
+
+def inspect_parts(sample: Cells, log: Cells) -> Cells:
+    """Read texts, repeat and failure of a sample of inspect_ai."""
+    asked = sample["input"]
+    if not isinstance(asked, str):
+        asked = text_of(asked[-1]["content"]) if asked else None
+    failed = sample.get("error")
+    wrote = text_of(at(sample["output"], "choices.0.message.content")) or ""
+    return {
+        "id": str(sample["id"]),
+        "repeat": sample.get("epoch", 1) - 1,
+        "prompt": asked,
+        "prediction": None if failed else wrote,
+        "task": log["eval"]["task"],
+        "model": log["eval"].get("model"),
+        "error": (at(failed, "message") or "failed") if failed else None,
+    }
+
+
+def inspect_scores(sample: Cells, log: Cells) -> Cells:
+    """Read the scores of a sample of inspect_ai; one that is an object is several metrics."""
+    scores: dict[str, Any] = {}
+    for scorer, score in (sample.get("scores") or {}).items():
+        value = score["value"]
+        parts = value if isinstance(value, dict) else {None: value}
+        for name, part in parts.items():
+            number = _GRADES.get(part, part) if isinstance(part, str) else part
+            scores[scorer if name is None else f"{scorer}.{name}"] = number
+    return scores
+
+
+def no_samples(row: Cells, place: Place) -> Flats:
+    """Refuse a log of inspect_ai that holds its header alone."""
+    raise DataError(
+        f"{place.source} is the log of inspect_ai without samples; log them and run again"
+    )
+
+
+def summary(row: Cells, place: Place) -> Flats | None:
+    """Refuse means without samples; a column that happens to be called so stays."""
+    if not isinstance(row["results"], Mapping):
+        return None
+    raise DataError(
+        f"{place.source} holds the results of lm-evaluation-harness or a tool like it and no "
+        "answers; give the samples, such as samples_<task>_*.jsonl beside it, which the harness "
+        "writes with --log_samples, or details_<task>_*.parquet of lighteval"
+    )
+
+
+def promptfoo_parts(result: Cells, row: Cells) -> Cells:
+    """Name the model, and tell errors apart, which are neither right nor wrong."""
+    model = result["provider"].get("label") or result["provider"]["id"]
+    if result.get("failureReason") != _FAILED:
+        return {"model": model, "error": None}
+    return {"model": model, "prediction": None, "error": result.get("error") or "failed"}
+
+
+def promptfoo_scores(result: Cells, row: Cells) -> Cells:
+    """Read verdict and score of promptfoo, and the scores that have a name."""
+    return {
+        "success": result["success"],
+        "score": result["score"],
+        **(result.get("namedScores") or {}),
+    }
+
+
+def deepeval_scores(case: Cells, row: Cells) -> Cells:
+    """Read the metrics of deepeval; one that failed has no score."""
+    return {"success": case.get("success")} | {
+        metric["name"]: Failure(metric["error"]) if metric.get("error") else metric.get("score")
+        for metric in case.get("metricsData") or ()
+    }
+
+
+def simple_evals(row: Cells, place: Place) -> Flats:
+    """Lay conversations of simple-evals out; the score of each stands in its page alone."""
+    seen: Counter[str | None] = Counter()
+    for turns, page in zip(row["convos"], row["htmls"], strict=True):
+        score, right = _SCORE.search(page), _RIGHT.search(page)
+        question = text_of([turn["content"] for turn in turns if turn["role"] == "user"][-1])
+        answer = text_of(turns[-1]["content"]) if turns[-1]["role"] != "user" else None
+        parts = {
+            "id": question,
+            "repeat": seen[question],
+            "question": question,
+            "prediction": answer,
+            "target": None if right is None else right[1].strip(),
+        }
+        seen[question] += 1
+        yield Flat(parts, {"score": None if score is None else score[1]}, {})
+
+
+def opencompass(row: Cells, place: Place) -> Flats | None:
+    """Lay out predictions or details of OpenCompass, which go by their number, and replicas."""
+    details = row.get("details", row)
+    if isinstance(details, Mapping):
+        cells = {name: cell for name, cell in details.items() if isinstance(cell, Mapping)}
+        details = [{"id": name, **cell} for name, cell in cells.items()]
+    if not isinstance(details, list) or not details:
+        return None
+    return [flat for item in details for flat in _opencompass_item(item)]
+
+
+def _opencompass_item(item: Cells) -> Flats:
+    """Lay out one question of OpenCompass: a sample, or one for each of its replicas."""
+    turns = item.get("origin_prompt") or item.get("prompt")
+    verdict = next((name for name in _VERDICTS if name in item), None)
+    whole = {
+        "id": str(item.get("id", item.get("example_abbr"))),
+        "prompt": turns[-1]["prompt"] if isinstance(turns, list) else turns,
+        "prediction": item.get("prediction", item.get("origin_prediction", item.get("pred"))),
+        "target": item.get("gold", item.get("references", item.get("answer"))),
+        "correct": None if verdict is None else item[verdict],
+    }
+    is_list = isinstance(whole["correct"], list)
+    for number in range(len(whole["correct"]) if is_list else 1):
+        parts = {name: _replica(cell, number) if is_list else cell for name, cell in whole.items()}
+        score = parts.pop("correct")
+        blank = isinstance(parts["prediction"], str) and not parts["prediction"].strip()
+        parts |= {"repeat": number, "error": "the prediction is blank" if blank else None}
+        yield Flat(parts, {} if verdict is None else {"correct": score}, {})
+
+
+_VERDICTS: Final = ("correct", "is_correct", "cascade_correct")
+
+
+def _replica(cell: object, number: int) -> object:
+    """Take one replica's value; what is no list is shared by all."""
+    return cell[number] if isinstance(cell, list) and number < len(cell) else cell
+
+
+def openai_event(row: Cells, place: Place) -> Flats:
+    """Read an event of OpenAI evals that asks or judges a sample."""
+    data, kind = row["data"], row["type"]
+    if kind == "sampling":
+        asked = data.get("prompt")
+        question = text_of(asked[-1].get("content")) if isinstance(asked, list) and asked else asked
+        yield Flat({"id": row["sample_id"], "question": question}, {}, {})
+    elif kind in ("match", "metrics"):
+        numbers = ("correct",) if kind == "match" else data
+        parts = {"id": row["sample_id"], "prediction": data.get("sampled")}
+        if data.get("expected") is not None:
+            parts["target"] = data["expected"]
+        yield Flat(parts, {name: data[name] for name in numbers if name in data}, {})
+
+
+def openai_spec(row: Cells, place: Place) -> Flats | None:
+    """Read which model and which set an OpenAI evals log is of."""
+    spec = row["spec"]
+    if not isinstance(spec, Mapping):
+        return None
+    named = {"model": "/".join(spec.get("completion_fns") or ()), "task": spec.get("eval_name")}
+    return (Flat({name: value for name, value in named.items() if value}, {}, {}),)
+
+
+def nothing(row: Cells, place: Place) -> Flats | None:
+    """Pass over what says nothing of a sample; a column that happens to be called so stays."""
+    return () if isinstance(next(iter(row.values())), Mapping) else None
+
+
+def openai_samples(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Put what was asked beside what was judged; judgements of one sample are its repeats."""
+    log: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
+    judged: list[Flat] = []
+    for flat in flats:
+        if "id" not in flat.parts:
+            log |= flat.parts
+        elif flat.scores:
+            judged.append(flat)
+        else:
+            asked.setdefault(flat.parts["id"], flat.parts.get("question"))
+    seen: Counter[str] = Counter()
+    for flat in judged:
+        name = flat.parts["id"]
+        own = {"question": asked.get(name), "repeat": seen[name]}
+        seen[name] += 1
+        yield flat._replace(parts={**log, **own, **flat.parts})
+
+
+def helm_parts(row: Cells, whole: Cells) -> Cells:
+    """Name the form of an instance of HELM, and its text where the file has it."""
+    texts = {"prediction": row["predicted_text"]} if "predicted_text" in row else {}
+    return {**texts, "form": at(row, "perturbation.name") or ""}
+
+
+def helm_scores(row: Cells, whole: Cells) -> Cells:
+    """Read the statistics of an instance of HELM without its counts and costs."""
+    stats = row["stats"]
+    if isinstance(stats, list):
+        stats = {stat["name"]["name"]: stat.get("mean") for stat in stats}
+    return {name: value for name, value in stats.items() if not _COSTS.fullmatch(name)}
+
+
+def helm_run(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Put the texts of a run of HELM, which stand in files beside it, beside its scores."""
+    asked = {row["id"]: row for row in _beside(file, "instances.json")}
+    wrote = {
+        (row["instance_id"], at(row, "perturbation.name") or "", row.get("train_trial_index")): row
+        for row in _beside(file, "display_predictions.json")
+    }
+    scenario, _, rest = file.parent.name.partition(":")
+    told = dict(one.partition("=")[::2] for one in rest.split(",") if one)
+    model = told.pop("model", None)
+    task = ":".join(filter(None, (scenario, ",".join(map("=".join, told.items())))))
+    named = {} if model is None else {"task": task, "model": model}
+    for flat in flats:
+        parts = flat.parts
+        instance = asked.get(parts["id"], {})
+        own = wrote.get((parts["id"], parts["form"], flat.fields.get("train_trial_index")), {})
+        rights = [one for one in instance.get("references", ()) if "correct" in one.get("tags", ())]
+        texts = {
+            "question": at(instance, "input.text"),
+            "prediction": own.get("predicted_text"),
+            "target": [at(one, "output.text") for one in rights] or None,
+        }
+        there = {name: value for name, value in texts.items() if value is not None}
+        yield flat._replace(parts={**named, **there, **parts})
+
+
+def _beside(file: Path, name: str) -> list[Cells]:
+    """Read the rows of a file of the same folder, none where it is not there."""
+    path = file.with_name(name)
+    return [row for _, row in read_rows(path)] if path.is_file() else []
+
+
+def lmms_eval_scores(row: Cells, whole: Cells) -> Cells:
+    """Read the scores of lmms-eval, which may stand in an object beside their clusters."""
+    return {
+        name: cell["score"] if isinstance(cell, Mapping) else cell
+        for name, cell in row.items()
+        if (isinstance(cell, Mapping) and "score" in cell)
+        or (name not in _LMMS_FIELDS and isinstance(cell, int | float))
+    }
+
+
+_LMMS_FIELDS: Final = ("doc_id", "target", "token_counts", "doc_hash", "input", "filtered_resps")
+
+
+def lmms_eval_fields(row: Cells) -> Cells:
+    """Read the clusters that lmms-eval writes beside a score."""
+    cells = [cell for cell in row.values() if isinstance(cell, Mapping) and "score" in cell]
+    return {name: value for cell in cells for name, value in cell.items() if name != "score"}
+
+
+def eee_scores(row: Cells, whole: Cells) -> Cells:
+    """Read the score of Every Eval Ever; `is_correct` is what converters made of it."""
+    result = row.get("evaluation_result_id") or "score"
+    name = str(result).removeprefix(f"{row.get('evaluation_name')}.")
+    return {name: at(row, "evaluation.score")}
+
+
+def eee_epochs(flats: Iterable[Flat], file: Path, notes: list[str]) -> Flats:
+    """Take epochs of Every Eval Ever for repeats where any two of an item differ in their score.
+
+    The converter of inspect_ai gives every epoch the mean of all, which is one score and no
+    repeats; such rows stand once.
+    """
+    rows = list(flats)
+    first: dict[Any, str] = {}
+    scores: dict[Any, set[str]] = {}
+    for flat in rows:
+        first.setdefault(_eee_key(flat), _epoch(flat))
+        scores.setdefault(_eee_key(flat), set()).add(str(flat.scores))
+    has_repeats = any(len(values) > 1 for values in scores.values())
+    kept = [flat for flat in rows if has_repeats or first[_eee_key(flat)] == _epoch(flat)]
+    if len(kept) < len(rows):
+        notes.append(
+            f"{file}: all epochs of an item have one score, which is that of their mean, so they "
+            f"are no repeats: {len(rows) - len(kept):,} of {len(rows):,} rows were left out"
+        )
+    for flat in kept:
+        yield flat._replace(parts={**flat.parts, "repeat": int(_epoch(flat)) - 1})
+
+
+def _eee_key(flat: Flat) -> tuple[Any, ...]:
+    """Tell what one epoch of several is an epoch of."""
+    return (flat.parts.get("model"), flat.parts.get("task"), flat.parts["id"], *flat.scores)
+
+
+def _epoch(flat: Flat) -> str:
+    """Read the epoch of a sample of Every Eval Ever, which is text; "1" where there is none."""
+    epoch = str(flat.fields.get("epoch") or "1")
+    return epoch if epoch.isdigit() else "1"
+
+
+def vlm_parts(row: Cells, whole: Cells) -> Cells:
+    """Tell question and rotation of a row of VLMEvalKit, whose numbers go up by a million."""
+    number = int(row["index"])
+    rotation = number // _ROTATION
+    return {"id": str(number % _ROTATION), "form": f"rotation {rotation}" if rotation else ""}
+
+
+def tofu(row: Cells, place: Place) -> Flats:
+    """Lay out TOFU_EVAL.json of open-unlearning, whose metrics hold questions by number."""
+    yield from _open_unlearning(row, "TOFU", lambda name: name.partition("_")[0])
+
+
+def muse(row: Cells, place: Place) -> Flats:
+    """Lay out MUSE_EVAL.json of open-unlearning, likewise."""
+    yield from _open_unlearning(row, "MUSE", lambda name: name.removesuffix("_ROUGE"))
+
+
+def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -> Flats:
+    """Lay out questions by their set; values that are no score of one answer stay out."""
+    sets: dict[str, dict[str, list[tuple[str, Cells]]]] = {}
+    for metric, cell in row.items():
+        is_of_forgotten = metric in ("exact_memorization", "extraction_strength")
+        name = "forget" if is_of_forgotten else set_of(metric)
+        for number, values in (at(cell, "value_by_index") or {}).items():
+            short = metric.removeprefix(f"{name}_")
+            sets.setdefault(name, {}).setdefault(number, []).append((short, values))
+    for name, items in sets.items():
+        for number, told in sorted(items.items(), key=lambda item: int(item[0])):
+            texts = next((values for _, values in told if "generation" in values), {})
+            parts = {
+                "id": number,
+                "task": f"{benchmark} {name}",
+                "question": texts.get("input"),
+                "prediction": texts.get("generation"),
+                "target": texts.get("ground_truth"),
+                # What was asked holds the chat template, with the date of the run.
+                "content": texts.get("ground_truth"),
+            }
+            scores = {
+                short if value == "score" else f"{short}.{value}": score
+                for short, values in told
+                for value, score in values.items()
+                if value in ("score", "prob") or value.startswith("rouge")
+            }
+            single = {n: score for n, score in scores.items() if not isinstance(score, list)}
+            yield Flat(parts, single, {})
+
+
+def batch_result(row: Cells, place: Place) -> Flats:
+    """Lay a result of OpenAI's batches flat: what it was called, and the text of the reply."""
+    response = row["response"]
+    body = response.get("body") if isinstance(response, dict) else None
+    text = None
+    if isinstance(body, dict) and row.get("error") is None and not body.get("error"):
+        text = _reply_text(body, place)
+    yield Flat({"id": row["custom_id"], "prediction": text}, {}, {})
+
+
+def _reply_text(body: Cells, place: Place) -> str | None:
+    """Take the text out of a reply: of a chat, of a completion, or of the responses' form."""
+    text: Any
+    try:
+        if "choices" in body:
+            choice = body["choices"][0]
+            text = choice["message"]["content"] if "message" in choice else choice["text"]
+        else:
+            messages = [item for item in body["output"] if item.get("type") == "message"]
+            parts = [part for item in messages for part in item["content"]]
+            texts = [part["text"] for part in parts if part.get("type") == "output_text"]
+            text = "".join(texts) if texts else None
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise RecordError(
+            f"{place}: the body of the response holds no reply of a chat, a completion or the "
+            f"responses' form; saw {first_names(list(body))}"
+        ) from error
+    if isinstance(text, list):
+        return text_of(text)
+    if text is not None and not isinstance(text, str):
+        raise RecordError(f"{place}: the text of the reply is {shown(text)}, and no text")
+    return text
+
+
+def named_by_folder(file: Path) -> dict[str, str]:
+    """Name model and data set by where OpenCompass writes: <model>/<data set>.json.
+
+    A large set is cut into <data set>_0.json, <data set>_1.json, each numbered from 0.
+    """
+    model, (stem, _, number) = file.parent.name, file.stem.rpartition("_")
+    other = file.with_stem(f"{stem}_{1 if number == '0' else 0}")
+    if not number.isdigit() or not other.is_file():
+        return {"model": model, "task": file.stem}
+    return {"model": model, "task": stem, "part": number}
+
+
+def named_by_prefix(file: Path) -> dict[str, str]:
+    """Name model and data set by where VLMEvalKit writes: <model>/<model>_<data set>.tsv."""
+    model, stem = file.parent.name, file.stem
+    if not stem.startswith(f"{model}_"):
+        return {}
+    return {"model": model, "task": stem.removeprefix(f"{model}_").removesuffix("_result")}
+
+
+def named_by_date(file: Path) -> dict[str, str]:
+    """Name the task by the file that lmms-eval writes: <date>_samples_<task>.jsonl."""
+    name = re.fullmatch(r"\d{8}_\d{6}_samples_(.+)", file.stem)
+    return {"task": name[1]} if name else {}
+
+
+def named_by_eval(file: Path) -> dict[str, str]:
+    """Name eval and model by the file that simple-evals writes: <eval>_<model>_<date>_allresults.
+
+    The name of the eval is taken to have no "_".
+    """
+    name = re.fullmatch(r"([^_]+)_(.+?)(?:_\d{8}_\d{6})?_allresults", file.stem)
+    return {"task": name[1], "model": name[2]} if name else {}
+
+
+def named_samples(file: Path) -> dict[str, str]:
+    """Name model and task by where lm-eval 0.4.3 and later write: <model>/samples_<task>_<date>."""
+    task = task_in_name(file)
+    return {} if task is None else {"model": file.parent.name, "task": task}
+
+
+def as_references(value: object) -> tuple[str, ...]:
+    """Read accepted answers: one, or a list of them."""
+    if value is None:
+        return ()
+    items: Sequence[object] = value if isinstance(value, list | tuple) else [value]
+    return tuple(str(item) for item in items if item is not None)
+
+
+def lighteval_gold(row: Cells, whole: Cells) -> Cells:
+    """Read the right options of a question of lighteval, which stand as numbers."""
+    options, gold = at(row, "doc.choices") or [], at(row, "doc.gold_index")
+    numbers = gold if isinstance(gold, list) else [gold]
+    rights = [options[n] for n in numbers if isinstance(n, int) and 0 <= n < len(options)]
+    return {"target": rights or None}
+
+
+def named_by_details(file: Path) -> dict[str, str]:
+    """Name the task by the file that lighteval writes: details_<task>_<date>.parquet."""
+    name = re.fullmatch(r"details_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+", file.stem)
+    return {"task": name[1]} if name else {}
+
+
+def helm_fields(row: Cells) -> Cells:
+    """Keep which draw of demonstrations an instance of HELM was asked with."""
+    return {"train_trial_index": row.get("train_trial_index")}
+
+
+def deepeval_parts(case: Cells, row: Cells) -> Cells:
+    """Name the model of a test run of deepeval, where its hyperparameters do."""
+    model = at(row, "hyperparameters.model")
+    return {} if model is None else {"model": str(model)}
+
+
+def prompteval(row: Cells, place: Place) -> Flats | None:
+    """Lay verdicts of one template on all examples out: a row a template, by its number from 0."""
+    if not all(_EXAMPLE.fullmatch(name) for name in row):
+        return None
+    form = f"template {place.number - 1}"
+    return [
+        Flat({"id": name, "form": form}, {"correct": verdict}, {}) for name, verdict in row.items()
+    ]
+
+
+def named_by_split(file: Path) -> dict[str, str]:
+    """Name subject and model of a file of the hub: <subject>/<model>-00000-of-00001.parquet."""
+    name = re.fullmatch(r"(.+)-\d{5}-of-\d{5}", file.stem)
+    return {"task": file.parent.name, "model": name[1]} if name else {}

@@ -1,0 +1,175 @@
+"""The declared mapping from what a study needs to what a source calls it."""
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from surface_consistency.errors import ColumnNotFoundError, RecordError
+from surface_consistency.reading import find_column, first_names
+from surface_consistency.rows.readers import Row
+
+Candidates = Mapping[str, tuple[str, ...]]
+"""Field to the column names it may have, the likeliest first."""
+
+REDIRECTQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    "triple_id": ("triplet_id",),
+    "subject_id": ("subject_id",),
+    "surface": ("subject_surface",),
+    "categories": ("subject_surface_category",),
+    "subject_title": ("subject_wiki_title", "s_wiki_title"),
+    "redirect_title": ("subject_redirect_wiki_title",),
+    "pageviews": ("subject_pageviews", "s_pop"),
+    "subject_aliases": ("subject_aliases", "s_aliases"),
+    "relation": ("relation", "prop"),
+    "object_id": ("object_id",),
+    "object": ("object_surface", "obj"),
+    "object_title": ("o_wiki_title",),
+    "answers": ("possible_answers",),
+    "object_aliases": ("object_aliases", "o_aliases"),
+    "template": ("template",),
+    "question": ("question",),
+}
+"""Fields of RedirectQA, and the names that are known of them: the eight columns of release v1.0.0
+that public code reads, those that this package writes, and PopQA's. No public description tells the
+relation, object, answer, template and question columns of either release: name them where they
+differ, since no other name is guessed."""
+
+POPQA_COLUMNS: Final[dict[str, tuple[str, ...]]] = {
+    name: (name,)
+    for name in (
+        *("id", "subj", "prop", "obj", "s_aliases", "o_aliases", "s_uri", "o_uri"),
+        *("s_pop", "o_pop", "question", "possible_answers"),
+    )
+}
+"""Fields of PopQA, which are its columns."""
+
+
+def _as_columns(field: str, column: str) -> str:
+    """Say in an argument `columns` that a column is that of a field."""
+    return f"columns={{{field!r}: {column!r}}}"
+
+
+def resolve_columns(
+    available: Collection[str],
+    candidates: Candidates,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    required: Collection[str | tuple[str, ...]] = (),
+    remedies: Mapping[str, str] | None = None,
+    source: str = "the source",
+    spelled: Callable[[str, str], str] = _as_columns,
+) -> dict[str, str]:
+    """Find the column of each field.
+
+    An override wins; then the name that is there, as it is written or with other case, hyphens,
+    spaces or none for underscores ("possibleAnswers").
+
+    Args:
+        available: Columns of the source.
+        candidates: The declared mapping, such as `REDIRECTQA_COLUMNS`.
+        overrides: Field to the column that holds it, for columns under other names.
+        required: Fields that must be found; a tuple is satisfied by any one of its fields.
+        remedies: What else helps where a required field is missing, by (first) field.
+        source: What has the columns, for messages.
+        spelled: How the user says that a column is that of a field.
+
+    Returns:
+        Field to column, for the fields that were found.
+
+    Raises:
+        ColumnNotFoundError: If a required field has no column, two columns could be that of a
+            field, or an override names a field that is not declared or a column that is not there.
+
+    Examples:
+        >>> resolve_columns(["Question", "gold"], REDIRECTQA_COLUMNS, overrides={"answers": "gold"})
+        {'answers': 'gold', 'question': 'Question'}
+    """
+    resolved: dict[str, str] = {}
+    for field, column in (overrides or {}).items():
+        argument = spelled(field, column)
+        if field not in candidates:
+            raise ColumnNotFoundError(
+                f"{argument}: there is no field {field!r}{_close(field, candidates)}; the fields "
+                f"are {', '.join(candidates)}"
+            )
+        own = find_column(column, available)
+        if own is None:
+            raise ColumnNotFoundError(
+                f"{argument}: {source} has no column {column!r}{_close(column, available)}; its "
+                f"columns are {first_names(available)}"
+            )
+        resolved[field] = own
+    for field, names in candidates.items():
+        if field in resolved:
+            continue
+        columns = [own for name in names if (own := find_column(name, available))]
+        if len(columns) > 1:
+            raise ColumnNotFoundError(
+                f"{source}: columns {' and '.join(map(repr, columns))} could both be {field!r}; "
+                f"say which is it: {spelled(field, columns[0])}"
+            )
+        if columns:
+            resolved[field] = columns[0]
+    for need in required:
+        group = (need,) if isinstance(need, str) else need
+        if not any(field in resolved for field in group):
+            other = (remedies or {}).get(group[0], "")
+            raise ColumnNotFoundError(
+                f"{source} has no column for {_missing(group, available, candidates)}. If one of "
+                f"them holds it, say which: {spelled(group[0], 'NAME')}{other}"
+            )
+    return {field: resolved[field] for field in candidates if field in resolved}
+
+
+def refuse_late_columns(
+    rows: Iterable[Row],
+    columns: Collection[str],
+    candidates: Candidates,
+    *,
+    overrides: Mapping[str, str] | None = None,
+) -> Iterator[Row]:
+    """Pass rows on, and refuse one with a column that would have changed the mapping.
+
+    Args:
+        rows: The rows with their places.
+        columns: Columns of the rows that were looked at for the mapping.
+        candidates: The declared mapping.
+        overrides: As for `resolve_columns`.
+
+    Yields:
+        The rows.
+
+    Raises:
+        RecordError: At the first row with such a column, which would else go unread.
+    """
+    seen = list(columns)
+    known = set(seen)
+    resolved = resolve_columns(seen, candidates, overrides=overrides)
+    for place, row in rows:
+        for column in () if known.issuperset(row) else row:
+            if column in known:
+                continue
+            known.add(column)
+            seen.append(column)
+            if resolve_columns(seen, candidates, overrides=overrides) != resolved:
+                raise RecordError(
+                    f"{place}: column {column!r} appears here for the first time, too late to be "
+                    "read; give it to the first row too (null where it is empty), or move this row "
+                    "to the front"
+                )
+        yield place, row
+
+
+def _missing(group: tuple[str, ...], available: Collection[str], candidates: Candidates) -> str:
+    """Say what was looked for and what was seen."""
+    looked = "; ".join(f"{field!r} under {', '.join(candidates[field])}" for field in group)
+    names = [name for field in group for name in candidates[field]]
+    near = next((hint for name in names if (hint := _close(name, available))), "")
+    what = "this field" if len(group) == 1 else "any of these fields"
+    return f"{what}: {looked}. Its columns are {first_names(available) or '(none)'}{near}"
+
+
+def _close(name: str, known: Collection[str]) -> str:
+    """Suggest the names that look like a given one."""
+    matches = difflib.get_close_matches(name, list(known), n=3, cutoff=0.75)
+    return f" (close: {', '.join(matches)})" if matches else ""

@@ -1,0 +1,623 @@
+"""The one reader: result files of 16 tools that hold one planted truth, and what goes wrong."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SourceNotFoundError,
+)
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.tables import COLUMNS
+
+PLANTED = (3, 2, 0, 1)
+
+
+def both(pattern):
+    """The files of both models."""
+    return [pattern.format(model) for model in ("alpha", "beta")]
+
+
+LAYOUTS = {
+    "inspect .eval": (both("inspect_ai/1-epoch/{}.eval"), "graded", PLANTED),
+    "inspect .json": (both("inspect_ai/1-epoch/{}.json"), "graded", PLANTED),
+    "inspect, an object": (both("inspect_ai/1-epoch/{}.json"), "parts.exact", PLANTED),
+    "inspect, both writings": (["inspect_ai/1-epoch"], "graded", PLANTED),
+    "lm-eval choices": (both("lm_eval/0.4.13/{}/samples_forms_mc*"), "acc", PLANTED),
+    "lm-eval first": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,first", PLANTED),
+    "lm-eval strict": (both("lm_eval/0.4.13/{}/*gen*"), "exact_match,strict", PLANTED),
+    "lm-eval, folders of tasks": (both("lm_eval/0.4.13/{}"), "acc_norm", PLANTED),
+    "lm-eval, two ranks": (
+        both("lm_eval/two-ranks-two-filters/{}/*"),
+        "exact_match,none",
+        PLANTED,
+    ),
+    "lm-eval 0.4.0": (both("lm_eval/0.4.0-0.4.2/*{}*"), "exact_match", PLANTED),
+    "lm-eval 0.3": (both("lm_eval/0.3/{}/*"), "em", PLANTED),
+    "lmms-eval": (both("lmms_eval/{}/*"), "forms_score", PLANTED),
+    "lighteval 0.13": (both("lighteval/0.13/{}/*"), "em", PLANTED),
+    "lighteval 0.6": (both("lighteval/0.6/{}/*"), "em", PLANTED),
+    "HELM, both forms": (both("helm/{}"), "exact_match", (5, 2, 0, 2)),
+    "OpenCompass": (both("opencompass/results/{}/*"), "correct", PLANTED),
+    "OpenCompass, replicas": (
+        both("opencompass/results-2-replicas/{}/*"),
+        "correct",
+        (6, 4, 0, 2),
+    ),
+    "promptfoo, one error": (["promptfoo/results.json"], "success", (3, 2, 0, 0)),
+    "OpenAI evals": (both("openai_evals/{}.jsonl"), "correct", PLANTED),
+    "simple-evals": (both("simple_evals/*{}*"), "score", PLANTED),
+    "deepeval": (both("deepeval/{}/*"), "Exact Match", PLANTED),
+    "deepeval, all metrics": (both("deepeval/{}"), "success", PLANTED),
+    "Every Eval Ever": (both("eee/{}*"), "exact_match", PLANTED),
+    "VLMEvalKit, judged": (both("vlmevalkit/{}"), "hit", (2, 2, 0, 2)),
+    "NeMo Evaluator": (both("nemo_evaluator/{}/*"), "reward", PLANTED),
+}
+
+
+@pytest.fixture
+def read(data_files):
+    """Read files below the folder of forms."""
+
+    def read(patterns, **columns):
+        folder = data_files / "forms"
+        files = [path for name in patterns for path in sorted(folder.glob(name))]
+        assert files
+        return read_results(files, ResultColumns(**columns))
+
+    return read
+
+
+def paired(frame):
+    """Both right, the first model alone, the second alone, neither."""
+    wide = frame.pivot(index=["task", "item", "form", "repeat"], columns="model", values="score")
+    first, second = (wide[name] for name in sorted(wide))
+    pairs = ((1, 1), (1, 0), (0, 1), (0, 0))
+    return tuple(int(((first == one) & (second == other)).sum()) for one, other in pairs)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_planted_truth_is_read_with_no_option_but_the_files(read, name):
+    patterns, metric, table = LAYOUTS[name]
+
+    results = read(patterns)
+
+    frame = results.frame
+    assert tuple(frame.columns[: len(COLUMNS)]) == COLUMNS
+    assert paired(frame[frame["metric"] == metric]) == table
+    assert {model[-4:].strip("/") for model in frame["model"]} == {"beta", "lpha"}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_texts_stand_beside_scores(read, name):
+    patterns, _, _ = LAYOUTS[name]
+    frame = read(patterns).frame
+
+    has_prediction = frame.groupby("file", observed=True)["prediction"].apply(
+        lambda part: part.notna().any()
+    )
+    assert has_prediction.all() == ("VLM" not in name)
+    assert (frame["content"] > 0).all()
+    told = frame[frame["references"].str.len() > 0]
+    assert set(told["references"]) <= {
+        (answer,) for answer in ("Paris", "Lima", "Nairobi", "Austen", "Joyce", "Goethe")
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "clusters"),
+    [
+        ("inspect .eval", ("topic",)),
+        ("lm-eval choices", ("topic",)),
+        ("lmms-eval", ("topic",)),
+        ("lighteval 0.6", ("topic",)),
+        ("promptfoo, one error", ("topic",)),
+        ("HELM, both forms", ("item",)),
+        ("OpenCompass, replicas", ("item",)),
+        ("VLMEvalKit, judged", ("category",)),
+        ("OpenAI evals", ()),
+    ],
+)
+def test_clusters_are_found(read, name, clusters):
+    assert read(LAYOUTS[name][0]).clusters == clusters
+
+
+@pytest.mark.parametrize("pattern", ["opencompass/predictions/{}/*", "vlmevalkit/{}/*Forms.tsv"])
+def test_answers_without_scores_are_read_and_said(read, pattern):
+    results = read(both(pattern))
+
+    assert set(results.frame["metric"]) == {""}
+    assert results.frame["score"].isna().all()
+    assert ": answers without scores, which a rule or judge can give" in results.notes[0]
+    first = results.frame[results.frame["form"] == ""]
+    right = [p in r for p, r in zip(first["prediction"], first["references"], strict=True)]
+    assert paired(first.assign(score=np.array(right, dtype=float))) == PLANTED
+
+
+def test_rotations_of_options_are_forms_of_one_item(read):
+    frame = read(both("vlmevalkit/{}/*Forms.tsv")).frame
+
+    assert set(frame["form"]) == {"", "rotation 1"}
+    assert frame["item"].nunique() == 6
+
+
+def test_epochs_are_repeats_and_errors_are_apart_from_wrong(read):
+    results = read(["inspect_ai/2-epoch/beta.eval"])
+
+    graded = results.frame[results.frame["metric"] == "graded"]
+    assert sorted(graded["repeat"].unique()) == [0, 1]
+    failed = graded[graded["error"].notna()]
+    assert list(zip(failed["item"], failed["repeat"], strict=True)) == [("q4", 1)]
+    assert failed["score"].isna().all()
+    assert results.clusters[0] == "item"
+
+
+def test_grades_of_inspect_are_its_numbers(read):
+    frame = read(["inspect_ai/2-epoch/alpha.eval"]).frame
+    second = frame[(frame["metric"] == "graded") & (frame["repeat"] == 1)].set_index("item")
+
+    assert second["score"].loc[["q0", "q2", "q3"]].tolist() == [1.0, 0.5, 0.0]
+
+
+def test_inputs_of_a_corpus_metric_are_left_out_and_said(read):
+    results = read(["lm_eval/0.4.13/alpha/*mc*"])
+
+    assert set(results.frame["metric"]) == {"acc", "acc_norm"}
+    assert "metric 'f1' holds lists, what a metric over all samples takes in" in results.notes[0]
+
+
+def test_inputs_of_a_corpus_metric_are_refused_where_they_are_asked_for(read):
+    with pytest.raises(DataError, match=r"'f1' holds lists.*name another by `metrics`: acc"):
+        read(["lm_eval/0.4.13/alpha/*mc*"], metrics=["f1"])
+
+
+def test_a_metric_is_asked_for_with_or_without_its_filter(read):
+    every = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match"]).frame
+    one = read(["lm_eval/0.4.13/alpha/*gen*"], metrics=["exact_match,strict"]).frame
+
+    assert set(every["metric"]) == {"exact_match,first", "exact_match,strict"}
+    assert set(one["metric"]) == {"exact_match,strict"}
+
+
+def test_one_filter_is_asked_for(read):
+    frame = read(["lm_eval/0.4.13/alpha/*gen*"], filter="strict").frame
+
+    assert set(frame["metric"]) == {"exact_match"}
+    with pytest.raises(DataError, match=r"no samples of the filter 'loose'; name one of: first, s"):
+        read(["lm_eval/0.4.13/alpha/*gen*"], filter="loose")
+
+
+def test_a_metric_that_no_file_has_is_refused_with_those_there_are(read):
+    with pytest.raises(DataError, match=r"has no metric 'em'; name one of acc, acc_norm by"):
+        read(["lm_eval/0.4.13/alpha/*mc*"], metrics=["em"])
+
+
+def test_a_file_of_helm_by_others_is_read_without_its_counts_and_costs(data_files):
+    """Of 27 statistics, 19 are counts, costs, flags and sums of log-probabilities."""
+    folder = data_files / "forms" / "helm" / "real-mmlu-philosophy-gpt2"
+    results = read_results(folder)
+
+    names = ("exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match")
+    assert set(results.frame["metric"]) == {*names, *(f"{name}@5" for name in names)}
+    assert results.frame["item"].nunique() == 10
+    own = {
+        (row["instance_id"], stat["name"]["name"]): stat.get("mean")
+        for row in json.loads((folder / "per_instance_stats.json").read_text())
+        for stat in row["stats"]
+    }
+    keys = zip(results.frame["item"], results.frame["metric"], strict=True)
+    assert results.frame["score"].tolist() == [own[key] for key in keys]
+
+
+def test_folders_of_helm_name_scenario_and_model(data_files, tmp_path):
+    folder = tmp_path / "mmlu:subject=philosophy,model=openai_gpt2"
+    shutil.copytree(data_files / "forms" / "helm" / "alpha", folder)
+
+    frame = read_results(folder).frame
+
+    assert set(frame["model"]) == {"openai_gpt2"}
+    assert set(frame["task"]) == {"mmlu:subject=philosophy"}
+
+
+def test_large_sets_of_opencompass_are_put_together(tmp_path):
+    for number, answers in enumerate((["Lima", "Paris"], ["Rome"])):
+        rows = {str(n): {"prediction": text, "gold": text} for n, text in enumerate(answers)}
+        (tmp_path / f"caps_{number}.json").write_text(json.dumps(rows))
+
+    frame = read_results(tmp_path).frame
+
+    assert list(frame["item"]) == ["0:0", "0:1", "1:0"]
+    assert set(frame["task"]) == {"caps"}
+
+
+def test_other_documents_under_one_number_are_refused_and_shown(data_files):
+    forms = data_files / "forms"
+    one = next((forms / "lm_eval" / "0.4.13" / "alpha").glob("*mc*"))
+    other = forms / "traps" / "lm_eval_beta_other_documents_under_the_same_doc_id.jsonl"
+
+    with pytest.raises(
+        DataError,
+        match=r"items: item '1' is 'What is the capital of Peru\?' \(Lima\) in .* of France",
+    ):
+        read_results([one, other])
+
+
+def test_lines_that_stand_twice_count_once(data_files):
+    results = read_results(data_files / "forms" / "traps" / "lm_eval_beta_every_line_twice.jsonl")
+
+    assert len(results.frame) == 2 * 6
+    assert "12 rows of " in results.notes[-1]
+    assert "stand twice, word for word, and count once" in results.notes[-1]
+
+
+def test_one_line_that_stands_twice_is_one_row():
+    row = {"item": "q1", "model": "a", "score": 1}
+
+    assert read_results([row, row]).notes == (
+        "1 row of rows stands twice, word for word, and counts once",
+    )
+
+
+def test_a_null_score_is_missing(data_files):
+    frame = read_results(data_files / "forms" / "traps" / "lm_eval_beta_one_score_null.jsonl").frame
+
+    scores = frame[frame["metric"] == "acc"].set_index("item")["score"]
+    assert scores.isna().sum() == 1
+    assert scores.drop(scores.index[scores.isna()]).isin([0.0, 1.0]).all()
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "message"),
+    [
+        (b"", DataError, "holds no rows, so no results"),
+        (b'{"item": "q1", "corr', RecordError, "a last line that is cut off means"),
+        (b'\xff\xfe{\x00"\x00', RecordError, "not UTF-8 at byte 0 .* re-save the file as UTF-8"),
+        (b'{"item": "\xe9", "correct": 1}', RecordError, "p.jsonl:1: not UTF-8 at byte 10"),
+        (b'{"item": "q1", "note": "x"}', DataError, "neither scores nor .* saw item, note$"),
+        (b'{"id": ["q1"], "correct": 1}', RecordError, "'id' holds lists or objects, which name"),
+        (b'{"correct": 1}', DataError, "no column names the items; looked for 'item', "),
+        (b'{"item": "q1", "correct": "maybe"}', RecordError, "row 1 of column 'correct' holds 'm"),
+    ],
+    ids=["empty", "cut off", "UTF-16", "Latin-1", "nothing", "a list", "no item", "no score"],
+)
+def test_bad_files_are_named_with_what_to_do(tmp_path, content, error, message):
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(content)
+
+    with pytest.raises(error, match=message):
+        read_results(path)
+
+
+def test_a_byte_order_mark_is_passed_over(tmp_path):
+    for name, text in {
+        "p.csv": "item,correct\nq1,1\n",
+        "p.jsonl": '{"item": "q1", "correct": 1}',
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+
+        assert read_results(tmp_path / name).frame["item"].tolist() == ["q1"]
+
+
+def test_header_only_logs_are_refused(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"version": 2, "status": "success", "eval": {"task": "t"}}))
+
+    with pytest.raises(DataError, match="is the log of inspect_ai without samples"):
+        read_results(path)
+
+
+@pytest.mark.parametrize("name", ["perplexity", "random_chance", "acc_random"])
+def test_what_is_no_score_by_its_name_is_left_out(tmp_path, name):
+    sample = {"doc_id": 0, "doc": {}, "resps": [["a"]], "filtered_resps": ["a"], "acc": 1.0}
+    path = tmp_path / "samples.jsonl"
+    path.write_text(json.dumps(sample | {name: -3.5}))
+
+    results = read_results(path)
+
+    assert set(results.frame["metric"]) == {"acc"}
+    assert f"metric '{name}' is " in results.notes[0]
+
+
+def test_epochs_of_every_eval_ever_that_share_their_mean_are_no_repeats(tmp_path):
+    """The converter of inspect_ai gives every epoch the score of their mean."""
+    row = {"evaluation_id": "e", "evaluation_name": "t", "sample_id": "q1", "model_id": "m"}
+
+    def written(scores):
+        rows = [
+            row | {"evaluation": {"score": score}, "metadata": {"epoch": str(number)}}
+            for number, score in enumerate(scores, start=1)
+        ]
+        path = tmp_path / "s.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        return read_results(path)
+
+    means, own = written([0.5, 0.5]), written([1.0, 0.0])
+
+    assert means.frame["score"].tolist() == [0.5]
+    assert "1 of 2 rows were left out" in means.notes[0]
+    assert own.frame["repeat"].tolist() == [0, 1]
+    assert own.notes == ()
+
+
+def test_scores_of_every_eval_ever_are_read_and_not_what_converters_made_of_them(tmp_path):
+    row = {
+        "evaluation_id": "e",
+        "sample_id": "q1",
+        "evaluation": {"score": 0.5, "is_correct": True},
+    }
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps(row))
+
+    assert read_results(path).frame["score"].tolist() == [0.5]
+
+
+def test_several_tools_in_one_call_are_one_frame_and_said(read):
+    results = read(["inspect_ai/1-epoch/alpha.eval", "lm_eval/0.4.13/beta/*mc*"])
+
+    assert set(results.tool.values()) == {"inspect_ai", "lm-evaluation-harness"}
+    assert "the files tell in different ways what was asked" in results.notes[-1]
+
+
+def test_a_folder_with_other_files_says_what_it_left_out(data_files, tmp_path):
+    shutil.copy(data_files / "forms" / "eee" / "alpha_samples.jsonl", tmp_path)
+    (tmp_path / "results.json").write_text(json.dumps({"results": {"acc": 0.5}}))
+
+    results = read_results(tmp_path)
+
+    assert len(results.frame) == 6
+    assert "1 file was left out: " in results.notes[-1]
+    assert "holds the results of lm-evaluation-harness or a tool like it" in results.notes[-1]
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    (tmp_path / "readme.txt").write_text("x")
+
+    with pytest.raises(SourceNotFoundError, match=r"holds no file of results; looked for \.par"):
+        read_results(tmp_path)
+    with pytest.raises(SourceNotFoundError, match=r"no file or folder .*; check the path"):
+        read_results(tmp_path / "none.csv")
+
+
+def test_two_files_of_one_model_are_told_apart_by_their_paths(tmp_path):
+    for name, verdict in (("before", 1), ("after", 0)):
+        rows = pd.DataFrame({"item": ["q1", "q2"], "model": "m", "correct": [1, verdict]})
+        rows.to_csv(tmp_path / f"{name}.csv", index=False)
+
+    results = read_results([tmp_path / "before.csv", tmp_path / "after.csv"])
+
+    assert list(dict.fromkeys(results.frame["model"])) == ["m (before)", "m (after)"]
+    assert "are told apart as m (before), m (after)" in results.notes[0]
+
+
+def test_labels_name_the_models_one_a_file(read):
+    frame = read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["old", "new"]).frame
+
+    assert list(dict.fromkeys(frame["model"])) == ["old", "new"]
+    with pytest.raises(DataError, match=r"`label` names a, b, c for 2 files; give one name"):
+        read(both("lm_eval/0.4.0-0.4.2/*{}*"), label=["a", "b", "c"])
+
+
+def test_columns_of_a_tool_may_be_named_otherwise(read):
+    frame = read(["lm_eval/0.4.13/alpha/*mc*"], item=["id"], form="topic", cluster=["topic"]).frame
+
+    assert set(frame["item"]) == {f"q{n}" for n in range(6)}
+    assert set(frame["form"]) == {"cap", "aut"}
+
+
+def test_metrics_of_open_unlearning_are_put_beside_each_other_by_question(tmp_path):
+    rouge = {"rougeL_recall": 0.5, "input": "Who?", "ground_truth": "I", "generation": "me"}
+    content = {
+        "forget_Q_A_ROUGE": {"agg_value": 0.5, "value_by_index": {"1": rouge, "0": rouge}},
+        "forget_Q_A_Prob": {"value_by_index": {"0": {"prob": 0.9, "avg_loss": 0.1}}},
+        "forget_Q_A_PERT_Prob": {"value_by_index": {"0": {"prob": [0.1, 0.2]}}},
+        "exact_memorization": {"value_by_index": {"0": {"score": 1.0}}},
+        "retain_Q_A_Prob": {"value_by_index": {"0": {"prob": 0.7}}},
+        "forget_quality": {"agg_value": None},
+        "mia_loss": {"forget": {"value_by_index": {"0": {"score": 3.0}}}, "auc": 0.5},
+    }
+    path = tmp_path / "npo" / "TOFU_EVAL.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(content, indent=1))
+
+    frame = read_results(path).frame
+
+    scores = frame.set_index(["task", "item", "metric"])["score"].to_dict()
+    assert scores == {
+        ("TOFU forget", "0", "Q_A_ROUGE.rougeL_recall"): 0.5,
+        ("TOFU forget", "0", "Q_A_Prob.prob"): 0.9,
+        ("TOFU forget", "0", "exact_memorization"): 1.0,
+        ("TOFU forget", "1", "Q_A_ROUGE.rougeL_recall"): 0.5,
+        ("TOFU retain", "0", "Q_A_Prob.prob"): 0.7,
+    }
+    assert frame["prediction"].iloc[0] == "me"
+
+
+def test_labels_that_name_nothing_are_refused(read):
+    with pytest.raises(DataError, match=r"2 labels, a, b, name neither .* called alpha, beta"):
+        read(["promptfoo/results.json"], label=["a", "b"])
+    with pytest.raises(DataError, match=r"holds 2 models \(alpha, beta\), which one label, 'a',"):
+        read(["promptfoo/results.json"], label=["a"])
+
+
+def test_rows_of_a_tool_among_which_others_stand_are_refused_by_place(tmp_path):
+    good = {"problem_idx": 0, "reward": 1.0}
+    path = tmp_path / "results.jsonl"
+    path.write_text("\n".join(map(json.dumps, [good, {"id": 1, "acc": 0}])))
+
+    with pytest.raises(RecordError, match=r"results.jsonl:2: the row is in no layout of a tool"):
+        read_results(path)
+
+
+def test_a_metric_that_failed_has_no_score_and_says_why(tmp_path):
+    metrics = [{"name": "em", "score": 1.0}, {"name": "judge", "score": None, "error": "no key"}]
+    case = {"input": "Who?", "actualOutput": "I", "success": False, "metricsData": metrics}
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"testFile": "t.py", "testCases": [case]}))
+
+    frame = read_results(path).frame.set_index("metric")
+
+    assert frame.loc["em", "score"] == 1.0
+    assert np.isnan(frame.loc["judge", "score"])
+    assert frame.loc["judge", "error"] == "no key"
+    assert frame.loc["em", "error"] is None
+
+
+def test_a_log_of_which_all_samples_failed_is_read_and_scored_by_nobody(tmp_path):
+    sample = {"id": 1, "input": "Who?", "target": ["I", "me"], "output": {"choices": []}}
+    log = {"version": 2, "status": "error", "eval": {"task": "t", "model": "m"}}
+    failed = sample | {"scores": {}, "error": {"message": "out of memory"}}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log | {"samples": [failed]}))
+
+    frame = read_results(path).frame
+
+    assert frame["error"].tolist() == ["out of memory"]
+    assert frame["references"].tolist() == [("I", "me")]
+    assert frame["score"].isna().all()
+
+
+def test_a_file_without_references_is_not_held_against_one_that_has_them(tmp_path):
+    row = {"item": "1", "question": "Who?", "correct": 1}
+    for name, more in (("a", {}), ("b", {"target": "I"})):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row | more))
+
+    results = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+    assert len(results.frame) == 2
+    assert "a table: question, a table: question and references" in results.notes[0]
+
+
+def test_documents_that_differ_in_other_fields_alone_are_told_so(tmp_path):
+    sample = {"doc_id": 0, "resps": [["a"]], "filtered_resps": ["a"], "target": "a", "em": 1.0}
+    for name, options in (("a", ["x", "y"]), ("b", ["x", "z"])):
+        doc = {"question": "Which?", "options": options}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(sample | {"doc": doc}))
+
+    with pytest.raises(DataError, match=r"1 such items; their other fields differ"):
+        read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+def test_a_metric_that_some_files_have_is_read_of_those(read):
+    results = read(["lm_eval/0.4.13/alpha/*"], metrics=["acc"])
+
+    assert set(results.frame["task"]) == {"forms_mc"}
+    assert "1 file was left out: " in results.notes[-1]
+    assert "has no metric 'acc'; name one of exact_match,first" in results.notes[-1]
+
+
+def test_a_frame_of_a_tool_is_read_as_its_file(data_files):
+    file = data_files / "forms" / "nemo_evaluator" / "alpha" / "results.jsonl"
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+
+    frame = read_results(pd.DataFrame(rows)).frame
+
+    columns = ["item", "repeat", "score", "prediction"]
+    pd.testing.assert_frame_equal(frame[columns], read_results(file).frame[columns])
+
+
+def test_rows_are_numbered_by_item_and_by_item_and_form():
+    rows = [
+        {"task": task, "item": item, "form": form, "model": model, "correct": 1}
+        for model in "ab" for task in ("t", "u") for item in "xy" for form in ("long", "short")
+    ]  # fmt: skip
+    results = read_results(rows)
+    frame = results.frame
+
+    items = frame.groupby(["task", "item"], sort=False, observed=True).ngroup()
+    pairs = frame.groupby(["task", "item", "form"], sort=False, observed=True).ngroup()
+    assert results.items.tolist() == items.tolist()
+    assert results.pairs.tolist() == pairs.tolist()
+    assert (items.max(), pairs.max()) == (3, 7)
+
+
+def test_columns_of_few_values_are_categories_over_all_files(tmp_path):
+    for name, task in (("a", "t"), ("b", "u")):
+        rows = {"task": task, "topic": ["p", "p", "q"], "id": [1, 2, 3], "score": 1}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    results = read_results([tmp_path / "a.csv", tmp_path / "b.csv"])
+
+    few = ["task", "model", "form", "metric", "file", "topic"]
+    assert (results.frame.dtypes[few] == "category").all()
+    assert results.frame["task"].tolist() == ["t"] * 3 + ["u"] * 3
+    assert results.clusters == ("topic",)
+
+
+def test_what_one_file_alone_says_is_empty_in_the_others(tmp_path):
+    (tmp_path / "a.csv").write_text("id,epoch,prediction,score\n1,1,Lima,1\n1,2,Oslo,0\n")
+    (tmp_path / "b.csv").write_text("id,score\n1,1\n")
+    frame = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).frame
+
+    assert frame["repeat"].tolist() == [1, 2, 0]
+    assert frame["prediction"].tolist() == ["Lima", "Oslo", None]
+    assert frame["references"].tolist() == [(), (), ()]
+
+
+def test_messages_call_items_and_columns_as_the_file_does(tmp_path):
+    for name, questions in (("a", "QR"), ("b", "ST"), ("twice", "QQ")):
+        rows = {"nr": [1, 1 if name == "twice" else 2], "question": list(questions)}
+        pd.DataFrame({**rows, "score": [0, 1]}).to_csv(tmp_path / f"{name}.csv", index=False)
+    one, other, twice = (tmp_path / f"{name}.csv" for name in ("a", "b", "twice"))
+
+    with pytest.raises(DataError, match=r"not hold the same items: nr '1' is 'Q' .* and 'S' "):
+        read_results([one, other], ResultColumns(item=["nr"]))
+    with pytest.raises(DataError, match="nr '1' of 'twice' stands more than once with score 0 "):
+        read_results(twice, ResultColumns(item=["nr"]))
+    with pytest.raises(ColumnNotFoundError, match=r"named by `cluster`; saw nr, question, score$"):
+        read_results(one, ResultColumns(item=["nr"], cluster=["topic"]))
+
+
+def test_a_table_with_other_delimiters_is_told_so(tmp_path):
+    (tmp_path / "a.csv").write_text("id;score\n1;1\n")
+
+    with pytest.raises(ColumnNotFoundError, match=r"parted by ';': write them with commas"):
+        read_results(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(("scores", "is_said"), [([0, 75], True), ([0.5, 1], False)])
+def test_scores_on_two_scales_are_said(tmp_path, scores, is_said):
+    (tmp_path / "a.csv").write_text("id,score\n1,0\n2,1\n")
+    (tmp_path / "b.csv").write_text("id,score\n1,{}\n2,{}\n".format(*scores))
+
+    notes = read_results([tmp_path / "a.csv", tmp_path / "b.csv"]).notes
+
+    said = "scores (score) of a lie in 0 to 1, those of b in 0 to 75; if these are two scales"
+    assert [said in note for note in notes] == [True] * is_said
+
+
+def test_questions_and_references_of_several_files_are_held_once(tmp_path):
+    row = {"item": "q1", "question": "Which city?", "answers": ["Lima", "Limas"], "score": 1}
+    for name in "ab":
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row))
+    frame = read_results([tmp_path / "a.jsonl", tmp_path / "b.jsonl"]).frame
+
+    for column in ("question", "references"):
+        first, second = frame[column]
+        assert first is second
+
+
+def test_without_answers_scores_and_checks_are_the_same(tmp_path):
+    rows = [{"item": i, "prediction": f"p{i}", "score": i % 2} for i in range(4)]
+    other = {**rows[0], "prediction": "another"}
+    files = {"whole": rows, "again": [*rows, rows[0]], "broken": [*rows, other]}
+    for name, held in files.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, held)))
+    whole, again, broken = (tmp_path / f"{name}.jsonl" for name in files)
+    results = read_results([whole, again], has_answers=False)
+
+    assert results.frame["prediction"].isna().all()
+    with_answers = read_results([whole, again])
+    assert results.notes == with_answers.notes
+    pd.testing.assert_frame_equal(
+        results.frame.drop(columns="prediction"), with_answers.frame.drop(columns="prediction")
+    )
+    with pytest.raises(DataError, match=r"item '0' of 'broken' stands more than once with two ans"):
+        read_results(broken, has_answers=False)
+    with pytest.raises(DataError, match=r"prediction 'p0' and 'another' \(1 such items\)"):
+        read_results(broken)

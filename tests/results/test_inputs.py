@@ -1,0 +1,57 @@
+"""What is given to the reader, and what its files are called."""
+
+from pathlib import Path
+
+import hypothesis
+import hypothesis.strategies as st
+import pytest
+
+from surface_consistency.errors import DataError
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.inputs import files_of, path_labels
+
+PATHS = st.lists(
+    st.lists(st.sampled_from(["a", "b_c", "a_b", "x"]), min_size=1, max_size=3).map(
+        lambda parts: Path(*parts)
+    ),
+    min_size=1,
+    unique=True,
+)
+
+
+@hypothesis.given(PATHS)
+def test_names_of_files_tell_them_apart(paths):
+    labels = path_labels(paths)
+
+    assert list(labels) == paths
+    assert len(set(labels.values())) == len(paths)
+
+
+def test_files_that_folders_do_not_tell_apart_are_told_by_both():
+    paths = [Path(folder, f"{name}.csv") for folder in ("x", "y") for name in ("a", "b")]
+
+    assert list(path_labels(paths).values()) == ["x/a", "x/b", "y/a", "y/b"]
+
+
+def test_a_path_given_twice_is_refused_by_name():
+    with pytest.raises(DataError, match=r"^a/x is given twice; give it once$"):
+        path_labels([Path("a/x"), Path("a/x"), Path("a/y")])
+
+
+def test_texts_beside_scores_are_no_files_of_their_own(data_files):
+    helm, vlm = data_files / "forms" / "helm" / "alpha", data_files / "forms" / "vlmevalkit"
+
+    assert [file.name for file in files_of(helm)] == ["per_instance_stats.json"]
+    assert [file.name for file in files_of(vlm / "beta")] == ["beta_Forms_result.tsv"]
+
+
+def test_splits_are_refused_by_name():
+    with pytest.raises(DataError, match="has several splits, train, test: give one of them"):
+        read_results({"train": [], "test": []})
+
+
+def test_what_is_no_source_is_refused():
+    with pytest.raises(TypeError, match=r"results are a path, .* got int"):
+        read_results(3)
+    with pytest.raises(TypeError, match="row 1 must be a mapping, got str"):
+        read_results(["a", 3])

@@ -1,0 +1,531 @@
+"""Result files of other tools, each written here in the tool's own layout."""
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from surface_consistency.errors import (
+    ColumnNotFoundError,
+    DataError,
+    RecordError,
+    SurfaceConsistencyWarning,
+)
+from surface_consistency.models.predictions import read_predictions
+from surface_consistency.reading import LONGEST_LINE
+from surface_consistency.results import archives, layouts
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.rows import ROLES
+from surface_consistency.results.samples import refuse_mixed_tasks
+
+ASKED = "What is the capital of Peru?"
+
+
+def rows_of(path):
+    return [row for _, row in result_rows(path)]
+
+
+def written(path, content, **how):
+    path.write_text(json.dumps(content, **how))
+    return path
+
+
+SAMPLE = {
+    "id": "q1",
+    "epoch": 1,
+    "input": [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": [{"type": "text", "text": ASKED}]},
+    ],
+    "target": "Lima",
+    "output": {
+        "model": "m",
+        "choices": [{"message": {"role": "assistant", "content": "Lima"}, "stop_reason": "stop"}],
+        "completion": "Lima",
+    },
+    "scores": {
+        "graded": {"value": "P", "answer": "Lima"},
+        "parts": {"value": {"exact": 1.0, "length": 4}},
+    },
+    "metadata": {"topic": "cap"},
+}
+HEADER = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "forms", "model": "mockllm/alpha"},
+    "results": {"total_samples": 1},
+}
+
+
+def archive(path, members):
+    """Write a log of inspect_ai in its archive form, deflated as before its members were zstd."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, value in members.items():
+            file.writestr(name, value if isinstance(value, bytes) else json.dumps(value))
+    return path
+
+
+INSPECT_ROW = {
+    "topic": "cap",
+    "graded": 0.5,
+    "parts.exact": 1.0,
+    "parts.length": 4,
+    "id": "q1",
+    "repeat": 0,
+    "question": None,
+    "prompt": ASKED,
+    "prediction": "Lima",
+    "target": "Lima",
+    "task": "forms",
+    "model": "mockllm/alpha",
+    "error": None,
+}
+
+
+@pytest.mark.parametrize("name", ["log.eval", "renamed.zip", "log.json", "compact.json"])
+def test_logs_of_inspect_ai_are_told_by_what_they_hold(tmp_path, name):
+    if name.endswith("json"):
+        indent = None if name == "compact.json" else 2
+        path = written(tmp_path / name, {**HEADER, "samples": [SAMPLE]}, indent=indent)
+    else:
+        path = archive(tmp_path / name, {"samples/q1_epoch_1.json": SAMPLE, "header.json": HEADER})
+
+    assert rows_of(path) == [INSPECT_ROW]
+
+
+@pytest.mark.parametrize(
+    ("change", "prompt", "prediction"),
+    [
+        ({"input": []}, None, "Lima"),
+        ({"input": ASKED, "output": {"choices": [], "completion": ""}}, ASKED, ""),
+        ({"error": {"message": "provider down"}, "scores": {}}, ASKED, None),
+    ],
+    ids=["empty input", "no choice", "failed"],
+)
+def test_samples_of_inspect_ai_that_lack_something(tmp_path, change, prompt, prediction):
+    log = {**HEADER, "samples": [SAMPLE | change]}
+
+    (row,) = rows_of(written(tmp_path / "log.json", log))
+
+    assert (row["prompt"], row["prediction"]) == (prompt, prediction)
+
+
+@pytest.mark.parametrize(
+    ("members", "error", "message"),
+    [
+        ({"_journal/start.json": {}}, DataError, r"log.eval: not a finished log of inspect_ai"),
+        ({"mimetype": {}}, DataError, r"log.eval is a zip archive, and neither .* unpack it"),
+        ({"header.json": HEADER}, DataError, r"log.eval is the log of inspect_ai without samples"),
+        (
+            {"header.json": HEADER, "samples/a.json": b'{"id": '},
+            RecordError,
+            r"log.eval \(samples/a.json\): not JSON: .*copy the log again",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": []},
+            RecordError,
+            r"log.eval \(samples/a.json\): no JSON object but \[\]",
+        ),
+        (
+            {"header.json": HEADER, "samples/a.json": {"id": 1, "input": "x"}},
+            RecordError,
+            r"log.eval:1: not in the layout of inspect_ai \(KeyError: 'output'\)",
+        ),
+    ],
+    ids=["unfinished", "a workbook", "no samples", "cut off", "a list", "no output"],
+)
+def test_logs_of_inspect_ai_that_are_none_are_named(tmp_path, members, error, message):
+    with pytest.raises(error, match=message):
+        rows_of(archive(tmp_path / "log.eval", members))
+
+
+def test_a_damaged_member_is_named(tmp_path):
+    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": SAMPLE})
+    content = bytearray(path.read_bytes())
+    content[content.index(b"samples/a.json") + 40] ^= 255
+    path.write_bytes(content)
+
+    with pytest.raises(RecordError, match=r"log.eval \(samples/a.json\): cannot be unpacked"):
+        rows_of(path)
+
+
+def test_an_archive_that_is_cut_off_is_named(tmp_path):
+    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": SAMPLE})
+    path.write_bytes(path.read_bytes()[:-30])
+
+    with pytest.raises(DataError, match=r"log.eval: not a log that can be read"):
+        rows_of(path)
+
+
+def test_a_member_that_unpacks_to_too_much_is_refused_unread(tmp_path):
+    """A bomb: a few hundred kilobytes that would be gigabytes of records."""
+    text = b'{"id": "' + b"0" * (LONGEST_LINE + 1) + b'"}'
+    path = archive(tmp_path / "log.eval", {"header.json": HEADER, "samples/a.json": text})
+    assert path.stat().st_size < 200_000
+
+    with pytest.raises(RecordError, match=r"\(samples/a.json\): 16,777,\d+ bytes, unpacked, are"):
+        rows_of(path)
+
+
+def test_a_member_may_be_as_long_as_the_bound(tmp_path, monkeypatch):
+    members = {"header.json": HEADER, "samples/a.json": SAMPLE}
+    path = archive(tmp_path / "log.eval", members)
+    longest = max(len(json.dumps(value)) for value in members.values())
+
+    monkeypatch.setattr(archives, "LONGEST_LINE", longest)
+    assert len(rows_of(path)) == 1
+    monkeypatch.setattr(archives, "LONGEST_LINE", longest - 1)
+    with pytest.raises(RecordError, match="bytes, unpacked, are more than"):
+        rows_of(path)
+
+
+PROMPTFOO = {
+    "evalId": "eval-x",
+    "results": {
+        "version": 3,
+        "results": [
+            {
+                "testIdx": 0,
+                "testCase": {"vars": {"question": ASKED}, "metadata": {"topic": "cap"}},
+                "vars": {"question": ASKED},
+                "prompt": {"raw": f"Q: {ASKED}", "label": "Q"},
+                "provider": {"id": "openai:m", "label": label},
+                "response": {"output": "Lima"},
+                "success": reason == 0,
+                "score": 1 - reason // 2,
+                "namedScores": {"brevity": 0.5},
+                "failureReason": reason,
+                "error": "500" if reason else None,
+            }
+            for label, reason in (("alpha", 0), ("", 2))
+        ],
+    },
+}
+HELM_STATS = [
+    {"name": {"name": name, "split": "test"}, "count": 1, "sum": value, "mean": value}
+    for name, value in (("exact_match", 1.0), ("num_references", 2.0))
+]
+OPENCOMPASS = {
+    "origin_prompt": [{"role": "HUMAN", "prompt": ASKED}],
+    "prediction": "Lima",
+    "gold": "Lima",
+}
+EEE = {
+    "schema_version": "0.3.0",
+    "evaluation_id": "e",
+    "model_id": "our/alpha",
+    "evaluation_name": "forms",
+    "sample_id": "q1",
+    "input": {"raw": ASKED, "formatted": f"Q: {ASKED}", "reference": ["Lima"]},
+    "output": {"raw": ["Lima"]},
+    "evaluation": {"score": 1.0, "is_correct": True},
+    "metadata": {"topic": "cap"},
+}
+LAID_OUT = {
+    "promptfoo": (
+        PROMPTFOO,
+        [
+            {"id": 0, "question": ASKED, "model": "alpha", "success": True, "prediction": "Lima"},
+            {"id": 0, "question": ASKED, "model": "openai:m", "error": "500", "prediction": None},
+        ],
+    ),
+    "deepeval": (
+        {
+            "testFile": "t.py",
+            "testCases": [
+                {
+                    "name": "test_case_0",
+                    "input": ASKED,
+                    "actualOutput": "Lima",
+                    "expectedOutput": "Lima",
+                    "success": False,
+                    "metricsData": [{"name": "Exact Match", "score": 1.0, "success": True}],
+                    "metadata": None,
+                }
+            ],
+        },
+        [{"question": ASKED, "prediction": "Lima", "Exact Match": 1.0, "success": False}],
+    ),
+    "simple-evals": (
+        {
+            "score": 0.5,
+            "htmls": ["<h3>Results</h3>\n<p>Correct Answer: Lima</p>\n<p>Score: True</p>"],
+            "convos": [
+                [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "Lima"}]
+            ],
+        },
+        [{"id": ASKED, "repeat": 0, "prediction": "Lima", "target": "Lima", "score": "True"}],
+    ),
+    "OpenCompass predictions": (
+        {"0": OPENCOMPASS},
+        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "target": "Lima"}],
+    ),
+    "OpenCompass details": (
+        {"accuracy": 100.0, "details": {"type": "GEN", "0": {**OPENCOMPASS, "correct": True}}},
+        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "correct": True}],
+    ),
+    "OpenCompass replicas": (
+        {
+            "accuracy (2 runs average)": 50.0,
+            "details": [
+                {
+                    "example_abbr": "forms_0",
+                    "pred": ["Lima", "Cusco"],
+                    "answer": ["Lima", "Lima"],
+                    "correct": [True, False],
+                }
+            ],
+        },
+        [
+            {"id": "forms_0", "repeat": 0, "prediction": "Lima", "correct": True},
+            {"id": "forms_0", "repeat": 1, "prediction": "Cusco", "correct": False},
+        ],
+    ),
+    "HELM": (
+        [
+            {"instance_id": "id1", "train_trial_index": 0, "stats": HELM_STATS},
+            {
+                "instance_id": "id1",
+                "perturbation": {"name": "typos"},
+                "predicted_text": " Lima",
+                "stats": {"exact_match": 0.0},
+            },
+        ],
+        [
+            {"id": "id1", "form": "", "exact_match": 1.0},
+            {"id": "id1", "form": "typos", "exact_match": 0.0, "prediction": " Lima"},
+        ],
+    ),
+    "Every Eval Ever": (
+        [EEE, EEE | {"error": "timeout"}],
+        [
+            {"id": "q1", "question": ASKED, "prediction": "Lima", "score": 1.0, "topic": "cap"},
+            {"id": "q1", "question": ASKED, "prediction": None, "model": "our/alpha"},
+        ],
+    ),
+    "NeMo Evaluator": (
+        [{"problem_idx": 3, "reward": 1.0, "model_response": "Lima", "metadata": {"c": "cap"}}],
+        [{"id": 3, "reward": 1.0, "prediction": "Lima", "c": "cap"}],
+    ),
+    "lmms-eval": (
+        [
+            {
+                "doc_id": 0,
+                "target": "Lima",
+                "filtered_resps": ["Lima"],
+                "doc_hash": "a8",
+                "forms_score": {"score": 1.0, "video": "v1"},
+                "input": ASKED,
+            }
+        ],
+        [{"id": 0, "prompt": ASKED, "prediction": "Lima", "forms_score": 1.0, "video": "v1"}],
+    ),
+    "lighteval": (
+        [
+            {
+                "doc": {"id": "0", "query": ASKED, "task_name": "forms|0", "specific": {"t": "c"}},
+                "model_response": {"text": ["Lima"]},
+                "metric": {"em": 1.0},
+            }
+        ],
+        [{"id": "0", "prompt": ASKED, "prediction": "Lima", "em": 1.0, "t": "c"}],
+    ),
+    "lighteval before 0.10": (
+        [
+            {
+                "example": ASKED,
+                "full_prompt": f"Q: {ASKED}",
+                "predictions": ["Lima"],
+                "gold": ["Lima"],
+                "metrics": {"em": 1.0},
+                "specifics": None,
+            }
+        ],
+        [{"question": ASKED, "prompt": f"Q: {ASKED}", "prediction": "Lima", "em": 1.0}],
+    ),
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("tool", LAID_OUT)
+def test_results_of_a_tool_are_laid_flat(tmp_path, tool, indent):
+    content, expected = LAID_OUT[tool]
+
+    rows = rows_of(written(tmp_path / "results.json", content, indent=indent))
+
+    assert [
+        {name: row[name] for name in wanted} for row, wanted in zip(rows, expected, strict=True)
+    ] == expected
+
+
+def test_lighteval_is_read_from_parquet(tmp_path):
+    content, _ = LAID_OUT["lighteval"]
+    pd.DataFrame(content).to_parquet(tmp_path / "details.parquet")
+
+    (row,) = rows_of(tmp_path / "details.parquet")
+
+    assert (row["id"], row["prediction"], row["em"]) == ("0", "Lima", 1.0)
+
+
+def test_events_of_openai_evals_are_those_that_judge(tmp_path):
+    event = {"run_id": "r", "event_id": 1, "sample_id": "forms.dev.0"}
+    lines = [
+        {"spec": {"eval_name": "forms"}},
+        event | {"type": "sampling", "data": {"prompt": ASKED, "sampled": ["Lima"]}},
+        event | {"type": "match", "data": {"correct": True, "sampled": "Lima"}},
+        {"final_report": {"accuracy": 1.0}, "run_id": "r"},
+    ]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    (row,) = rows_of(path)
+    assert (row["id"], row["task"], row["question"]) == ("forms.dev.0", "forms", ASKED)
+    assert (row["prediction"], row["correct"], row["repeat"]) == ("Lima", True, 0)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"results": "good", "id": 1},
+        {"details": "long", "id": 1},
+        {"0": "a", "1": "b"},
+        {"spec": "x"},
+    ],
+)
+def test_a_plain_table_with_a_column_of_such_a_name_stays_one(tmp_path, row):
+    path = tmp_path / "p.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+
+    assert rows_of(path) == [row]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"results": {"forms": {"acc,none": 0.5}}, "versions": {}}, r"and no answers; give the sa"),
+        (
+            {"config_general": {}, "results": {"all": {}}},
+            r"or details_<task>_\*.parquet of lightev",
+        ),
+        (HEADER, r"is the log of inspect_ai without samples"),
+    ],
+)
+def test_means_without_samples_are_refused_with_the_name_of_those(tmp_path, content, message):
+    with pytest.raises(DataError, match=message):
+        rows_of(written(tmp_path / "results.json", content, indent=2))
+
+
+def test_a_layout_that_is_broken_names_tool_and_reason(tmp_path):
+    broken = {"evalId": "x", "results": {"results": [{"testIdx": 0}]}}
+
+    with pytest.raises(RecordError, match=r"r.json:1: not in the layout of promptfoo \(KeyError"):
+        rows_of(written(tmp_path / "r.json", broken))
+
+
+def test_an_object_on_several_lines_is_one_row(tmp_path):
+    path = written(tmp_path / "p.json", {"id": "q1", "prediction": "x"}, indent=1)
+
+    assert rows_of(path) == [{"id": "q1", "prediction": "x"}]
+
+
+def test_several_objects_on_several_lines_each_are_told_what_to_do(tmp_path):
+    path = tmp_path / "p.jsonl"
+    path.write_text((json.dumps({"id": "q1"}, indent=1) + "\n") * 2)
+
+    with pytest.raises(RecordError, match=r"p.jsonl:4: not JSON: Extra data .*line of its own"):
+        rows_of(path)
+
+
+def test_samples_of_several_tasks_are_refused_by_name(tmp_path):
+    date = "2026-11-22T19-06-44.917256.jsonl"
+    one, other = tmp_path / f"samples_redirectqa_{date}", tmp_path / f"samples_redirectqa_mc_{date}"
+
+    refuse_mixed_tasks([one, tmp_path / "b" / one.name, tmp_path / "mine.jsonl"])
+    with pytest.raises(DataError, match=r"of 2 tasks .*: redirectqa \(.*, redirectqa_mc \(.*TASK_"):
+        refuse_mixed_tasks([one, other])
+
+
+def test_statistics_of_helm_without_texts_are_no_predictions(tmp_path):
+    path = written(tmp_path / "per_instance_stats.json", [{"instance_id": "i", "stats": []}])
+
+    with pytest.raises(ColumnNotFoundError, match="no column for this field: 'text'"):
+        read_predictions(path)
+
+
+def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
+    content, _ = LAID_OUT["OpenCompass replicas"]
+
+    assert read_predictions(written(tmp_path / "r.json", content)).texts == ["Lima", "Cusco"]
+
+
+QUIZ = """
+from surface_consistency.results.layouts import Layout
+
+QUIZ = Layout(
+    "Quiz Night",
+    "team question buzzed",
+    "id=question question prediction=buzzed.said target=answer model=team",
+    scores="correct=buzzed.right",
+)
+"""
+
+
+@pytest.fixture
+def quiz(tmp_path, monkeypatch):
+    """A package whose layout is found, and one whose layout is broken."""
+    (tmp_path / "quiz_night.py").write_text(QUIZ)
+    for name, value in (("quiz-night", "quiz_night:QUIZ"), ("quiz-lost", "quiz_lost:QUIZ")):
+        info = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{layouts.GROUP}]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    caches = (layouts.layouts, layouts._layout_of)
+    for one in caches:
+        one.cache_clear()
+    yield
+    for one in caches:
+        one.cache_clear()
+
+
+def test_layouts_of_other_packages_are_found_and_broken_ones_left_out(quiz, tmp_path):
+    row = {
+        "team": "a",
+        "question": ASKED,
+        "answer": "Lima",
+        "buzzed": {"said": "Cusco", "right": False},
+    }
+    path = written(tmp_path / "quiz.json", [row])
+
+    with pytest.warns(SurfaceConsistencyWarning, match="quiz_lost.* it is left out"):
+        results = read_results(path)
+
+    assert results.tool == {str(path): "Quiz Night"}
+    assert results.frame[["item", "model", "score"]].to_numpy().tolist() == [[ASKED, "a", 0.0]]
+
+
+def test_layouts_are_told_by_columns_that_no_earlier_one_takes():
+    """An entry below another that asks for fewer of the same columns would never be reached."""
+    told = [set(layout.columns.split()) for layout in layouts.LAYOUTS]
+
+    assert not [
+        (one, other) for n, one in enumerate(told) for other in told[n + 1 :] if one <= other
+    ]
+
+
+def test_parts_of_layouts_are_those_that_the_reader_knows():
+    for layout in layouts.LAYOUTS:
+        names = {field.partition("=")[0] for field in layout.parts.split()}
+        assert names <= set(ROLES), layout.tool
+
+
+def test_the_page_of_layouts_is_the_table():
+    page = Path(__file__).resolve().parents[3] / "docs" / "reference" / "results.md"
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `([^`]+)` \|", page.read_text("utf-8"), re.M)
+
+    own = [(one.tool, one.versions, one.columns) for one in layouts.LAYOUTS if one.versions]
+    assert rows == own
