@@ -12,7 +12,6 @@ from importlib.abc import MetaPathFinder
 
 ABSENT = frozenset(
     {
-        "ahocorasick_rs",
         "datatrove",
         "duckdb",
         "isal",

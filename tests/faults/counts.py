@@ -45,7 +45,6 @@ BROKEN = (
 )
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 """Words between white space; Chinese characters are words."""
-ENGINES = ("ahocorasick", "numba")
 
 
 class _Counted(Family):
@@ -105,7 +104,7 @@ class _Counted(Family):
         """Count, in one part or several; return how it ended."""
         shutil.rmtree(self.out, ignore_errors=True)
         words = ["count", self.what, "--corpus", path, "--out", self.out, "--json", *words]
-        words += ["--engine", rng.choice(ENGINES), "--workers", 1]
+        words += ["--workers", 1]
         if rng.random() < 0.3:
             words += ["--shards", rng.randint(1, 3)]
         return command(words)

@@ -72,7 +72,7 @@ SCORER = ("--runner", "tests.faults.plugins:Scorer", "--label", "echo")
 LINKING = ("run", "linking", "--source", "sample", "--limit", "2", "--repeat", "2", *SCORER)
 WORDNET = ("--wordnet", str(TESTS / "studies" / "lexical" / "perturbation" / "wordnet"))
 LEXICAL = ("run", "lexical", "--task", "piqa", "--source", "piqa", "--repeat", "2", *WORDNET)
-COUNT = ("--corpus", "corpus", "--engine", "ahocorasick", "--shards", "2", "--workers", "1")
+COUNT = ("--corpus", "corpus", "--shards", "2", "--workers", "1")
 PAIRS = ("count", "pairs", "--data", "sample", *COUNT)
 NGRAMS = ("count", "ngrams", "--data", "texts.jsonl", "--n", "2", *COUNT)
 

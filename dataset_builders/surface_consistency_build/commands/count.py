@@ -15,7 +15,6 @@ from surface_consistency.errors import DataError
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import entity_id, instance_rows
-from surface_consistency_build.counting.engines import EngineName
 from surface_consistency_build.counting.runs import CorpusSettings, CountResult, CountRun
 from surface_consistency_build.counting.surfaces import SurfaceTable, refuse_half_characters
 from surface_consistency_build.counting.tasks import (
@@ -123,10 +122,6 @@ class WorkSettings(Settings):
 
     workers: int | None = Field(default=None, ge=1)
     """Processes at most; one a core by default."""
-
-    engine: EngineName = "auto"
-    """What finds names: numba and ahocorasick count the same; auto takes the first that is
-    installed."""
 
 
 def add(count: App) -> None:
@@ -249,7 +244,7 @@ def _ngrams(
 
     folder = output_folder(out)
     opened = open_index(index, cache=lookup.cache or folder / "lookups.sqlite", url=lookup.url)
-    counts = lookup_counts(task.counter("auto").ngrams(), opened)
+    counts = lookup_counts(task.counter().ngrams(), opened)
     numbers = task.write(folder, {"counts": counts})
     write_json(folder / "lookup.json", {"from": index, "task": task.describe(), "counted": numbers})
     _print_counts(numbers, folder, as_json=json)
@@ -420,10 +415,10 @@ def _count(
     try:
         run = CountRun.plan(out, task, corpus, shard=work.shard)
         if work.shard is None:
-            run.run_all(n_workers=work.workers, engine=work.engine)
+            run.run_all(n_workers=work.workers)
             _tell(run.merge(), as_json=as_json)
             return
-        is_new = run.run(work.shard, engine=work.engine)
+        is_new = run.run(work.shard)
     except DataError as error:
         raise type(error)(name_flags(str(error), _READER_FLAGS)) from error
     done = "counted" if is_new else "was counted before"

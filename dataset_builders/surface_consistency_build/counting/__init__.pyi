@@ -14,8 +14,7 @@ from .documents import (
     corpus_files as corpus_files,
     read_documents as read_documents,
 )
-from .engines import (
-    EngineName as EngineName,
+from .finder import (
     Hits as Hits,
     Segmenter as Segmenter,
 )

@@ -498,19 +498,3 @@ def accumulate(
         if starts[hit] >= taken_until:
             counters[4 * key + 1] += 1
             taken_until = stops[hit]
-
-
-@_jit
-def needs_nfc(buffer, offsets, classes, bit, needs):
-    """Mark the texts that hold a character without which they would be in NFC."""
-    for text in range(offsets.shape[0] - 1):
-        i, stop = np.int64(offsets[text]), np.int64(offsets[text + 1])
-        while i < stop:
-            if buffer[i] < 0x80:
-                i += 1
-                continue
-            code, width = _decode(buffer, i)
-            if classes[code] & bit:
-                needs[text] = 1
-                break
-            i += width

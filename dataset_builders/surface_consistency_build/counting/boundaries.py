@@ -1,7 +1,7 @@
 """Where a name may begin and end: one table of character classes, and what each rule makes of it.
 
 A rule says of two neighbouring characters whether they belong together, and whether a name may
-begin or end between them. All engines read the same tables.
+begin or end between them.
 """
 
 import hashlib
@@ -34,7 +34,6 @@ SPACE, OTHER, WORD, HAN, HIRAGANA, KATAKANA, UNSPACED, MARK, UNSPACED_MARK = ran
 MAY_BREAK_NFC: Final = 0x80
 """Bit of characters without which a text is in the composed form NFC."""
 
-_CLASS: Final = 0x0F
 _ASSIGNED_PLANES: Final = (0, 1, 2, 3, 14)
 _SCRIPTS: Final = (
     (HAN, "\u3005-\u3007\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"),
@@ -172,39 +171,6 @@ def _set(
 ) -> None:
     """Set the cells of some classes beside some others."""
     table[np.ix_([*firsts], [*seconds])] = value
-
-
-def class_before(
-    buffer: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
-    """Return the class of the character that ends at each place.
-
-    Args:
-        buffer: UTF-8.
-        places: Byte offsets above 0, each at the end of a character.
-
-    Returns:
-        Their classes.
-    """
-    starts = places - 1
-    for _ in range(3):
-        starts = starts - ((buffer[starts] & 0xC0) == 0x80)
-    return class_after(buffer, starts)
-
-
-def class_after(
-    buffer: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
-    """Return the class of the character that starts at each place.
-
-    Args:
-        buffer: UTF-8.
-        places: Byte offsets below its length, each at the start of a character.
-
-    Returns:
-        Their classes.
-    """
-    return character_classes()[code_points(buffer, places)] & np.uint8(_CLASS)
 
 
 def code_points(

@@ -11,14 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from surface_consistency_build.counting.boundaries import BoundaryRule, rules_digest
-from surface_consistency_build.counting.engines import (
-    EngineName,
-    Finder,
-    Hits,
-    NumbaFinder,
-    Segmenter,
-    make_finder,
-)
+from surface_consistency_build.counting.finder import Hits, NameFinder, Segmenter
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.texts import (
     Case,
@@ -76,16 +69,14 @@ class SurfaceCounter:
         case: "exact", or "fold" to count without regard to case; names that differ in case alone
             then have the same counts.
         boundary: What may stand beside a name; see `BoundaryRule`.
-        engine: "numba" and "ahocorasick" count the same; "auto" takes the first that is installed.
         segmenter: Cuts a text into words, for boundary="segmented".
 
     Raises:
         ValueError: If an option is none of its choices, or the segmenter does not go with the rule.
-        MissingDependencyError: If the library of the engine is not installed.
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q60", "New York"), ("Q42462", "York")])
-        >>> counter = SurfaceCounter(table, engine="ahocorasick")
+        >>> counter = SurfaceCounter(table)
         >>> counter.feed(["From York to New York.", "Yorkshire"])
         >>> counts = counter.result()
         >>> counts.n_bounded.tolist(), counts.n_longest.tolist(), counts.n_documents.tolist()
@@ -98,7 +89,6 @@ class SurfaceCounter:
         *,
         case: Case = "exact",
         boundary: BoundaryRule = "word",
-        engine: EngineName = "auto",
         segmenter: Segmenter | None = None,
     ) -> None:
         self.table = table
@@ -112,8 +102,8 @@ class SurfaceCounter:
         self._pattern_of_key: Int64s | slice = slice(None)
         if case == "fold":
             names, self._pattern_of_key = PackedTexts(self._made[2], self._made[3]), self._made[4]
-        self._finder: Finder = make_finder(
-            names, case=case, boundary=boundary, engine=engine, segmenter=segmenter, built=made[:4]
+        self._finder = NameFinder(
+            names, case=case, boundary=boundary, segmenter=segmenter, built=made[:4]
         )
         self._owners: tuple[Int64s, npt.NDArray[np.int32]] = self._made[0], self._made[1]
         self._reset()
@@ -121,13 +111,10 @@ class SurfaceCounter:
     def save(self, folder: Path) -> None:
         """Write what was built of the names, for counters of the table that is opened from there.
 
-        Nothing is written by engines other than "numba".
-
         Args:
             folder: The folder; it must exist.
         """
-        if isinstance(self._finder, NumbaFinder):
-            write_arrays(folder / self._file, *self._finder.tables, *self._made)
+        write_arrays(folder / self._file, *self._finder.tables, *self._made)
 
     def _reset(self) -> None:
         """Start at zero."""
@@ -135,11 +122,6 @@ class SurfaceCounter:
         self._counters = np.zeros(4 * (self._owners[0].size - 1), dtype=np.int64)
         self._entity_counters = np.zeros(2 * self.table.n_entities, dtype=np.int64)
         self._documents = self._n_bytes = self._n_repaired = 0
-
-    @property
-    def engine(self) -> str:
-        """Name of the engine that counts."""
-        return self._finder.name
 
     def sibling(self) -> Self:
         """Return a counter at zero that shares the tables of this one, for another thread."""
@@ -169,28 +151,13 @@ class SurfaceCounter:
         packed = texts if isinstance(texts, PackedTexts) else PackedTexts.pack(texts)
         prepared = self._finder.prepare(packed)
         hits = self._finder.find(prepared)
-        if isinstance(self._finder, NumbaFinder):
-            self._finder.accumulate(
-                hits, self._documents + 1, self._counters, *self._owners, self._entity_counters
-            )
-        else:
-            self._accumulate(hits)
+        self._finder.accumulate(
+            hits, self._documents + 1, self._counters, *self._owners, self._entity_counters
+        )
         self._documents += len(packed)
         self._n_bytes += int(packed.buffer.size)
         self._n_repaired += packed.n_repaired
         return prepared, hits
-
-    def _accumulate(self, hits: Hits) -> None:
-        """Add hits to the counts, as the kernel does."""
-        counts = self._counters.reshape(-1, 4)
-        n_keys, n_entities = len(counts), self.table.n_entities
-        counts[:, 0] += np.bincount(hits.keys, minlength=n_keys)
-        counts[:, 1] += np.bincount(hits.keys[longest_hits(hits)], minlength=n_keys)
-        seen = np.unique(hits.texts * n_keys + hits.keys)
-        counts[:, 2] += np.bincount(seen % n_keys, minlength=n_keys)
-        places, entities = self.entities_of(seen % n_keys)
-        named = np.unique(seen[places] // n_keys * n_entities + entities) % n_entities
-        self._entity_counters[::2] += np.bincount(named, minlength=n_entities)
 
     def entities_of(self, keys: Int64s) -> tuple[Int64s, npt.NDArray[np.int32]]:
         """Return the entities that each of some hits may name.

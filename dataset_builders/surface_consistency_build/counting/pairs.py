@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from surface_consistency.errors import DataError
 from surface_consistency_build.counting.counter import SurfaceCounter, longest_hits
-from surface_consistency_build.counting.engines import Hits
+from surface_consistency_build.counting.finder import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.texts import PackedTexts, members_of, offsets_of
 
@@ -28,7 +28,7 @@ class PairCounts:
     """Document counts of pairs, in the order of `PairCounter.pairs`."""
 
     n_documents_both: Int64s
-    """Documents that name both, within the window if there is one."""
+    """Documents that name both."""
 
     n_documents_subject: Int64s
     """Documents that name the subject."""
@@ -43,8 +43,6 @@ class PairCounter:
     Args:
         table: The names of the entities.
         pairs: (subject id, object id); a pair that is given twice is counted once.
-        window: Most characters between a name of one and a name of the other; None for anywhere in
-            the document.
         occurrences: "longest" (the default) does not take "Paris Hilton" for Paris where both are
             names of the table; "bounded" takes every occurrence that the boundary rule allows.
         options: Options of `SurfaceCounter`.
@@ -52,11 +50,11 @@ class PairCounter:
     Raises:
         DataError: If there is no pair, an entity has no name in the table, or a pair is of an
             entity with itself.
-        ValueError: If `window` is negative or `occurrences` none of its choices.
+        ValueError: If `occurrences` is none of its choices.
 
     Examples:
         >>> table = SurfaceTable.from_records([("Q90", "Paris"), ("Q142", "France")])
-        >>> counter = PairCounter(table, [("Q90", "Q142")], engine="ahocorasick")
+        >>> counter = PairCounter(table, [("Q90", "Q142")])
         >>> counter.feed(["Paris is in France.", "Paris, Texas", "Paris. France. Paris."])
         >>> counts = counter.result()
         >>> counts.n_documents_both.tolist(), counts.n_documents_subject.tolist()
@@ -68,19 +66,16 @@ class PairCounter:
         table: SurfaceTable,
         pairs: Iterable[Sequence[str]],
         *,
-        window: int | None = None,
         occurrences: Occurrences = "longest",
         **options: Any,  # noqa: ANN401 - those of SurfaceCounter
     ) -> None:
-        if window is not None and window < 0:
-            raise ValueError(f"window must be at least 0 characters, or None, got {window}")
         if occurrences not in ("longest", "bounded"):
             raise ValueError(f"occurrences must be one of longest, bounded, got {occurrences!r}")
         self.pairs = tuple(dict.fromkeys((first, second) for first, second in pairs))
         """Distinct (subject id, object id), in order of appearance."""
         self.surfaces = SurfaceCounter(table, **options)
         """Counter of the names, fed with the same documents."""
-        self._window, self._occurrences = window, occurrences
+        self._occurrences = occurrences
         self._subjects, self._objects = _numbered(self.pairs, table.entities)
         codes = self._subjects * table.n_entities + self._objects
         self._by_subject = np.argsort(codes)
@@ -102,7 +97,8 @@ class PairCounter:
 
     def locate(self, texts: Iterable[str | bytes] | PackedTexts) -> tuple[PackedTexts, Hits]:
         """Count, and tell where names stand; see `SurfaceCounter.locate`."""
-        located = prepared, hits = self.surfaces.locate(texts)
+        located = self.surfaces.locate(texts)
+        hits = located[1]
         if self._occurrences == "longest":
             kept = longest_hits(hits)
             hits = Hits(*(column[kept] for column in hits))
@@ -111,15 +107,11 @@ class PairCounter:
         named = hits.texts[rows] * n + entities
         present = np.unique(named)
         self._of_entity += np.bincount(present % n, minlength=n)
-        pairs, subjects, objects = self._together(present)
-        if self._window is not None and pairs.size:
-            spans = _Spans(prepared, hits, rows, named)
-            pairs = pairs[spans.are_within(self._window, subjects, objects)]
-        self._both += np.bincount(pairs, minlength=self._both.size)
+        self._both += np.bincount(self._together(present), minlength=self._both.size)
         return located
 
-    def _together(self, present: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-        """List the pairs named in a text, and where subject and object stand in `present`."""
+    def _together(self, present: Int64s) -> Int64s:
+        """List the pairs that are named in a text, once for each text."""
         texts, entities = np.divmod(present, self._of_entity.size)
         text_offsets = np.append(np.flatnonzero(np.diff(texts, prepend=-1)), texts.size)
         text = np.repeat(np.arange(text_offsets.size - 1), np.diff(text_offsets))
@@ -129,15 +121,11 @@ class PairCounter:
         owners, members = members_of(self._pair_offsets, entities[few])
         pairs, subjects = self._by_subject[members], few[owners]
         wanted = present[subjects] - entities[subjects] + self._objects[pairs]
-        objects, is_there = _found(present, wanted)
+        _, is_there = _found(present, wanted)
         owners, others = members_of(text_offsets, text[many])
         wanted = entities[many[owners]] * self._of_entity.size + entities[others]
         places, is_pair = _found(self._codes, wanted)
-        return (
-            np.append(pairs[is_there], self._by_subject[places[is_pair]]),
-            np.append(subjects[is_there], many[owners[is_pair]]),
-            np.append(objects[is_there], others[is_pair]),
-        )
+        return np.append(pairs[is_there], self._by_subject[places[is_pair]])
 
     def result(self) -> PairCounts:
         """Return the counts so far, each of shape `(len(pairs),)`."""
@@ -146,35 +134,6 @@ class PairCounter:
             n_documents_subject=self._of_entity[self._subjects],
             n_documents_object=self._of_entity[self._objects],
         )
-
-
-class _Spans:
-    """Where entities are named in the texts of a batch, in characters."""
-
-    def __init__(self, texts: PackedTexts, hits: Hits, rows: Int64s, named: Int64s) -> None:
-        characters = texts.characters_before()
-        order = np.argsort(named, kind="stable")
-        self._starts = characters[hits.starts[rows]][order]
-        self._stops = characters[hits.stops[rows]][order]
-        self._groups = np.append(np.flatnonzero(np.diff(named[order], prepend=-1)), named.size)
-        # Larger than any place, so that those of one entity in one text stay together.
-        self._width = int(characters[-1]) + 1
-        base = np.repeat(np.arange(self._groups.size - 1), np.diff(self._groups)) * self._width
-        self._sorted_starts = base + self._starts
-        self._last_stops = np.maximum.accumulate(base + self._stops) - base
-
-    def are_within(self, window: int, first: Int64s, second: Int64s) -> npt.NDArray[np.bool_]:
-        """Tell which two entities in a text are named with no more characters between them."""
-        sizes = np.diff(self._groups)
-        rarer = np.where(sizes[first] <= sizes[second], first, second)
-        owners, spans = members_of(self._groups, rarer)
-        other = (first + second - rarer)[owners]
-        # Of names that begin early enough, the one that ends last.
-        latest = np.minimum(self._stops[spans] + window, self._width - 1)
-        before = np.searchsorted(self._sorted_starts, other * self._width + latest, side="right")
-        is_near = before > self._groups[other]
-        is_near &= self._last_stops[before - 1] >= self._starts[spans] - window
-        return np.bincount(owners[is_near], minlength=first.size) > 0
 
 
 def _found(values: Int64s, wanted: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:

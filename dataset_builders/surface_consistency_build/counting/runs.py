@@ -36,7 +36,6 @@ from surface_consistency_build.counting.documents import (
     is_splittable,
     read_documents,
 )
-from surface_consistency_build.counting.engines import EngineName, choose_engine
 from surface_consistency_build.counting.tasks import CountTask, NameTask, NgramTask
 from surface_consistency_build.linking.link_counts import LinkTask
 
@@ -180,14 +179,11 @@ class CountRun(Job):
             )
         return task
 
-    def run(
-        self, shard: int, *, engine: EngineName = "auto", documents: Iterable[str] | None = None
-    ) -> bool:
+    def run(self, shard: int, *, documents: Iterable[str] | None = None) -> bool:
         """Count one shard, unless that was done.
 
         Args:
             shard: Its number from 0.
-            engine: Which engine; all count the same.
             documents: The texts of the shard, for a run of `plan_documents`, and for it alone.
 
         Returns:
@@ -209,14 +205,13 @@ class CountRun(Job):
                 else f"{self.folder} holds the plan of a count of documents that are given; put a "
                 "reader before its step, or plan one of files (`plan`)"
             )
-        return self.do(shard, lambda number: self._count(number, engine, documents))
+        return self.do(shard, lambda number: self._count(number, documents))
 
-    def run_all(self, *, n_workers: int | None = None, engine: EngineName = "auto") -> int:
+    def run_all(self, *, n_workers: int | None = None) -> int:
         """Count all shards that are not done, on all cores.
 
         Args:
             n_workers: Processes at most; None for one a core.
-            engine: Which engine.
 
         Returns:
             Shards counted now.
@@ -228,8 +223,8 @@ class CountRun(Job):
         """
         if self.missing():
             # Before the processes are forked, which then share the tables.
-            self.task.counter(engine)
-        return self.do_all(lambda shard: self._count(shard, engine), n_workers=n_workers)
+            self.task.counter()
+        return self.do_all(self._count, n_workers=n_workers)
 
     def reader(self, shard: int) -> DocumentReader:
         """Read the documents of a shard.
@@ -285,11 +280,9 @@ class CountRun(Job):
             names |= value if isinstance(value, dict) else {name: value}
         return names
 
-    def _count(
-        self, shard: int, engine: EngineName, documents: Iterable[str] | None = None
-    ) -> ShardResult:
+    def _count(self, shard: int, documents: Iterable[str] | None = None) -> ShardResult:
         """Count a shard."""
-        counter = self.task.counter(engine)
+        counter = self.task.counter()
         reader = self.reader(shard)
         if documents is not None:
             reader = read_documents({"text": text} for text in documents)
@@ -297,8 +290,7 @@ class CountRun(Job):
         for batch in reader:
             counter.feed(batch)
         self._check_files(shard)
-        notes = {"engine": choose_engine(engine), "report": asdict(reader.report)}
-        return ShardResult(counter.state(), notes)
+        return ShardResult(counter.state(), {"report": asdict(reader.report)})
 
     def _check_files(self, shard: int) -> None:
         """Refuse files that changed since the plan."""
@@ -414,7 +406,6 @@ class CountStep(_Step):
 
     Args:
         folder: Folder of the planned run.
-        engine: Which engine; all count the same.
 
     Examples:
         ```python
@@ -434,11 +425,6 @@ class CountStep(_Step):
     """
 
     verb = "count"
-
-    def __init__(self, folder: str | os.PathLike[str], *, engine: EngineName = "auto") -> None:
-        super().__init__(folder)
-        self.engine: EngineName = engine
-        """Which engine."""
 
     def __call__(
         self, data: Iterable[Any] | None, rank: int = 0, world_size: int = 1
@@ -470,7 +456,7 @@ class CountStep(_Step):
         texts = None if documents is None else (document.text for document in documents)
         shards = (rank,) if is_given else range(rank, run.n_shards, world_size)
         for shard in shards:
-            run.run(shard, engine=self.engine, documents=texts)
+            run.run(shard, documents=texts)
         return iter(())
 
 

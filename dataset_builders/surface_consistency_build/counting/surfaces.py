@@ -273,11 +273,11 @@ class SurfaceTable:
         """
         import pandas as pd
 
-        from surface_consistency_build.counting.engines import make_finder
+        from surface_consistency_build.counting.finder import NameFinder
 
         offsets, _ = self.owners
         n_entities = np.diff(offsets)
-        hits = make_finder(self.keys, boundary="longest").find(self.keys)
+        hits = NameFinder(self.keys, boundary="longest").find(self.keys)
         inside = np.zeros(self.n_keys, dtype=np.bool_)
         inside[hits.keys[hits.texts != hits.keys]] = True
         flags = [

@@ -125,18 +125,15 @@ def entity_table(
     return whole.filter(pa.array(n_surfaces > 0))
 
 
-def pair_table(
-    pairs: tuple[tuple[str, str], ...], counts: PairCounts, *, window: int | None
-) -> pa.Table:
+def pair_table(pairs: tuple[tuple[str, str], ...], counts: PairCounts) -> pa.Table:
     """Write the counts of pairs.
 
     Args:
         pairs: (subject id, object id).
         counts: Their counts.
-        window: Characters between the two at most; None for the whole document.
 
     Returns:
-        subject_id, object_id, n_documents_both, n_documents_subject, n_documents_object, window.
+        subject_id, object_id, n_documents_both, n_documents_subject, n_documents_object.
     """
     return pa.table(
         {
@@ -145,7 +142,6 @@ def pair_table(
             "n_documents_both": counts.n_documents_both,
             "n_documents_subject": counts.n_documents_subject,
             "n_documents_object": counts.n_documents_object,
-            "window": pa.array([window] * len(pairs), pa.int64()),
         }
     )
 

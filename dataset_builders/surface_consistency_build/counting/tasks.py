@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -19,7 +20,7 @@ from surface_consistency.runs.files import write_json, write_parquet
 from surface_consistency.schemas.settings import Settings
 from surface_consistency_build.counting.boundaries import BoundaryRule
 from surface_consistency_build.counting.counter import Counts, SurfaceCounter
-from surface_consistency_build.counting.engines import EngineName, Hits, Segmenter, choose_engine
+from surface_consistency_build.counting.finder import Hits, Segmenter
 from surface_consistency_build.counting.ngrams import NgramCounter
 from surface_consistency_build.counting.pairs import Occurrences, PairCounter, PairCounts
 from surface_consistency_build.counting.surfaces import SurfaceTable
@@ -62,9 +63,6 @@ class NameSettings(Settings):
 
 class PairSettings(Settings):
     """What counts as together."""
-
-    window: int | None = Field(default=None, ge=0)
-    """Characters between the two names at most; anywhere in the document by default."""
 
     occurrences: Occurrences = "longest"
     """Which occurrences name an entity: those that no longer name covers, or all (bounded)."""
@@ -109,7 +107,7 @@ class CountTask(Protocol):
         """Write what is counted into the folder of the run."""
         ...
 
-    def counter(self, engine: EngineName) -> ShardCounter:
+    def counter(self) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
         ...
 
@@ -121,13 +119,13 @@ class CountTask(Protocol):
 class NameCounter:
     """The counters of a name task, fed together."""
 
-    def __init__(self, task: "NameTask", engine: EngineName) -> None:
+    def __init__(self, task: "NameTask") -> None:
         names = task.settings
         segmenter: Segmenter | None = (
             None if names.segmenter is None else _SEGMENTERS.load(names.segmenter)
         )
         options: dict[str, Any] = names.model_dump(include={"case", "boundary"})
-        options |= {"segmenter": segmenter, "engine": engine}
+        options["segmenter"] = segmenter
         self.pairs: PairCounter | None = None
         if task.pairs:
             together = task.pair_settings.model_dump()
@@ -188,8 +186,6 @@ class NameTask:
     instances: "pd.DataFrame | None" = None
     """Rows of `instance_rows`, for the table of instances."""
 
-    _built: dict[str, NameCounter] = field(default_factory=dict, repr=False)
-
     @property
     def kind(self) -> str:
         """Name of the kind of run."""
@@ -239,7 +235,7 @@ class NameTask:
         self.table.save(inputs)
         # A segmenter is loaded where it counts.
         if self.settings.segmenter is None:
-            built = self.name_counter("auto")
+            built = self.name_counter()
             for counter in (built.surfaces, built.folded):
                 if counter is not None:
                     counter.save(inputs)
@@ -248,16 +244,18 @@ class NameTask:
         if self.instances is not None:
             write_parquet(inputs / "instances.parquet", self.instances)
 
-    def counter(self, engine: EngineName) -> ShardCounter:
+    def counter(self) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
-        return self.name_counter(engine)
+        return self.name_counter()
 
-    def name_counter(self, engine: EngineName) -> NameCounter:
+    def name_counter(self) -> NameCounter:
         """Make a counter of the names at zero."""
-        chosen = choose_engine(engine)
-        if chosen not in self._built:
-            self._built[chosen] = NameCounter(self, engine)
-        return self._built[chosen].sibling()
+        return self._built.sibling()
+
+    @cached_property
+    def _built(self) -> NameCounter:
+        """Counters of the names, whose tables all others share."""
+        return NameCounter(self)
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts | None:
         """Tell what was linked; nothing, where names alone are counted."""
@@ -269,7 +267,7 @@ class NameTask:
         pairs: pa.Table | None = None
         if self.pairs:
             together = _taken(PairCounts, totals)
-            pairs = pair_table(self.pairs, together, window=self.pair_settings.window)
+            pairs = pair_table(self.pairs, together)
             write_parquet(folder / "pairs.parquet", pairs)
         linked = self.mentions(counts, totals)
         n_folded = totals.get("n_folded")
@@ -325,7 +323,7 @@ class NgramTask:
         (folder / "inputs").mkdir(exist_ok=True)
         write_json(folder / "inputs" / "instances.json", dict(self.instances), indent=None)
 
-    def counter(self, engine: EngineName) -> NgramCounter:
+    def counter(self) -> NgramCounter:
         """Make a counter at zero."""
         name = self.settings.tokenizer
         tokenize = None if name is None else ModelTokenizer(name)
@@ -333,7 +331,7 @@ class NgramTask:
 
     def write(self, folder: Path, totals: State) -> dict[str, Any]:
         """Write the table of the summed states of all shards, and return what was counted."""
-        counter = self.counter("auto")
+        counter = self.counter()
         counter.add(totals["counts"])
         counts = counter.result()
         table = pa.table(

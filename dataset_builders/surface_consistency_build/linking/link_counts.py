@@ -16,7 +16,7 @@ from surface_consistency.runs.files import write_json
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.text import counted_name
 from surface_consistency_build.counting.counter import Counts
-from surface_consistency_build.counting.engines import EngineName, Hits
+from surface_consistency_build.counting.finder import Hits
 from surface_consistency_build.counting.surfaces import SurfaceTable
 from surface_consistency_build.counting.tables import MentionCounts
 from surface_consistency_build.counting.tasks import NameCounter, NameTask, ShardCounter, State
@@ -105,9 +105,9 @@ class LinkTask(NameTask):
         told = {"link": link, "entities": dict(self.entities)}
         write_json(folder / "inputs" / "link.json", told, indent=None)
 
-    def counter(self, engine: EngineName) -> ShardCounter:
+    def counter(self) -> ShardCounter:
         """Make a counter at zero; what takes long to build is built once."""
-        return _Links(self, self.name_counter(engine))
+        return _Links(self, self.name_counter())
 
     def mentions(self, counts: Counts, totals: State) -> MentionCounts:
         """Return the counts of linked mentions."""

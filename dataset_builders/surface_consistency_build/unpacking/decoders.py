@@ -12,8 +12,6 @@ from typing import BinaryIO, Final, Protocol, cast
 import zstandard
 from isal import igzip_lib
 
-from surface_consistency_build.unpacking.bzip2_blocks import Bzip2Blocks, IrregularBzip2Error
-
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How the names of packed files end."""
 
@@ -174,22 +172,20 @@ class _SerialDecoder(Decoder):
 
 
 class _ParallelBzip2(Decoder):
-    """A sound-looking bzip2 file, unpacked by several threads.
+    """A bzip2 file that ends as one, unpacked by several threads of rapidgzip.
 
-    Where they find a fault, the file is unpacked again in this thread, which says where it is and
-    gives every byte before that.
+    rapidgzip checks each block before it returns a byte of it. Where it finds a fault, the file is
+    unpacked again in this thread, which reports the place and returns every byte before it.
     """
 
     is_packed = True
 
-    def __init__(self, file: BinaryIO, threads: int) -> None:
+    def __init__(self, file: BinaryIO, path: Path, threads: int) -> None:
+        import rapidgzip
+
         super().__init__(file)
-        self._threads = Bzip2Blocks(file, threads)
-        self._blocks = self._threads.blocks()
-        self._block = memoryview(b"")
+        self._parallel = rapidgzip.open(str(path), parallelization=threads)
         self._serial: Decoder | None = None
-        self._size = os.fstat(file.fileno()).st_size
-        self._is_done = False
         self._plain = 0
 
     @property
@@ -197,33 +193,27 @@ class _ParallelBzip2(Decoder):
         """Bytes of the file used so far, to the block."""
         if self._serial is not None:
             return self._serial.offset
-        return self._size if self._is_done else self._threads.offset
+        return int(self._parallel.tell_compressed() + 7) // 8
 
     def read(self, size: int) -> bytes:
         """Return at most `size` plain bytes, none at the end."""
-        if self._serial is not None:
-            return self._serial.read(size)
-        while not self._block and not self._is_done:
+        if self._serial is None:
             try:
-                block = next(self._blocks, None)
-            except IrregularBzip2Error:
+                plain: bytes = self._parallel.read(size)
+            except (RuntimeError, ValueError, OSError):
                 self._serial = self._skip_to_here()
-                return self._serial.read(size)
-            self._is_done = block is None
-            self._block = memoryview(block or b"")
-        plain, self._block = bytes(self._block[:size]), self._block[size:]
-        self._plain += len(plain)
-        return plain
+            else:
+                self._plain += len(plain)
+                return plain
+        return self._serial.read(size)
 
     def close(self) -> None:
-        """Let go of the file."""
-        self._blocks.close()
-        self._threads.close()
+        """Close the file."""
+        self._parallel.close()
         super().close()
 
     def _skip_to_here(self) -> Decoder:
         """Unpack once more, serially, up to the byte that comes next."""
-        self._file.seek(0)
         serial = _SerialDecoder(self._file, _BZIP2)
         left = self._plain
         while left and (plain := serial.read(min(left, 1 << 20))):
@@ -243,7 +233,7 @@ def open_decoder(path: Path, threads: int) -> Decoder:
         file.seek(0)
         packing = _packing_of(path, head)
         if packing is _BZIP2 and threads > 1 and _has_bzip2_end(file):
-            return _ParallelBzip2(file, threads)
+            return _ParallelBzip2(file, path, threads)
     except BaseException:
         file.close()
         raise

@@ -236,7 +236,7 @@ def test_analyse_takes_the_counts_of_count(tmp_path, capsys):
     counts = tmp_path / "counts"
     corpus = str(tmp_path / "a.jsonl")
     command = ["count", "pairs", "--data", "sample", "--corpus", corpus, "--out", str(counts)]
-    assert main([*command, "--engine", "ahocorasick"]) == 0
+    assert main(command) == 0
     answers = {question.question: question.triple.answers[0] for question in data.questions}
 
     def answer(prompt):

@@ -1,31 +1,53 @@
-"""The reference of the counting engines: every span of every text, looked up in a dictionary."""
+"""The reference of counting: every span of every text, looked up in a dictionary."""
 
-import numpy as np
-from surface_consistency_build.counting.engines import Finder, Hits
+from surface_consistency_build.counting.boundaries import boundary_tables, character_classes
+from surface_consistency_build.counting.texts import comparable
 
 
-class PythonFinder(Finder):
-    """An engine so plain that it is seen to be right."""
+def spans(names, text, boundary):
+    """Return (start, stop, number of the name) of every occurrence that a rule allows, in order."""
+    rule, classes = boundary_tables(boundary), character_classes() & 0x0F
+    keys = {name: number for number, name in enumerate(names)}
+    kinds = [0, *(classes[ord(letter)] for letter in text), 0]
+    return [
+        (start, start + length, keys[text[start : start + length]])
+        for start in range(len(text))
+        for length in sorted({len(name) for name in keys})
+        if start + length <= len(text)
+        and text[start : start + length] in keys
+        and rule.begins[kinds[start], kinds[start + 1]]
+        and rule.ends[kinds[start + length], kinds[start + length + 1]]
+    ]
 
-    name, library = "python", "numpy"
 
-    def __init__(self, names, case, boundary, segmenter):
-        super().__init__(names, case, boundary, segmenter)
-        self._keys = {names.bytes_of(index): index for index in range(len(names))}
-        if len(self._keys) < len(names):
-            raise ValueError("names must be distinct; give each once")
-        self._lengths = sorted({len(name) for name in self._keys})
+def longest(found):
+    """Return the spans that are left when the longest is taken at each place, from the start."""
+    taken, until = [], 0
+    for start, stop, key in found:
+        if start >= until and not any(s == start and e > stop for s, e, _ in found):
+            taken.append((start, stop, key))
+            until = stop
+    return taken
 
-    def find(self, texts):
-        """Find every occurrence that the rule allows, overlapping ones too."""
-        rows = []
-        for index in range(len(texts)):
-            text, first = texts.bytes_of(index), int(texts.offsets[index])
-            for start in range(len(text)):
-                for length in self._lengths:
-                    key = self._keys.get(text[start : start + length])
-                    if key is not None and start + length <= len(text):
-                        rows.append((index, first + start, first + start + length, key))
-        if not rows:
-            return Hits(*(np.zeros(0, dtype=np.int64) for _ in range(4)))
-        return self._allowed_hits(texts, *np.array(rows, dtype=np.int64).T)
+
+def reference_counts(table, documents, *, boundary="word", case="exact"):
+    """Count the names of a table and the documents of its entities."""
+    folded = [comparable(name, case) for name in table.keys]
+    distinct = list(dict.fromkeys(folded))
+    of_name = [distinct.index(name) for name in folded]
+    counts = {name: [0] * len(distinct) for name in ("bounded", "longest", "documents")}
+    entities = dict.fromkeys(table.entities, 0)
+    owners = [(row["surface"], row["entity_id"]) for row in table.to_arrow().to_pylist()]
+    for document in documents:
+        found = spans(distinct, comparable(document, case), boundary)
+        for _, _, key in found:
+            counts["bounded"][key] += 1
+        for _, _, key in longest(found):
+            counts["longest"][key] += 1
+        seen = {distinct[key] for _, _, key in found}
+        for key, name in enumerate(distinct):
+            counts["documents"][key] += name in seen
+        for entity in {entity for name, entity in owners if comparable(name, case) in seen}:
+            entities[entity] += 1
+    rows = {name: [values[key] for key in of_name] for name, values in counts.items()}
+    return rows | {"entities": list(entities.values())}

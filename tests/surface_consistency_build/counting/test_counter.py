@@ -12,17 +12,17 @@ from surface_consistency_build.counting import (
     PackedTexts,
     SurfaceCounter,
     SurfaceTable,
-    engines,
+    finder,
     merge_counts,
 )
-from surface_consistency_build.counting.boundaries import boundary_tables, character_classes
-from surface_consistency_build.counting.engines import NumbaFinder, make_finder
+from surface_consistency_build.counting.boundaries import character_classes
+from surface_consistency_build.counting.finder import NameFinder
 from surface_consistency_build.counting.texts import comparable, comparable_texts
 
-from surface_consistency.errors import DataError, MissingDependencyError
+from surface_consistency.errors import DataError
 from surface_consistency.text import tokenize
+from tests.surface_consistency_build.counting.reference import reference_counts, spans
 
-ENGINES = ("numba", "ahocorasick", "python")
 RULES = ("word", "longest", "script", "substring")
 _WORDS = r"[\p{L}\p{M}\p{N}\p{Pc}\u200c\u200d]"
 
@@ -60,41 +60,16 @@ def columns(counts: Counts):
     }
 
 
-def naive(table, documents, allowed):
-    """Count with nothing but slices: every span that holds a name and that the rule allows."""
-    keys = list(table.keys)
-    bounded, longest, in_documents = np.zeros((3, len(keys)), dtype=int)
-    for document in documents:
-        text = unicodedata.normalize("NFC", document)
-        spans = sorted(
-            (start, start + len(name), key)
-            for key, name in enumerate(keys)
-            for start in range(len(text))
-            if text.startswith(name, start) and allowed(text, start, start + len(name))
-        )
-        for key in {key for _, _, key in spans}:
-            in_documents[key] += 1
-        until = 0
-        for start, stop, key in spans:
-            bounded[key] += 1
-            if start >= until and not any(s == start and e > stop for s, e, _ in spans):
-                longest[key] += 1
-                until = stop
-    return bounded.tolist(), longest.tolist(), in_documents.tolist()
-
-
 @given(st.lists(names, min_size=1, max_size=8), st.lists(texts, max_size=4))
 @settings(max_examples=150, deadline=None)
-def test_engines_count_the_same_under_every_rule_and_case(surfaces, documents):
+def test_counts_are_those_of_the_reference_under_every_rule_and_case(surfaces, documents):
     table = table_of(*surfaces)
 
     for boundary in RULES:
         for case in ("exact", "fold"):
-            found = [
-                columns(counts_of(table, documents, engine=e, boundary=boundary, case=case))
-                for e in ENGINES
-            ]
-            assert found[0] == found[1] == found[2], (boundary, case)
+            found = columns(counts_of(table, documents, boundary=boundary, case=case))
+            expected = reference_counts(table, documents, boundary=boundary, case=case)
+            assert found == expected, (boundary, case)
 
 
 @given(st.lists(names, min_size=1, max_size=8), st.lists(texts, max_size=4))
@@ -116,24 +91,6 @@ def test_word_rule_agrees_with_lookarounds(surfaces, documents):
     assert counts.n_bounded.tolist() == expected
 
 
-@given(st.lists(names, min_size=1, max_size=8), st.lists(texts, max_size=3))
-@settings(max_examples=100, deadline=None)
-def test_all_counts_agree_with_slices(surfaces, documents):
-    table = table_of(*surfaces)
-    classes, rule = character_classes() & 0x0F, boundary_tables("longest")
-
-    def allowed(text, start, stop):
-        kinds = [0, *(classes[ord(c)] for c in text), 0]
-        return (
-            rule.begins[kinds[start], kinds[start + 1]] and rule.ends[kinds[stop], kinds[stop + 1]]
-        )
-
-    counts = counts_of(table, documents, boundary="longest")
-
-    got = (counts.n_bounded.tolist(), counts.n_longest.tolist(), counts.n_documents.tolist())
-    assert got == naive(table, documents, allowed)
-
-
 @given(st.lists(names, min_size=1, max_size=30, unique=True), st.lists(texts, max_size=3))
 @settings(max_examples=60, deadline=None)
 def test_colliding_hashes_change_no_count(surfaces, documents):
@@ -141,13 +98,16 @@ def test_colliding_hashes_change_no_count(surfaces, documents):
     packed = PackedTexts.pack(documents)
 
     for rule in RULES:
-        eight = NumbaFinder(distinct, "exact", rule, None, hash_bits=8)
-        none = NumbaFinder(distinct, "exact", rule, None, hash_bits=0)
-        whole = make_finder(distinct, boundary=rule, engine="python")
-        prepared = whole.prepare(packed)
-        expected = [column.tolist() for column in whole.find(prepared)]
-        assert [column.tolist() for column in eight.find(prepared)] == expected
-        assert [column.tolist() for column in none.find(prepared)] == expected
+        prepared = NameFinder(distinct, boundary=rule).prepare(packed)
+        expected = [
+            [text, begin + len(whole[:start].encode()), begin + len(whole[:stop].encode()), key]
+            for text, whole in enumerate(prepared)
+            for begin in [int(prepared.offsets[text])]
+            for start, stop, key in spans(list(distinct), whole, rule)
+        ]
+        for bits in (64, 8, 0):
+            found = NameFinder(distinct, boundary=rule, hash_bits=bits).find(prepared)
+            assert np.array(found).T.tolist() == expected, (rule, bits)
 
 
 def test_many_names_with_hashes_of_eight_bits():
@@ -156,14 +116,13 @@ def test_many_names_with_hashes_of_eight_bits():
     distinct = PackedTexts.pack(dict.fromkeys(surfaces))
     packed = PackedTexts.pack([" ".join(rng.choices("abcdefghi", k=5_000))])
 
-    narrow = NumbaFinder(distinct, "exact", "word", None, hash_bits=8).find(packed)
-    wide = NumbaFinder(distinct, "exact", "word", None).find(packed)
+    narrow = NameFinder(distinct, hash_bits=8).find(packed)
+    wide = NameFinder(distinct).find(packed)
 
     assert wide.keys.size > 10_000
     assert all(np.array_equal(a, b) for a, b in zip(narrow, wide, strict=True))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("boundary", "bounded", "longest"),
     [
@@ -174,31 +133,27 @@ def test_many_names_with_hashes_of_eight_bits():
         ("substring", [3, 1, 2], [2, 1, 1]),
     ],
 )
-def test_japanese_names(engine, boundary, bounded, longest):
+def test_japanese_names(boundary, bounded, longest):
     table = table_of("東京", "東京タワー", "タワー")
     documents = ["東京タワーと東京都のタワーズ。", "「東京」"]
 
-    counts = counts_of(table, documents, engine=engine, boundary=boundary)
+    counts = counts_of(table, documents, boundary=boundary)
 
     assert counts.n_bounded.tolist() == bounded
     assert counts.n_longest.tolist() == longest
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_chinese_names_and_latin_words_beside_them(engine):
+def test_chinese_names_and_latin_words_beside_them():
     table = table_of("北京", "北京大学", "IBM", "BM")
 
-    counts = counts_of(
-        table, ["我在北京大学和IBM工作，北京很大。"], engine=engine, boundary="longest"
-    )
+    counts = counts_of(table, ["我在北京大学和IBM工作，北京很大。"], boundary="longest")
 
     assert counts.n_bounded.tolist() == [2, 1, 1, 0]
     assert counts.n_longest.tolist() == [1, 1, 1, 0]
-    assert counts_of(table, ["在IBM工作"], engine=engine).n_bounded.tolist() == [0, 0, 0, 0]
+    assert counts_of(table, ["在IBM工作"]).n_bounded.tolist() == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_segmented_names_begin_and_end_with_words(engine):
+def test_segmented_names_begin_and_end_with_words():
     table = table_of("東京", "京都", "東京都")
 
     def words(text):
@@ -207,7 +162,6 @@ def test_segmented_names_begin_and_end_with_words(engine):
     counts = counts_of(
         table,
         ["東京都に行く 京都に行く", "", "東京に"],
-        engine=engine,
         boundary="segmented",
         segmenter=words,
     )
@@ -215,78 +169,68 @@ def test_segmented_names_begin_and_end_with_words(engine):
     assert counts.n_bounded.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_segmenter_that_invents_a_word_is_named(engine):
-    counter = SurfaceCounter(
-        table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"], engine=engine
-    )
+def test_segmenter_that_invents_a_word_is_named():
+    counter = SurfaceCounter(table_of("a"), boundary="segmented", segmenter=lambda text: ["a", "c"])
 
     with pytest.raises(ValueError, match=r"the segmenter gave 'c', which does not follow 'a'"):
         counter.feed(["a b c"])
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_name_inside_a_longer_one_is_bounded_and_not_longest(engine):
+def test_a_name_inside_a_longer_one_is_bounded_and_not_longest():
     table = table_of("The Beatles", "Beatles", "Janet Lee Bouvier", "Lee Bouvier")
 
-    counts = counts_of(table, ["The Beatles met Janet Lee Bouvier; Beatles"], engine=engine)
+    counts = counts_of(table, ["The Beatles met Janet Lee Bouvier; Beatles"])
 
     assert counts.n_bounded.tolist() == [1, 2, 1, 1]
     assert counts.n_longest.tolist() == [1, 1, 1, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_names_never_reach_over_the_end_of_a_document(engine):
+def test_names_never_reach_over_the_end_of_a_document():
     table = table_of("New York", "York", "Yorkshire")
 
-    counts = counts_of(table, ["New", " York", "York", "shire", "", "New York"], engine=engine)
+    counts = counts_of(table, ["New", " York", "York", "shire", "", "New York"])
 
     assert counts.n_bounded.tolist() == [1, 3, 0]
     assert counts.documents == 6
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_name_counts_with_one_space_for_each_of_its_spaces(engine):
+def test_a_name_counts_with_one_space_for_each_of_its_spaces():
     table = table_of("New  York ")
 
-    counts = counts_of(table, ["New York", "New  York", "New\nYork", "NewYork"], engine=engine)
+    counts = counts_of(table, ["New York", "New  York", "New\nYork", "NewYork"])
 
     assert counts.n_bounded.tolist() == [1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_composed_and_decomposed_letters_are_one(engine):
+def test_composed_and_decomposed_letters_are_one():
     table = table_of("Beyonce\u0301", "한국")
 
-    counts = counts_of(table, ["Beyoncé Beyonce\u0301", "\u1112\u1161\u11ab국"], engine=engine)
+    counts = counts_of(table, ["Beyoncé Beyonce\u0301", "\u1112\u1161\u11ab국"])
 
     assert counts.n_bounded.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_folded_names_share_a_count(engine):
+def test_folded_names_share_a_count():
     table = table_of("Straße", "STRASSE", "up")
 
-    counts = counts_of(table, ["strasse Straße Up UP"], engine=engine, case="fold")
+    counts = counts_of(table, ["strasse Straße Up UP"], case="fold")
 
     assert counts.n_bounded.tolist() == [2, 2, 2]
-    assert counts_of(table, ["strasse Up UP"], engine=engine).n_bounded.tolist() == [0, 0, 0]
+    assert counts_of(table, ["strasse Up UP"]).n_bounded.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_shared_name_counts_for_both_entities(engine):
+def test_a_shared_name_counts_for_both_entities():
     table = SurfaceTable.from_records(
         [("Q90", "Paris"), ("Q830149", "Paris"), ("Q90", "City of Light")]
     )
 
-    counts = counts_of(table, ["Paris, City of Light", "City of Light", "x"], engine=engine)
+    counts = counts_of(table, ["Paris, City of Light", "City of Light", "x"])
 
     assert counts.n_documents.tolist() == [1, 2]
     assert counts.entity_documents.tolist() == [2, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_letters_off_and_shuffled_words(engine):
+def test_letters_off_and_shuffled_words():
     rng = random.Random(1)
     words = [f"w{i}" for i in range(50)]
     documents = [" ".join(rng.choices(words, k=200)) for _ in range(20)]
@@ -295,64 +239,59 @@ def test_letters_off_and_shuffled_words(engine):
     shuffled = [" ".join(rng.sample(text.split(), len(text.split()))) for text in documents]
     table = table_of(*planted, *(f"{name}x" for name in planted))
 
-    counts = counts_of(table, documents, engine=engine)
+    counts = counts_of(table, documents)
 
     assert counts.n_bounded[:10].sum() >= 20
     assert counts.n_bounded[10:].sum() == 0
-    again = counts_of(table, rng.sample(documents, len(documents)), engine=engine)
+    again = counts_of(table, rng.sample(documents, len(documents)))
     assert columns(again) == columns(counts)
-    assert counts_of(table, shuffled, engine=engine).n_bounded.sum() < counts.n_bounded.sum() / 2
+    assert counts_of(table, shuffled).n_bounded.sum() < counts.n_bounded.sum() / 2
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_line_of_ten_million_bytes(engine):
+def test_a_line_of_ten_million_bytes():
     table = table_of("needle")
-    text = "hay " * (2_500_000 if engine != "python" else 25_000) + "needle"
+    text = "hay " * 2_500_000 + "needle"
 
-    assert counts_of(table, [text], engine=engine).n_bounded.tolist() == [1]
+    assert counts_of(table, [text]).n_bounded.tolist() == [1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_more_hits_in_a_document_than_room(engine):
+def test_more_hits_in_a_document_than_room():
     table = table_of("a", "a a", "a a a")
 
-    counts = counts_of(table, ["x", "a " * 40_000, "a"], engine=engine, boundary="word")
+    counts = counts_of(table, ["x", "a " * 40_000, "a"], boundary="word")
 
     assert counts.n_bounded.tolist() == [40_001, 39_999, 39_998]
     assert counts.n_longest.tolist() == [2, 0, 13_333]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_invalid_bytes_and_half_characters_are_counted(engine):
+def test_invalid_bytes_and_half_characters_are_counted():
     table = table_of("Zo", "Zoë")
 
-    counts = counts_of(table, [b"Zo\xeb", "Zo\udcff", "Zoë", b"Zo\x00"], engine=engine)
+    counts = counts_of(table, [b"Zo\xeb", "Zo\udcff", "Zoë", b"Zo\x00"])
 
     assert counts.n_repaired == 2
     assert counts.n_bounded.tolist() == [3, 1]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_no_documents_and_empty_ones(engine):
+def test_no_documents_and_empty_ones():
     table = table_of("a")
 
-    assert columns(counts_of(table, [], engine=engine))["bounded"] == [0]
-    counts = counts_of(table, ["", ""], engine=engine)
+    assert columns(counts_of(table, []))["bounded"] == [0]
+    counts = counts_of(table, ["", ""])
     assert counts.documents == 2
     assert counts.n_bounded.tolist() == [0]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_parts_add_up(engine):
+def test_parts_add_up():
     table = table_of("a", "b")
     documents = ["a b", "b", "a a", ""]
 
     parts = [
-        counts_of(table, documents[:1], engine=engine),
-        counts_of(table, documents[1:], engine=engine),
+        counts_of(table, documents[:1]),
+        counts_of(table, documents[1:]),
     ]
 
-    assert columns(merge_counts(parts)) == columns(counts_of(table, documents, engine=engine))
+    assert columns(merge_counts(parts)) == columns(counts_of(table, documents))
     assert merge_counts(parts).documents == 4
 
 
@@ -395,7 +334,6 @@ def test_siblings_count_apart_in_threads():
     [
         ({"boundary": "words"}, "boundary must be one of word, longest, script"),
         ({"case": "lower"}, "case must be one of exact, fold, got 'lower'"),
-        ({"engine": "re"}, "engine must be one of auto, numba"),
         ({"boundary": "segmented"}, "boundary='segmented' needs a segmenter"),
         ({"segmenter": str.split}, "a segmenter is for boundary='segmented', not for 'word'"),
     ],
@@ -405,35 +343,17 @@ def test_options_that_are_no_choices(options, message):
         SurfaceCounter(table_of("a"), **options)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_repeated_names_are_refused_by_every_engine(engine):
+def test_repeated_names_are_refused():
     with pytest.raises(ValueError, match="names must be distinct"):
-        make_finder(PackedTexts.pack(["a", "b", "a"]), engine=engine)
+        NameFinder(PackedTexts.pack(["a", "b", "a"]))
 
 
 def test_more_names_than_can_be_numbered(monkeypatch):
-    monkeypatch.setattr(engines, "_MOST_NAMES", 2)
+    monkeypatch.setattr(finder, "_MOST_NAMES", 2)
 
     SurfaceCounter(table_of("a", "b"))
     with pytest.raises(DataError, match="3 names are more than 2; count them in parts"):
         SurfaceCounter(table_of("a", "b", "c"))
-
-
-@pytest.mark.parametrize("library", ["numba", "ahocorasick_rs"])
-def test_an_engine_that_is_not_installed_names_the_extra(monkeypatch, library):
-    monkeypatch.setattr(engines, "find_spec", lambda name: None if name == library else object())
-    engine = {"numba": "numba", "ahocorasick_rs": "ahocorasick"}[library]
-
-    with pytest.raises(MissingDependencyError, match=rf"{library}.*surface-consistency\[build\]"):
-        SurfaceCounter(table_of("a"), engine=engine)
-    assert SurfaceCounter(table_of("a")).engine != engine
-
-
-def test_without_libraries_the_fastest_is_named(monkeypatch):
-    monkeypatch.setattr(engines, "find_spec", lambda name: None)
-
-    with pytest.raises(MissingDependencyError, match=r"'auto' needs numba.*\[build\]"):
-        SurfaceCounter(table_of("a"))
 
 
 @given(st.lists(texts, max_size=6), st.sampled_from(["exact", "fold"]))
@@ -442,7 +362,7 @@ def test_packed_texts_take_the_form_that_one_by_one_they_take(documents, case):
     packed = PackedTexts.pack(documents)
 
     assert list(comparable_texts(packed, case)) == [comparable(text, case) for text in documents]
-    assert list(make_finder(PackedTexts.pack(["a"]), case=case).prepare(packed)) == [
+    assert list(NameFinder(PackedTexts.pack(["a"]), case=case).prepare(packed)) == [
         comparable(text, case) for text in documents
     ]
 

@@ -21,14 +21,13 @@ from surface_consistency_build.counting import (
     NgramSettings,
     NgramTask,
     PairSettings,
-    SurfaceCounter,
     SurfaceTable,
     count_ngrams,
     counter,
     read_documents,
     runs,
 )
-from surface_consistency_build.counting.engines import NumbaFinder
+from surface_consistency_build.counting.finder import NameFinder
 
 from surface_consistency.errors import (
     DataError,
@@ -42,6 +41,7 @@ from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
 from surface_consistency.studies.redirectqa import instance_rows, load_sample
+from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [
     ("Q60", "New York", "canonical"),
@@ -78,11 +78,12 @@ def counted(folder):
 
 
 def expected(corpus):
-    counter = SurfaceCounter(SurfaceTable.from_records(NAMES), engine="python")
-    for batch in read_documents(corpus):
-        counter.feed(batch)
-    counts = counter.result()
-    return np.stack([counts.n_bounded, counts.n_longest, counts.n_documents], axis=1).tolist()
+    documents = [text for batch in read_documents(corpus) for text in batch]
+    counts = reference_counts(SurfaceTable.from_records(NAMES), documents)
+    return [
+        list(row)
+        for row in zip(*(counts[n] for n in ("bounded", "longest", "documents")), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("shards", [1, 3, 9])
@@ -224,7 +225,7 @@ def test_a_file_of_the_same_size_and_another_time_is_refused(tmp_path, corpus):
 
 def test_a_file_that_changes_while_it_is_read_leaves_no_shard(tmp_path, corpus, monkeypatch):
     run = plan(tmp_path, corpus, shards=1)
-    counter = run.task.counter("auto")
+    counter = run.task.counter()
     feed = type(counter).feed
 
     def changing(self, texts):
@@ -256,12 +257,12 @@ def test_broken_inputs_of_a_run_are_named(tmp_path, corpus, name):
         CountRun.open(tmp_path / "counts").run(0)
 
 
-def again(folder, engine="auto"):
+def again(folder):
     """Count all shards anew, as a task elsewhere does that opens the plan."""
     shutil.rmtree(folder / "shards")
     run = CountRun.open(folder)
     for shard in range(run.n_shards):
-        run.run(shard, engine=engine)
+        run.run(shard)
     return run
 
 
@@ -269,23 +270,22 @@ def results(run):
     return [one.arrays for one in run.results()]
 
 
-@pytest.mark.parametrize("engine", ["numba", "ahocorasick"])
 @pytest.mark.parametrize("settings", [{}, {"case": "fold"}, {"folded": True}])
-def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, engine, monkeypatch):
+def test_a_task_maps_what_the_plan_built(tmp_path, corpus, settings, monkeypatch):
     run = plan(tmp_path, corpus, name_task(**settings))
     run.run_all(n_workers=1)
     first = results(run)
-    monkeypatch.setattr(NumbaFinder, "_build", None)
+    monkeypatch.setattr(NameFinder, "_build", None)
     monkeypatch.setattr(SurfaceTable, "read", None)
 
-    run = again(run.folder, engine)
+    run = again(run.folder)
 
     np.testing.assert_equal(results(run), first)
     if (maps := Path("/proc/self/maps")).exists():
         mapped = {Path(line.split()[-1]) for line in maps.read_text().splitlines()}
         assert mapped.issuperset((run.folder / "inputs").glob("*.arrow"))
     (run.folder / "shards" / "00001.npz").unlink()
-    assert plan(tmp_path, corpus, name_task(**settings)).run(1, engine=engine)
+    assert plan(tmp_path, corpus, name_task(**settings)).run(1)
     np.testing.assert_equal(results(run), first)
 
 
@@ -312,7 +312,7 @@ def test_two_processes_do_not_count_one_shard(tmp_path, corpus):
 
 def _die_in(folder):
     run = CountRun.open(folder)
-    counter = run.task.counter("auto")
+    counter = run.task.counter()
     type(counter).feed = lambda self, texts: os.kill(os.getpid(), signal.SIGKILL)
     run.run(1)
 
@@ -385,7 +385,6 @@ def test_tables_of_a_sample_go_into_the_frequency_analysis(tmp_path):
     assert (entities["entity_documents"] >= sums["n_documents", "max"]).all()
     counts = pd.read_parquet(tmp_path / "counts" / "pairs.parquet")
     assert (counts["n_documents_both"] > 0).all()
-    assert counts["window"].isna().all()
 
 
 def test_blockers_keep_longer_names_out_and_are_no_names(tmp_path, corpus):
@@ -414,11 +413,11 @@ def test_folded_counts_and_common_words(tmp_path, corpus):
     assert "common_word" not in names.loc["New York", "flags"]
 
 
-def test_pairs_within_a_window(tmp_path, corpus):
+def test_pairs_by_every_occurrence(tmp_path, corpus):
     task = NameTask(
         SurfaceTable.from_records(NAMES),
         pairs=(("Q60", "Q42462"),),
-        pair_settings=PairSettings(window=1),
+        pair_settings=PairSettings(occurrences="bounded"),
     )
     run = plan(tmp_path, corpus, task)
     run.run_all(n_workers=1)
@@ -428,10 +427,9 @@ def test_pairs_within_a_window(tmp_path, corpus):
         {
             "subject_id": "Q60",
             "object_id": "Q42462",
-            "n_documents_both": 0,
-            "n_documents_subject": 45,
-            "n_documents_object": 30,
-            "window": 1,
+            "n_documents_both": 45,
+            "n_documents_subject": 60,
+            "n_documents_object": 45,
         }
     ]
 
@@ -470,9 +468,9 @@ def test_a_tokenizer_of_a_model(tmp_path, corpus):
         plan(tmp_path, corpus, task)
     file.write_text("{}")
     with pytest.raises(DataError, match=r"tokenizer\.json is no tokenizer"):
-        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter("auto")
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(file))).counter()
     with pytest.raises(SourceNotFoundError, match=r"no tokenizer .*none"):
-        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter("auto")
+        NgramTask({"a": "b"}, NgramSettings(tokenizer=str(tmp_path / "none"))).counter()
 
 
 def test_a_segmenter_by_name(tmp_path, corpus):
@@ -485,7 +483,7 @@ def test_a_segmenter_by_name(tmp_path, corpus):
     # Words between white space: "York," is none of the names.
     assert [row[0] for row in counted(tmp_path / "counts")] == [30, 15, 60, 15]
     with pytest.raises(PluginError, match="nothing_here"):
-        name_task(boundary="segmented", segmenter="nothing_here:f").counter("auto")
+        name_task(boundary="segmented", segmenter="nothing_here:f").counter()
 
 
 def test_an_empty_corpus_counts_nothing_and_warns(tmp_path):
