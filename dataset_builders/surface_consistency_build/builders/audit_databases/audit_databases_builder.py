@@ -1,6 +1,6 @@
 """Builder of the audit databases: their prompts, or their triplets, as one data set.
 
-It reads a folder that `surface_consistency.studies.audit.build_audit_databases` wrote, or the
+It reads a folder that `databases.build_audit_databases` wrote, or the
 folder of databases that the audit publishes: `<domain>/<topology>.json` and
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`.
 """

@@ -12,7 +12,8 @@ from typing import Final
 
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.files import prompt_file_name, read_audit_prompts
+from surface_consistency.studies.audit.files import read_audit_prompts
+from surface_consistency_build.builders.audit_databases.databases import prompt_file_name
 from surface_consistency_build.builders.audit_databases.differences import (
     Difference,
     compare_databases,
