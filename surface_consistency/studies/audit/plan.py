@@ -25,7 +25,7 @@ from surface_consistency.studies.audit.stores import (
     AuditDatabase,
     AuditFactStore,
     LookupContext,
-    RetrieverFactory,
+    MakeRetriever,
     build_database,
     fact_key,
 )
@@ -73,13 +73,13 @@ class AuditPlan:
         )
 
 
-def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFactory) -> Plan:
+def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRetriever) -> Plan:
     """Find what each fact's deletion removes and leaves, and ask it in every style and state.
 
     Args:
         data: Databases with their prompts.
         settings: What is deleted and how lookups are answered: its first retriever and threshold.
-        retrievers: Makes the retriever of each database.
+        make_retriever: Makes the retriever of each database.
 
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
@@ -112,7 +112,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
             source,
             [prompt for one in conditions if one.label.database == name for prompt in one.prompts],
             settings,
-            retrievers,
+            make_retriever,
         )
         for name, source in sources.items()
     }

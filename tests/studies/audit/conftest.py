@@ -19,7 +19,6 @@ from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
-    RetrieverFactory,
     audit_tables,
     find_conditions,
 )
@@ -124,7 +123,7 @@ def asking():
 @pytest.fixture
 def fuzzy():
     """Retrievers that compare letters."""
-    return RetrieverFactory(make=FuzzyRetriever)
+    return FuzzyRetriever
 
 
 @pytest.fixture
