@@ -46,9 +46,6 @@ class AuditPlan:
     databases: Mapping[str, AuditDatabase]
     """The databases by name, with what is deleted from each and what that leaves."""
 
-    contents: Mapping[str, str]
-    """Digest of the entries of each database."""
-
     settings: AuditSettings
     """How the study asks."""
 
@@ -142,7 +139,6 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
     context = AuditPlan(
         store=AuditFactStore(databases, contexts, off_mode=settings.off_mode, query=settings.query),
         databases=databases,
-        contents=contents,
         settings=settings,
     )
     return Plan(
@@ -162,7 +158,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRet
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
-            "databases": pd.DataFrame(_database_rows(context)),
+            "databases": pd.DataFrame(_database_rows(databases)),
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
         },
@@ -323,12 +319,17 @@ def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     }
 
 
-def _database_rows(plan: AuditPlan) -> Iterator[dict[str, Any]]:
+def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
     """Tell what each store holds, by what it is searched, and which others hold the same."""
-    for name, content in plan.contents.items():
-        store = plan.databases[name].store
+    stores = {name: database.store for name, database in databases.items()}
+    for name, store in stores.items():
+        content = store.triplets.content
         retriever: Any = store.fingerprint()["retriever"]
-        same = [other for other, one in plan.contents.items() if one == content and other != name]
+        same = [
+            other
+            for other, one in stores.items()
+            if one.triplets.content == content and other != name
+        ]
         yield {
             "database": name,
             "n_triplets": len(store.triplets),
