@@ -307,15 +307,16 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
 
 def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     """Tell how many prompts of a condition its database can answer."""
+    fit = condition.fit
     return {
         "database": condition.label.database,
         "style": condition.label.style,
         "n_triplets": len(condition.database),
-        "n_prompts": condition.fit.n_prompts,
-        "n_verbatim": condition.fit.n_verbatim,
-        "n_by_alias": condition.fit.n_by_alias,
-        "n_missing": len(condition.fit.missing),
-        "missing_share": condition.fit.missing_share,
+        "n_prompts": fit.n_prompts,
+        "n_verbatim": fit.n_verbatim,
+        "n_by_alias": fit.n_by_alias,
+        "n_missing": len(fit.missing),
+        "missing_share": fit.missing_share,
     }
 
 
