@@ -178,6 +178,6 @@ def _triplet_rows(source: Path) -> Iterator[tuple[str, Record]]:
     """Read the entries of all databases."""
     for file in _databases(source):
         place = {"domain": file.parent.name, "topology": file.stem}
-        for index, entry in enumerate(read_database(file).triplets):
+        for index, entry in enumerate(read_database(file)):
             row = AuditTripletRow(index=index, **place, **entry._asdict())
             yield f"{file.parent.name}/{file.stem}/{index}", row
