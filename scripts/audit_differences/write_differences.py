@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from surface_consistency_build.builders.audit_databases.databases import prompt_file_name
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, load_fact_table
 from surface_consistency_build.builders.audit_databases.topologies import (
     PUBLISHED_TOPOLOGIES,
@@ -19,7 +20,7 @@ from surface_consistency_build.builders.audit_databases.topologies import (
 from scripts.audit_differences.differences import Difference, compare_databases
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.files import prompt_file_name, read_audit_prompts
+from surface_consistency.studies.audit.files import read_audit_prompts
 
 FOLDER: Final = Path(__file__).parent
 PAGE: Final = (

@@ -18,7 +18,6 @@ from .files import (
 from .judge import (
     AuditJudge as AuditJudge,
     AuditVerdict as AuditVerdict,
-    score_generation as score_generation,
 )
 from .plan import (
     AuditPlan as AuditPlan,
@@ -41,7 +40,6 @@ from .settings import (
 from .stores import (
     RETRIEVERS as RETRIEVERS,
     AuditFactStore as AuditFactStore,
-    RetrieverFactory as RetrieverFactory,
     retrievers_by_name as retrievers_by_name,
 )
 from .study import (

@@ -4,7 +4,7 @@ What is right with retrieval off too is the parameters'; `AuditStudy.outcomes`, 
 answers, says so. Of the rest this module says what the model was given.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -15,9 +15,6 @@ from surface_consistency.studies.audit.matching.judgement import (
     rule_named,
 )
 from surface_consistency.studies.audit.records import Attribution
-
-CandidatesShown = Callable[[RetrievalTrace], Sequence[Candidate]]
-"""Tells which candidates of a lookup the model was given."""
 
 KINDS: Final[tuple[Attribution, ...]] = get_args(Attribution)
 """Where a right answer after deletion may come from, in order."""
@@ -64,7 +61,7 @@ def attribute(
     *,
     surviving: Collection[Sequence[str]] = (),
     equivalence: str | Equivalence = "audit",
-    shown: CandidatesShown | None = None,
+    n_facts: int | None = None,
 ) -> AttributionResult:
     """Tell where a right answer after deletion came from.
 
@@ -80,7 +77,8 @@ def attribute(
         traces: Traces of the lookups, in order.
         surviving: Entries that still state the fact by a wider closure than the deletion's.
         equivalence: How the answer and objects are compared: a name or a value of `EQUIVALENCES`.
-        shown: What a trace handed to the model; None for its selected candidate.
+        n_facts: Facts that the runner puts before a prompt, maximum; None where the model looks
+            facts up itself. See `given_candidates`.
 
     Returns:
         The kind and the entry; among entries of one kind the first.
@@ -93,11 +91,10 @@ def attribute(
     """
     rule = rule_named("equivalence", equivalence, EQUIVALENCES)
     golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
-    of_trace = shown or _selected
     stated = {tuple(entry) for entry in surviving}
     sources: dict[Attribution, Triplet | None] = {}
     for trace in traces:
-        for candidate in of_trace(trace):
+        for candidate in given_candidates(trace, n_facts):
             kind = _kind(candidate, golds, stated, rule)
             sources.setdefault(
                 kind, Triplet(candidate.subject, candidate.relation, candidate.object)
@@ -110,32 +107,24 @@ def attribute(
     return AttributionResult(kind="no_candidate", entry=None)
 
 
-def accepted_candidates(n_facts: int) -> CandidatesShown:
-    """Tell what runners hand over that put several facts before a prompt.
+def given_candidates(trace: RetrievalTrace, n_facts: int | None) -> Sequence[Candidate]:
+    """Return the candidates of a lookup that the model was given.
 
     Args:
-        n_facts: Facts a prompt at most.
+        trace: The lookup.
+        n_facts: Maximum number of facts, for runners that put several before a prompt; None where
+            the model is given what was selected.
 
     Returns:
-        A function that gives the retained candidates at or above the threshold, else the one that
-        was taken all the same.
+        The retained candidates at or above the threshold, else the selected one, if any.
     """
-
-    def shown(trace: RetrievalTrace) -> Sequence[Candidate]:
-        """Give the accepted candidates of a trace."""
-        accepted = [
-            candidate
-            for candidate in trace.retained_candidates
-            if trace.threshold is None or candidate.score >= trace.threshold
-        ]
-        return accepted[:n_facts] or _selected(trace)
-
-    return shown
-
-
-def _selected(trace: RetrievalTrace) -> tuple[Candidate, ...]:
-    """Give the candidate that answered a lookup."""
-    return () if trace.selected_candidate is None else (trace.selected_candidate,)
+    accepted = [
+        candidate
+        for candidate in trace.retained_candidates[: n_facts or 0]
+        if trace.threshold is None or candidate.score >= trace.threshold
+    ]
+    selected = () if trace.selected_candidate is None else (trace.selected_candidate,)
+    return accepted or selected
 
 
 def _kind(

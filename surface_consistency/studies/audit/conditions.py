@@ -72,14 +72,19 @@ class AuditCondition:
     prompts: tuple[AuditPrompt, ...]
     """Its prompts in the style."""
 
-    fit: DatabaseCoverage
-    """How many of the prompts the database can answer."""
-
     database_file: str
     """The database file, from the folder that was searched."""
 
     prompt_file: str
     """The prompt file, from the folder that was searched."""
+
+    @property
+    def fit(self) -> DatabaseCoverage:
+        """How many of the prompts the database can answer."""
+        with warnings.catch_warnings():
+            # The warning is given when the files are read.
+            warnings.simplefilter("ignore", DataWarning)
+            return database_coverage(self.database, self.prompts, max_missing=1.0)
 
     def limited(self, limit: int | None) -> "AuditCondition":
         """Take the first prompts alone.
@@ -88,11 +93,11 @@ class AuditCondition:
             limit: How many; None for all.
 
         Returns:
-            The condition, its fit that of these prompts.
+            The condition with these prompts.
         """
         if limit is None or limit >= len(self.prompts):
             return self
-        return self._with_prompts(self.prompts[:limit])
+        return replace(self, prompts=self.prompts[:limit])
 
     def sampled(self, n_facts: int | None, *, seed: int) -> "AuditCondition":
         """Draw facts, by the hash of their numbers.
@@ -112,15 +117,7 @@ class AuditCondition:
             return hashlib.sha256(f"{seed}|{fact}".encode()).digest()
 
         drawn = set(sorted(facts, key=rank)[:n_facts])
-        return self._with_prompts(tuple(one for one in self.prompts if one.fact_id in drawn))
-
-    def _with_prompts(self, prompts: tuple[AuditPrompt, ...]) -> "AuditCondition":
-        """Take some prompts, with the fit of these."""
-        with warnings.catch_warnings():
-            # Told when the files were read.
-            warnings.simplefilter("ignore", DataWarning)
-            fit = database_coverage(self.database, prompts, max_missing=1.0)
-        return replace(self, prompts=prompts, fit=fit)
+        return replace(self, prompts=tuple(one for one in self.prompts if one.fact_id in drawn))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +272,7 @@ def _read(
             databases[file] = read_database(file)
         prompts = tuple(read_audit_prompts(prompt_file, database=databases[file]))
         try:
-            fit = database_coverage(databases[file], prompts, max_missing=max_missing)
+            database_coverage(databases[file], prompts, max_missing=max_missing)
         except DataError as error:
             raise DataError(f"{prompt_file}: {error}") from error
         conditions.append(
@@ -283,7 +280,6 @@ def _read(
                 label=label,
                 database=databases[file],
                 prompts=prompts,
-                fit=fit,
                 database_file=_from(file, base),
                 prompt_file=_from(prompt_file, base),
             )

@@ -1,6 +1,7 @@
 """Whether an answer of an audit is right, and what its lookups found: columns in, columns out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -8,12 +9,8 @@ from pydantic import Field
 
 from surface_consistency.engine.judging.judges import NO_ANSWER, Judge
 from surface_consistency.schemas import Verdict
-from surface_consistency.schemas.memory import AuditPrompt, Lookup, MemoryState
-from surface_consistency.studies.audit.attribution import (
-    CandidatesShown,
-    accepted_candidates,
-    attribute,
-)
+from surface_consistency.schemas.memory import Lookup
+from surface_consistency.studies.audit.attribution import attribute
 from surface_consistency.studies.audit.matching.cleaners import CLEANERS
 from surface_consistency.studies.audit.matching.judgement import (
     EQUIVALENCES,
@@ -106,7 +103,6 @@ class AuditJudge:
         rule_named("support", support, {"audit": True, "published": False})
         self._rules = {"cleaner": cleaner, "equivalence": equivalence, "support": support}
         self._n_facts = n_facts
-        self._shown = None if n_facts is None else accepted_candidates(n_facts)
         self._by = by
         self.judges_again: bool = getattr(by, "judges_again", True)
         """Whether it can judge the repeated sample."""
@@ -133,123 +129,69 @@ class AuditJudge:
             The fields of `AuditVerdict` but target_id and judged_by.
         """
         rows = list(target_rows(targets, "state", "text", "lookups", "surviving"))
-        ruled_rows = [self._judged(row) for row in rows]
+        scored = [self._ruled(row) for row in rows]
         if self._by is not None:
-            answers = pd.Series([row.get("prediction") for row in ruled_rows], dtype=object)
+            answers = pd.Series([one.get("prediction") for one in scored], dtype=object)
             shown = targets.reset_index(drop=True).assign(text=answers)
             judged = self._by.judge(shown).astype(object)
-            words = judged.where(judged.notna(), None).to_dict("records")
-            ruled_rows = [
-                self._decided(row, ruled, word)
-                for row, ruled, word in zip(rows, ruled_rows, words, strict=True)
-            ]
+            for one, word in zip(
+                scored, judged.where(judged.notna(), None).to_dict("records"), strict=True
+            ):
+                one["rule_correct"] = one.get("is_correct")
+                one |= {name: word.get(name) for name in ("is_correct", "reason", "raw")}
+        for row, one in zip(rows, scored, strict=True):
+            if row["state"] == "DEL-ON" and row["lookups"] is not None and one.get("is_correct"):
+                one |= self._origin(row, one["prediction"])
         own = [
             name
             for name in AuditVerdict.model_fields
             if name not in ("target_id", "judged_by", "matched_answer", "score")
         ]
         return pd.DataFrame(
-            {name: pd.Series([row.get(name) for row in ruled_rows], dtype=object) for name in own}
+            {name: pd.Series([one.get(name) for one in scored], dtype=object) for name in own}
         ).astype({"precision": "float64", "recall": "float64", "f1": "float64"})
 
-    def _judged(self, row: dict[Any, Any], verdict: bool | None = None) -> dict[str, Any]:
-        """Judge one answer by the rules, or take the verdict of another judge."""
-        if not isinstance(row["text"], str):
+    def _ruled(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Judge one answer by the rules, and count its lookups."""
+        text, lookups = row["text"], row["lookups"]
+        if not isinstance(text, str):
             return {"reason": NO_ANSWER}
-        return score_generation(
-            row["text"],
-            to_audit_prompt(row),
-            row["state"],
-            lookups=row["lookups"],
-            surviving=row["surviving"],
-            shown=self._shown,
-            verdict=verdict,
-            **self._rules,
-        )
+        rules = {name: self._rules[name] for name in ("cleaner", "equivalence")}
+        scored = asdict(judge_answer(text, to_audit_prompt(row), lookups=lookups, **rules))
+        scored["prediction"] = scored.pop("answer")
+        scored["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
+        if lookups is None:
+            return scored
+        # With retrieval off the model may write lookups, but nothing answers them.
+        made: Sequence[Lookup] = () if row["state"] == "DEL-OFF" else lookups
+        traces = [lookup.trace for lookup in made if lookup.trace is not None]
+        is_wide = self._rules["support"] == "audit"
+        left = {tuple(entry) for entry in row["surviving"]} if is_wide else set()
+        return scored | {
+            "n_lookups": len(made),
+            "n_abstained": sum(lookup.value is None for lookup in made),
+            "n_fallback": sum(trace.is_fallback for trace in traces),
+            "n_blank": sum(map(_is_blank, made)),
+            "has_gold": any(
+                candidate.supports_target_fact
+                or (candidate.subject, candidate.relation, candidate.object) in left
+                for trace in traces
+                for candidate in trace.retained_candidates
+            ),
+        }
 
-    def _decided(
-        self, row: dict[Any, Any], ruled: dict[str, Any], word: dict[Any, Any]
-    ) -> dict[str, Any]:
-        """Put the word of another judge in the place of the rules'."""
-        is_correct = word["is_correct"]
-        scored = ruled if is_correct is None else self._judged(row, bool(is_correct))
-        judged = {name: word.get(name) for name in ("is_correct", "reason", "raw")}
-        if is_correct is None:
-            judged |= {"attribution": None, "attributed_to": None}
-        return scored | judged | {"rule_correct": ruled.get("is_correct")}
-
-
-def score_generation(
-    text: str,
-    prompt: AuditPrompt,
-    state: MemoryState,
-    *,
-    lookups: Sequence[Lookup] | None,
-    surviving: Sequence[Sequence[str]] = (),
-    cleaner: str = "audit",
-    equivalence: str = "audit",
-    support: str = "audit",
-    shown: CandidatesShown | None = None,
-    verdict: bool | None = None,
-) -> dict[str, Any]:
-    """Judge one answer; attribute it when it is right after deletion.
-
-    Args:
-        text: What the model wrote.
-        prompt: The fact and its prompt.
-        state: State of the store.
-        lookups: Its lookups; None when the runner makes none.
-        surviving: Entries that still state the fact by a wider closure than the deletion's.
-        cleaner: Name of a cleaner.
-        equivalence: Name of an equivalence.
-        support: As in `AuditJudge`.
-        shown: As in `attribute`.
-        verdict: Whether the answer is right by another judge; None for the equivalence's word.
-
-    Returns:
-        Values by field of `AuditVerdict`.
-    """
-    judged = judge_answer(text, prompt, lookups=lookups, cleaner=cleaner, equivalence=equivalence)
-    scored: dict[str, Any] = {
-        "prediction": judged.answer,
-        **{
-            name: getattr(judged, name)
-            for name in ("is_correct", "contains", "is_unknown", "precision", "recall", "f1")
-        },
-    }
-    if verdict is not None:
-        scored["is_correct"] = verdict
-    scored["n_malformed"] = sum(lookup.is_malformed for lookup in parse_lookups(text))
-    if lookups is None:
-        return scored
-    # With retrieval off the model may write lookups, but nobody answers them.
-    made = () if state == "DEL-OFF" else tuple(lookups)
-    traces = [lookup.trace for lookup in made if lookup.trace is not None]
-    left = {tuple(entry) for entry in surviving} if support == "audit" else set()
-    scored |= {
-        "n_lookups": len(made),
-        "n_abstained": sum(lookup.value is None for lookup in made),
-        "n_fallback": sum(trace.is_fallback for trace in traces),
-        "n_blank": sum(map(_is_blank, made)),
-        "has_gold": any(
-            candidate.supports_target_fact
-            or (candidate.subject, candidate.relation, candidate.object) in left
-            for trace in traces
-            for candidate in trace.retained_candidates
-        ),
-    }
-    if state == "DEL-ON" and scored["is_correct"]:
+    def _origin(self, row: Mapping[str, Any], answer: str) -> dict[str, Any]:
+        """Attribute an answer that is right after deletion."""
         origin = attribute(
-            prompt,
-            judged.answer,
-            traces,
-            surviving=surviving,
-            equivalence=equivalence,
-            shown=shown,
+            to_audit_prompt(row),
+            answer,
+            [lookup.trace for lookup in row["lookups"] if lookup.trace is not None],
+            surviving=row["surviving"],
+            equivalence=self._rules["equivalence"],
+            n_facts=self._n_facts,
         )
         entry = None if origin.entry is None else " | ".join(origin.entry)
-        scored |= {"attribution": origin.kind, "attributed_to": entry}
-    return scored
+        return {"attribution": origin.kind, "attributed_to": entry}
 
 
 def _is_blank(lookup: Lookup) -> bool:

@@ -25,7 +25,7 @@ from surface_consistency.studies.audit.stores import (
     AuditDatabase,
     AuditFactStore,
     LookupContext,
-    RetrieverFactory,
+    MakeRetriever,
     build_database,
     fact_key,
 )
@@ -45,9 +45,6 @@ class AuditPlan:
 
     databases: Mapping[str, AuditDatabase]
     """The databases by name, with what is deleted from each and what that leaves."""
-
-    contents: Mapping[str, str]
-    """Digest of the entries of each database."""
 
     settings: AuditSettings
     """How the study asks."""
@@ -73,13 +70,13 @@ class AuditPlan:
         )
 
 
-def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFactory) -> Plan:
+def plan_audit(data: AuditData, settings: AuditSettings, make_retriever: MakeRetriever) -> Plan:
     """Find what each fact's deletion removes and leaves, and ask it in every style and state.
 
     Args:
         data: Databases with their prompts.
         settings: What is deleted and how lookups are answered: its first retriever and threshold.
-        retrievers: Makes the retriever of each database.
+        make_retriever: Makes the retriever of each database.
 
     Returns:
         The group "store" of prompts that read the store, and "off" of those without retrieval,
@@ -112,7 +109,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
             source,
             [prompt for one in conditions if one.label.database == name for prompt in one.prompts],
             settings,
-            retrievers,
+            make_retriever,
         )
         for name, source in sources.items()
     }
@@ -142,7 +139,6 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
     context = AuditPlan(
         store=AuditFactStore(databases, contexts, off_mode=settings.off_mode, query=settings.query),
         databases=databases,
-        contents=contents,
         settings=settings,
     )
     return Plan(
@@ -162,7 +158,7 @@ def plan_audit(data: AuditData, settings: AuditSettings, retrievers: RetrieverFa
         settings=settings.model_copy(update={"index_cache": None}),
         checks={
             "fit": pd.DataFrame(map(_fit_row, conditions)),
-            "databases": pd.DataFrame(_database_rows(context)),
+            "databases": pd.DataFrame(_database_rows(databases)),
             "closure": pd.DataFrame(_closure_rows(databases)),
             "closure_facts": pd.DataFrame(_fact_rows(databases)),
         },
@@ -311,24 +307,30 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
 
 def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     """Tell how many prompts of a condition its database can answer."""
+    fit = condition.fit
     return {
         "database": condition.label.database,
         "style": condition.label.style,
         "n_triplets": len(condition.database),
-        "n_prompts": condition.fit.n_prompts,
-        "n_verbatim": condition.fit.n_verbatim,
-        "n_by_alias": condition.fit.n_by_alias,
-        "n_missing": len(condition.fit.missing),
-        "missing_share": condition.fit.missing_share,
+        "n_prompts": fit.n_prompts,
+        "n_verbatim": fit.n_verbatim,
+        "n_by_alias": fit.n_by_alias,
+        "n_missing": len(fit.missing),
+        "missing_share": fit.missing_share,
     }
 
 
-def _database_rows(plan: AuditPlan) -> Iterator[dict[str, Any]]:
+def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
     """Tell what each store holds, by what it is searched, and which others hold the same."""
-    for name, content in plan.contents.items():
-        store = plan.databases[name].store
+    stores = {name: database.store for name, database in databases.items()}
+    for name, store in stores.items():
+        content = store.triplets.content
         retriever: Any = store.fingerprint()["retriever"]
-        same = [other for other, one in plan.contents.items() if one == content and other != name]
+        same = [
+            other
+            for other, one in stores.items()
+            if one.triplets.content == content and other != name
+        ]
         yield {
             "database": name,
             "n_triplets": len(store.triplets),

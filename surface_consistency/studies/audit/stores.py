@@ -48,31 +48,28 @@ RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
 second together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetrieverFactory:
-    """Makes the retriever of each database of an audit."""
+MakeRetriever = Callable[[Triplets], Retriever]
+"""Makes the retriever of a database."""
 
-    make: Callable[[Triplets], Retriever]
-    """Makes one."""
 
-    encoder: Encoder | None = None
-    """What encodes keys; None for retrievers that compare words or letters."""
+def built_once(make: MakeRetriever) -> MakeRetriever:
+    """Keep the retriever of each database.
 
-    def built_once(self) -> "RetrieverFactory":
-        """Keep the retriever of each database.
+    Args:
+        make: Makes a retriever.
 
-        Returns:
-            A factory that makes one retriever for each content, whatever the number of calls.
-        """
-        made: dict[str, Retriever] = {}
+    Returns:
+        A function that makes one retriever for each content, whatever the number of calls.
+    """
+    made: dict[str, Retriever] = {}
 
-        def make(triplets: Triplets) -> Retriever:
-            """Make a retriever, or take the one that was made."""
-            if triplets.content not in made:
-                made[triplets.content] = self.make(triplets)
-            return made[triplets.content]
+    def find(triplets: Triplets) -> Retriever:
+        """Make a retriever, or return the one that was made."""
+        if triplets.content not in made:
+            made[triplets.content] = make(triplets)
+        return made[triplets.content]
 
-        return RetrieverFactory(make=make, encoder=self.encoder)
+    return find
 
 
 def retrievers_by_name(
@@ -81,7 +78,7 @@ def retrievers_by_name(
     encoder: Encoder | None = None,
     device: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
-) -> RetrieverFactory:
+) -> MakeRetriever:
     """Find retrievers by name; each distinct text is encoded once for all databases.
 
     Args:
@@ -93,7 +90,7 @@ def retrievers_by_name(
             None to keep none. Without effect on "bm25" and "fuzzy".
 
     Returns:
-        The factory.
+        A function that makes the retriever of a database.
 
     Raises:
         ValueError: If there is no such retriever.
@@ -101,9 +98,9 @@ def retrievers_by_name(
         MissingDependencyError: If a library is not installed.
     """
     if name == "bm25":
-        return RetrieverFactory(make=BM25Retriever)
+        return BM25Retriever
     if name == "fuzzy":
-        return RetrieverFactory(make=FuzzyRetriever)
+        return FuzzyRetriever
     is_model = "/" in name or os.sep in name or name in (MINILM, BUNDLED_MINILM)
     if name not in RETRIEVERS and not is_model:
         raise ValueError(
@@ -120,7 +117,7 @@ def retrievers_by_name(
             return HybridRetriever([embedding, BM25Retriever(triplets)])
         return embedding
 
-    return RetrieverFactory(make=make, encoder=cached)
+    return make
 
 
 def _minilm() -> str:
@@ -170,7 +167,7 @@ def build_database(
     database: Triplets,
     prompts: Sequence[AuditPrompt],
     settings: AuditSettings,
-    retrievers: RetrieverFactory,
+    make_retriever: MakeRetriever,
 ) -> AuditDatabase:
     """Build the store of one database, find what is deleted, and look at what that leaves.
 
@@ -179,7 +176,7 @@ def build_database(
         database: The entries.
         prompts: All prompts on it.
         settings: What is deleted and how lookups are answered: its first retriever and threshold.
-        retrievers: Makes the retriever.
+        make_retriever: Makes the retriever.
 
     Returns:
         Store, deletions and what they leave.
@@ -202,11 +199,12 @@ def build_database(
         database = canonical.database
     else:
         groups = database.alias_groups(facts)
-    key = settings.closure_key
+    retriever, key = make_retriever(database), settings.closure_key
     rule = groups if settings.closure == "groups" else key
     closures = alias_closures(database, facts, rule=rule, scope=settings.closure_scope)
     if settings.radius is not None:
-        if retrievers.encoder is None:
+        embed = getattr(retriever, "encode", None)
+        if embed is None:
             raise ValueError(
                 f"radius needs a retriever with an encoder, such as minilm; "
                 f"{settings.retriever[0]!r} has none"
@@ -214,7 +212,7 @@ def build_database(
         closures = similarity_closures(
             database,
             closures,
-            embed=retrievers.encoder.encode,
+            embed=embed,
             radius=settings.radius,
             same_object=key if settings.radius_same_object else None,
         )
@@ -228,7 +226,7 @@ def build_database(
     return AuditDatabase(
         store=TripletStore(
             database,
-            retrievers.make(database),
+            retriever,
             k=settings.k,
             threshold=settings.threshold[0],
             fallback=settings.fallback,

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from inspect import signature
 from itertools import product
 from pathlib import Path
@@ -39,7 +40,8 @@ from surface_consistency.studies.audit.settings import (
 )
 from surface_consistency.studies.audit.stores import (
     AuditFactStore,
-    RetrieverFactory,
+    MakeRetriever,
+    built_once,
     retrievers_by_name,
 )
 from surface_consistency.studies.audit.tables import (
@@ -174,10 +176,12 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
     toy_model = ToyModel(settings=AuditToyModel, train=_train_toy_model)
 
     def __init__(
-        self, *, find_retrievers: Callable[..., RetrieverFactory] = retrievers_by_name
+        self, *, find_retrievers: Callable[..., MakeRetriever] = retrievers_by_name
     ) -> None:
-        self._find_retrievers = find_retrievers
-        self._retrievers: tuple[tuple[str, str | None], RetrieverFactory] | None = None
+        # Kept for the other thresholds of a sweep; a retriever may hold a whole index.
+        self._retrievers = lru_cache(maxsize=1)(
+            lambda name, cache_dir: built_once(find_retrievers(name, cache_dir=cache_dir))
+        )
 
     def load(self, source: AuditSource) -> AuditData:
         """Read the databases and their prompts."""
@@ -201,12 +205,8 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
                 "several retrievers or thresholds are a sweep of several runs; plan one of "
                 "`AuditStudy.sweep(settings)`, or run them all by `run_sweep`"
             )
-        # Kept for the other thresholds of a sweep; a retriever may hold a whole index.
-        wanted = settings.retriever[0], settings.index_cache
-        if self._retrievers is None or self._retrievers[0] != wanted:
-            factory = self._find_retrievers(wanted[0], cache_dir=wanted[1])
-            self._retrievers = wanted, factory.built_once()
-        return plan_audit(data, settings, self._retrievers[1])
+        make = self._retrievers(settings.retriever[0], settings.index_cache)
+        return plan_audit(data, settings, make)
 
     def sweep(self, settings: AuditSettings) -> Sequence[tuple[str, AuditSettings]]:
         """Take a sweep apart: a run a retriever and threshold, in folders such as "minilm-0.6"."""

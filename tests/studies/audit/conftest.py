@@ -20,7 +20,6 @@ from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
-    RetrieverFactory,
     audit_tables,
     find_conditions,
 )
@@ -125,7 +124,7 @@ def asking():
 @pytest.fixture
 def fuzzy():
     """Retrievers that compare letters."""
-    return RetrieverFactory(make=FuzzyRetriever)
+    return FuzzyRetriever
 
 
 @pytest.fixture

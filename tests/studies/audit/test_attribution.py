@@ -4,7 +4,6 @@ import pytest
 
 from surface_consistency.schemas import AuditPrompt, Candidate, RetrievalTrace, Triplet
 from surface_consistency.studies.audit import attribute
-from surface_consistency.studies.audit.attribution import accepted_candidates
 
 FACT = AuditPrompt(
     prompt_id=0,
@@ -114,15 +113,13 @@ def test_attribute_looks_at_all_facts_before_a_prompt():
     looked_up = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.65)
 
     kinds = [
-        attribute(FACT, "Washington, D.C.", [looked_up], shown=accepted_candidates(n_facts)).kind
+        attribute(FACT, "Washington, D.C.", [looked_up], n_facts=n_facts).kind
         for n_facts in (1, 2, 3)
     ]
     below = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.75)
 
     assert kinds == ["same_subject", "same_subject", "same_object"]
-    assert attribute(FACT, "Washington", [below], shown=accepted_candidates(3)).kind == (
-        "same_subject"
-    )
+    assert attribute(FACT, "Washington", [below], n_facts=3).kind == ("same_subject")
 
 
 def test_attribute_compares_by_the_equivalence_of_the_verdict():

@@ -15,7 +15,6 @@ from surface_consistency.studies.audit import (
     AuditSettings,
     AuditStudy,
     LookupModel,
-    RetrieverFactory,
     audit_tables,
     find_conditions,
 )
@@ -72,7 +71,7 @@ def runner(grid):
     return LookupModel(grid[1], device="cpu", batch_size=64)
 
 
-FUZZY = RetrieverFactory(make=FuzzyRetriever)
+FUZZY = FuzzyRetriever
 STUDY = AuditStudy(find_retrievers=lambda name, cache_dir=None: FUZZY)
 
 

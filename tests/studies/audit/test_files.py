@@ -161,7 +161,7 @@ ROW = {
 
 def test_reading_rejects_numbers_that_stand_twice(tmp_path):
     file = tmp_path / "p.jsonl"
-    file.write_text(f"{json.dumps(ROW)}\n" * 2, encoding="utf-8")
+    file.write_text(f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, encoding="utf-8")
 
     with pytest.raises(RecordError, match="prompt_id 7 stands twice; number anew"):
         read_audit_prompts(file)

@@ -12,7 +12,6 @@ from surface_consistency.studies.audit import (
     AuditSettings,
     AuditSource,
     AuditToyModel,
-    RetrieverFactory,
     find_conditions,
     plan_audit,
     retrievers_by_name,
@@ -216,9 +215,10 @@ class Letters:
 
 def test_a_radius_deletes_the_decoys_too(data, settings):
     """The first remedy of the paper's future work, and the encoder that it needs."""
-    letters = RetrieverFactory(
-        make=lambda database: EmbeddingRetriever(database, Letters()), encoder=Letters()
-    )
+
+    def letters(triplets):
+        return EmbeddingRetriever(triplets, Letters())
+
     wide = settings(radius=0.2, radius_same_object=True)
 
     near, plain = plan_audit(data, wide, letters), plan_audit(data, settings(), letters)
@@ -233,7 +233,7 @@ def test_a_radius_deletes_the_decoys_too(data, settings):
         plan_audit(
             data,
             settings(radius=0.2),
-            RetrieverFactory(make=FuzzyRetriever),
+            FuzzyRetriever,
         )
 
 
@@ -288,11 +288,13 @@ def test_settings_are_read_back_as_they_were_written():
 def test_retrievers_by_name_know_their_kinds(conditions):
     database = conditions[0].database
     kinds = {
-        name: retrievers_by_name(name, encoder=Letters()).make(database).fingerprint()["retriever"]
+        name: retrievers_by_name(name, encoder=Letters())(database).fingerprint()["retriever"]
         for name in ("fuzzy", "hybrid")
     }
 
     assert kinds == {"fuzzy": "fuzzy", "hybrid": "hybrid"}
-    assert retrievers_by_name("minilm", encoder=Letters()).encoder is not None
+    for name in ("minilm", "hybrid"):
+        retriever = retrievers_by_name(name, encoder=Letters())(database)
+        assert retriever.encode(["a"]).shape == (1, 26)
     with pytest.raises(ValueError, match="retriever must be one of minilm, bm25"):
         retrievers_by_name("minilmm")

@@ -19,7 +19,6 @@ from surface_consistency.studies.audit import (
     AuditScoring,
     AuditSettings,
     AuditStudy,
-    RetrieverFactory,
     find_conditions,
     tables,
 )
@@ -118,7 +117,7 @@ def world(tmp_path_factory):
     """The run of the planted world, and its study."""
     home = tmp_path_factory.mktemp("planted")
     known = {(f"Land{n}", "capital"): f"Town{n}" for n in (*KNOWN, *HIDDEN)}
-    factory = RetrieverFactory(make=ByName)
+    factory = ByName
     study = AuditStudy(find_retrievers=lambda name, cache_dir=None: factory)
     with pytest.warns(DataWarning, match="5 of 80 leave an entry"):
         folder = run_study(

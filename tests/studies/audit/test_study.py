@@ -31,7 +31,6 @@ from surface_consistency.studies.audit import (
     AuditSource,
     AuditStudy,
     AuditToyModel,
-    RetrieverFactory,
     retrievers_by_name,
     score_published_results,
     study as audit_study,
@@ -283,11 +282,9 @@ def test_a_store_of_the_wrong_index_is_told_by_the_guards(audit, score):
         def search(self, queries, *, k, deleted=None):
             return self.other.search(queries, k=k, deleted=deleted)
 
-    wrong = RetrieverFactory(
-        make=lambda database: (
-            WrongIndex(database) if len(database) == 12 else FuzzyRetriever(database)
-        )
-    )
+    def wrong(triplets):
+        return WrongIndex(triplets) if len(triplets) == 12 else FuzzyRetriever(triplets)
+
     folder = audit(studied=AuditStudy(find_retrievers=lambda name, cache_dir=None: wrong))
 
     with pytest.warns(DataWarning, match=r"lands/base \(asking\): 0\.0% are right"):
@@ -412,8 +409,8 @@ def test_a_sweep_is_one_audit_a_retriever_and_threshold(
 
     def find(name, cache_dir=None):
         found.append(name)
-        factory = retrievers_by_name(name)
-        return RetrieverFactory(make=lambda database: built.append(name) or factory.make(database))
+        make = retrievers_by_name(name)
+        return lambda triplets: built.append(name) or make(triplets)
 
     model = asking()
     result = run_sweep(
@@ -583,15 +580,6 @@ def test_the_sample_is_built_from_the_table_that_comes_along():
     assert data.id == "sample"
     assert [one.label.database for one in data.conditions] == ["countries/noise"]
     assert [one.label.database for one in both.conditions] == ["countries/base", "countries/noise"]
-
-
-def test_the_sample_is_kept_where_a_folder_is_named(tmp_path):
-    study = AuditStudy(sample_folder=tmp_path / "databases")
-
-    data = study.load(AuditSource(styles=("cloze",)))
-
-    assert (tmp_path / "databases" / "countries" / "noise.json").is_file()
-    assert (data.id, len(data.conditions)) == ("sample", 1)
 
 
 def test_a_folder_of_databases_is_loaded_as_it_is(databases):

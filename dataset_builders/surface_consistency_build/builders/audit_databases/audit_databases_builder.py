@@ -1,6 +1,6 @@
 """Builder of the audit databases: their prompts, or their triplets, as one data set.
 
-It reads a folder that `surface_consistency.studies.audit.build_audit_databases` wrote, or the
+It reads a folder that `databases.build_audit_databases` wrote, or the
 folder of databases that the audit publishes: `<domain>/<topology>.json` and
 `<domain>/prompts/<topology>/prompts_<style>.jsonl`.
 """
@@ -178,6 +178,6 @@ def _triplet_rows(source: Path) -> Iterator[tuple[str, Record]]:
     """Read the entries of all databases."""
     for file in _databases(source):
         place = {"domain": file.parent.name, "topology": file.stem}
-        for index, entry in enumerate(read_database(file).triplets):
+        for index, entry in enumerate(read_database(file)):
             row = AuditTripletRow(index=index, **place, **entry._asdict())
             yield f"{file.parent.name}/{file.stem}/{index}", row

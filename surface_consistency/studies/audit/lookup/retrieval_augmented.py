@@ -10,7 +10,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.memory import Lookup, LookupQuery
 from surface_consistency.schemas.prompts import GenerationParams, Message, Prompt
-from surface_consistency.studies.audit.attribution import accepted_candidates
+from surface_consistency.studies.audit.attribution import given_candidates
 from surface_consistency.studies.audit.lookup.fact_store import (
     FactStore,
     LookupRequest,
@@ -82,7 +82,6 @@ class RetrievalAugmentedRunner(Runner):
         self._store = store
         self._query = query
         self._n_facts = n_facts
-        self._shown = accepted_candidates(n_facts)
         self._template = template
         self._fact_template = fact_template
         self._null_text = null_text
@@ -196,7 +195,8 @@ class RetrievalAugmentedRunner(Runner):
         """Write the facts of a lookup."""
         if lookup.value is None:
             return []
-        shown = () if lookup.trace is None else self._shown(lookup.trace)
+        trace = lookup.trace
+        shown = () if trace is None else given_candidates(trace, self._n_facts)
         triples = [(one.subject, one.relation, one.object) for one in shown]
         triples = triples or [(lookup.query.entity, lookup.query.relation, lookup.value)]
         return [

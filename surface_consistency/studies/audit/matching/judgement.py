@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -34,20 +35,6 @@ class Equivalence:
     alone."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenOverlap:
-    """Words that an answer shares with a gold."""
-
-    precision: float
-    """Shared words over words of the answer, in [0, 1]."""
-
-    recall: float
-    """Shared words over words of the gold, in [0, 1]."""
-
-    f1: float
-    """Harmonic mean of both, in [0, 1]; 0 where nothing is shared."""
-
-
 def audit_key(text: str) -> str:
     """Return the form in which the default equivalence compares names.
 
@@ -68,7 +55,7 @@ def audit_key(text: str) -> str:
     return " ".join(_TOKEN.findall(plain.replace("’", "'")))
 
 
-def token_overlap(answer: str, gold: str) -> TokenOverlap:
+def token_overlap(answer: str, gold: str) -> tuple[float, float, float]:
     """Count the words that two keys share, each as often as both have it.
 
     Args:
@@ -76,22 +63,22 @@ def token_overlap(answer: str, gold: str) -> TokenOverlap:
         gold: Key of the gold.
 
     Returns:
-        Precision, recall and F1; all 1 for two empty keys, all 0 where nothing is shared.
+        Shared words over words of the answer (precision), over words of the gold (recall), and the
+        harmonic mean of both (F1), each in [0, 1]: 1 for two empty keys, 0 where nothing is shared.
 
     Examples:
-        >>> token_overlap("the spice girls", "spice girls").recall
+        >>> precision, recall, f1 = token_overlap("the spice girls", "spice girls")
+        >>> recall
         1.0
     """
     words, wanted = answer.split(), gold.split()
     if not words and not wanted:
-        return TokenOverlap(precision=1.0, recall=1.0, f1=1.0)
+        return 1.0, 1.0, 1.0
     n_shared = sum((Counter(words) & Counter(wanted)).values())
     if not n_shared:
-        return TokenOverlap(precision=0.0, recall=0.0, f1=0.0)
+        return 0.0, 0.0, 0.0
     precision, recall = n_shared / len(words), n_shared / len(wanted)
-    return TokenOverlap(
-        precision=precision, recall=recall, f1=2 * precision * recall / (precision + recall)
-    )
+    return precision, recall, 2 * precision * recall / (precision + recall)
 
 
 def _contains_words(answer: str, gold: str) -> bool:
@@ -194,24 +181,22 @@ def judge_answer(
     key = rule.key(answer)
     golds = [rule.key(gold) for gold in (prompt.gold_object, *prompt.object_aliases)]
     is_correct = bool(key) and key in golds
-    overlap = _overlap(key, golds if rule.scores_aliases else golds[:1], is_correct=is_correct)
+    precision, recall, f1 = 1.0, 1.0, 1.0
+    if not is_correct:
+        compared = golds if rule.scores_aliases else golds[:1]
+        precision, recall, f1 = max(
+            (token_overlap(key, gold) for gold in compared), key=itemgetter(2)
+        )
     return AuditJudgement(
         answer=answer,
         is_correct=is_correct,
         contains=is_correct
         or (bool(key) and any(gold and rule.contains(key, gold) for gold in golds)),
         is_unknown=says_unknown(answer) and not (is_correct and rule.name != "published"),
-        precision=overlap.precision,
-        recall=overlap.recall,
-        f1=overlap.f1,
+        precision=precision,
+        recall=recall,
+        f1=f1,
     )
-
-
-def _overlap(key: str, golds: Sequence[str], *, is_correct: bool) -> TokenOverlap:
-    """Score an answer against the best of some golds."""
-    if is_correct:
-        return TokenOverlap(precision=1.0, recall=1.0, f1=1.0)
-    return max((token_overlap(key, gold) for gold in golds), key=lambda overlap: overlap.f1)
 
 
 def rule_named(option: str, rule: str | _Rule, rules: Mapping[str, _Rule]) -> _Rule:

@@ -1,6 +1,6 @@
 """What all retrievers share: deleted entries, the best lookup keys of each query, ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -134,7 +134,7 @@ def top_keys(
         dead = masked.dead_rows[is_inside] - start, masked.dead_keys[is_inside]
         best = _best_of_rows(score, keys, rows, need[rows], dead, np.float32(slack), buffer)
         parts.append(best._replace(rows=best.rows + start))
-    return KeyHits(*map(np.concatenate, zip(*parts, strict=True)))
+    return _joined(parts)
 
 
 def _best_of_rows(
@@ -173,9 +173,9 @@ def _best_of_rows(
 
 def _merged(best: KeyHits, new: KeyHits, need: Ints, slack: np.float32) -> tuple[KeyHits, Floats]:
     """Add hits to the best ones, and return which are the best now, and the new thresholds."""
-    hits = KeyHits(*map(np.concatenate, zip(best, new, strict=True)))
+    hits = _joined([best, new])
     order = np.lexsort((hits.keys, -hits.scores, hits.rows))
-    rows, keys, scores = (part[order] for part in hits)
+    rows, keys, scores = hits.rows[order], hits.keys[order], hits.scores[order]
     counts = np.bincount(rows, minlength=len(need))
     starts = np.cumsum(counts) - counts
     is_full = counts >= need
@@ -185,6 +185,15 @@ def _merged(best: KeyHits, new: KeyHits, need: Ints, slack: np.float32) -> tuple
     ranks = np.arange(len(rows)) - starts[rows]
     keep = (ranks < (need + (_TIES if slack else 0))[rows]) & (scores >= floor[rows])
     return KeyHits(rows[keep], keys[keep], scores[keep]), floor
+
+
+def _joined(parts: Sequence[KeyHits]) -> KeyHits:
+    """Put hits one after the other."""
+    return KeyHits(
+        rows=np.concatenate([part.rows for part in parts]),
+        keys=np.concatenate([part.keys for part in parts]),
+        scores=np.concatenate([part.scores for part in parts]),
+    )
 
 
 def _not_a_number(block: Floats, keys: pa.Array) -> RunnerError:

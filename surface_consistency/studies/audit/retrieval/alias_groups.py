@@ -107,8 +107,8 @@ class AliasGroups:
         families = ((role, names_in(prompt, role)) for prompt in prompts for role in ROLES)
         for role, names in dict.fromkeys(families):
             groups.join(role, names)
-        for role in ROLES if database is not None else ():
-            for name in database.columns[role].names.to_pylist():
+        for role, column in () if database is None else database.columns.items():
+            for name in column.names.to_pylist():
                 groups.add(role, name)
         return groups
 

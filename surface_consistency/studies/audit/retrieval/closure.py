@@ -9,6 +9,7 @@ retained-candidate embedding falls within a similarity radius of the canonical e
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +124,7 @@ def _names_of_role(
     return np.unique(np.array(owners, np.int64)[rows] * n_names + names[places])
 
 
-def _matches(left: npt.NDArray, right: npt.NDArray) -> tuple[Ints, Ints]:
+def _matches(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> tuple[Ints, Ints]:
     """Join two arrays on equal values: the positions of each pair in both."""
     order = np.argsort(right, kind="stable")
     low = np.searchsorted(right[order], left, "left")
@@ -184,13 +185,15 @@ def relations_of(triplets: Triplets, subjects: Sequence[str], objects: Sequence[
         The relations, in order of their first entry.
     """
     of, is_meant = name_key("published"), np.ones(len(triplets), np.bool_)
-    for role, names in (("subject", subjects), ("object", objects)):
+    spoken: Mapping[Role, Sequence[str]] = {"subject": subjects, "object": objects}
+    for role, names in spoken.items():
         wanted = np.array([name_id(of(name)) for name in names], np.uint64)
         meant, _ = triplets.names_among(role, "published", wanted)
         is_meant &= np.isin(triplets.columns[role].ids, meant)
     column = triplets.columns["relation"]
     numbers = list(dict.fromkeys(column.ids[is_meant].tolist()))
-    return column.names.take(pa.array(numbers, pa.int64())).to_pylist()
+    relations: list[str] = column.names.take(pa.array(numbers, pa.int64())).to_pylist()
+    return relations
 
 
 def similarity_closures(

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -117,6 +117,17 @@ class EmbeddingRetriever:
             "encoder": self._encoded_by,
             "content": self._triplets.content,
         }
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Turn lookup keys into vectors, as keys and queries are.
+
+        Args:
+            texts: The keys.
+
+        Returns:
+            One vector per text, each distinct text encoded once.
+        """
+        return self._encoder.encode(texts)
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`.
@@ -396,6 +407,11 @@ class HybridRetriever:
             "depth": self._depth,
             "content": parts[0].get("content"),
         }
+
+    @property
+    def encode(self) -> Callable[[Sequence[str]], npt.NDArray[np.float32]] | None:
+        """The encoder of the first retriever that has one; None without any."""
+        return next((one.encode for one in self._retrievers if hasattr(one, "encode")), None)
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from surface_consistency.schemas.memory import AuditPrompt, Triplet
 from surface_consistency.studies.audit.retrieval.alias_groups import (
-    KEYS,
     ROLES,
     AliasGroups,
+    KeyName,
     NameKey,
     Role,
     name_key,
@@ -34,6 +34,7 @@ NameRule = NameKey | AliasGroups
 
 _CHUNK = 4096
 _BLOCK = 1 << 16
+_WEAKEST_FIRST: tuple[KeyName, ...] = ("strict", "published")
 _LOW_BITS = np.uint64((1 << 20) - 1)
 
 
@@ -256,7 +257,7 @@ class Triplets(Sequence[Triplet]):
         ids = self.name_ids(role).copy()
         keys = groups.keys(role)
         # Of a name whose keys are in two groups that of the published key counts.
-        for label in reversed(KEYS):
+        for label in _WEAKEST_FIRST:
             known = dict(zip(_ids_of(keys[label]).tolist(), keys[label].values(), strict=True))
             names, own = self.names_among(role, label, _ids_of(keys[label]))
             ids[names] = _ids_of(known[one] for one in own.tolist())

@@ -314,9 +314,8 @@ def _leftovers(
 
 def _objects(triplets: Triplets, pairs: Ints) -> Ints:
     """Return the objects of pairs of a fact and an entry, each as a name of its fact."""
-    facts, entries = np.divmod(pairs, max(len(triplets), 1))
-    column = triplets.columns["object"]
-    return facts * len(column.names) + column.ids[entries]
+    column, n_entries = triplets.columns["object"], max(len(triplets), 1)
+    return pairs // n_entries * len(column.names) + column.ids[pairs % n_entries]
 
 
 def _echoes(fact: AuditPrompt) -> tuple[str, ...]:
