@@ -621,7 +621,7 @@ def test_blank_predictions_are_counted_and_missing_unless_asked_otherwise():
     texts = ["London", "", " \n", None]
 
     with pytest.warns(
-        UnscoredWarning, match=r"^2 of 3 predictions are blank; .*set blank \(--blank\) to w"
+        UnscoredWarning, match=r"^2 of 3 predictions are blank; .*set blank \(`blank`\) to w"
     ):
         assert answers_only(texts, None, PredictionSettings()) == ["London", None, None, None]
     with pytest.warns(UnscoredWarning, match=r"^2 of 3 predictions are blank; they count as wrong"):
@@ -661,7 +661,7 @@ def test_a_reference_beside_other_free_text_is_not_taken_for_the_output(tmp_path
 
     with pytest.raises(
         ColumnNotFoundError,
-        match=rf"column '{column}' may hold the reference .* 'gpt-x' may be .*\(--text-column\)",
+        match=rf"column '{column}' may hold the reference .* 'gpt-x' may be .*\(`text_column`\)",
     ):
         predictions.read_predictions(path)
     assert match(path, FACTS, text_column="gpt-x") == WROTE
@@ -685,7 +685,7 @@ def test_texts_that_are_the_references_are_refused_unless_they_are_named(tmp_pat
 
     with pytest.raises(
         DataError,
-        match=rf"'{name}' equal a reference in 6 of 6 .* are question, {name}, .*--text-column",
+        match=rf"'{name}' equal a reference in 6 of 6 .* are question, {name}, .*`text_column`",
     ):
         match(path, FACTS)
     assert match(path, FACTS, text_column=name) == REFERENCES
@@ -720,7 +720,7 @@ def test_a_column_of_verdicts_is_no_prediction(tmp_path, column):
     path = write_lines(tmp_path / "p.jsonl", *fact_rows(**{column: verdicts, "mine": WROTE}))
 
     with pytest.raises(
-        DataError, match=rf"'{column}' hold verdicts alone, such as 'correct', .*--text-column"
+        DataError, match=rf"'{column}' hold verdicts alone, such as 'correct', .*`text_column`"
     ):
         match(path, FACTS)
     assert match(path, FACTS, text_column="mine") == WROTE

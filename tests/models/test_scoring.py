@@ -420,7 +420,7 @@ def test_runners_that_tell_no_log_probabilities_are_refused():
     fake = FakeRunner({"q": "a"})
     assert not isinstance(fake, Scorer)
     assert not isinstance(fake, ConversationRenderer)
-    with pytest.raises(RunnerError, match=r"'fake' tells no log-probabilities .* --read generate"):
+    with pytest.raises(RunnerError, match=r"'fake' tells no log-probabilities .* `read=generate`"):
         MultipleChoiceRunner(fake)
 
 

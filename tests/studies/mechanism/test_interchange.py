@@ -205,7 +205,7 @@ def test_questions_asked_otherwise_of_the_other_model_are_left_out(
 def test_heads_of_two_models_are_not_interchanged(forms_run, weights, unlearned):
     other, run = unlearned
 
-    with pytest.raises(ValueError, match="--between models needs two runs or more, --ablation int"):
+    with pytest.raises(ValueError, match="`between=models` needs two runs or more, `ablation=int"):
         interchange((run, forms_run), (other, weights), between="models")
     with pytest.raises(ValueError, match="needs two runs or more"):
         interchange(forms_run, weights, between="models", unit="attention")
