@@ -23,6 +23,11 @@ SETTING = "--setting"
 
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_NAMED = re.compile(
+    r"`?(?<![\w.-])(?P<plural>\w+)s=\{(?P<item>'\w+': '[^']*')\}`?"
+    r"|`(?P<quoted>\w+)(?:=(?P<value>[^`]*))?`"
+    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|\d[\d.]*(?!\w))"
+)
 
 
 class _Option(NamedTuple):
@@ -162,7 +167,7 @@ def record_command(
 
 
 def name_flags(message: str, flags: Mapping[str, str]) -> str:
-    """Replace names of fields in backticks by flags.
+    """Replace names of fields, in backticks or with a value, by flags.
 
     Args:
         message: Message of an error that names fields.
@@ -174,18 +179,24 @@ def name_flags(message: str, flags: Mapping[str, str]) -> str:
     Examples:
         >>> name_flags("`n_items` is 0; leave `seed=1` out", {"n_items": "--n-items"})
         '--n-items is 0; leave `seed=1` out'
-        >>> name_flags("pass `split='test'`", {"split": "--split"})
+        >>> name_flags("pass split='test'", {"split": "--split"})
         'pass --split test'
+        >>> name_flags("pass columns={'answers': 'gold'}", {"column": "--column"})
+        'pass --column answers=gold'
     """
 
     def flag(found: re.Match[str]) -> str:
-        name, value = found[1], (found[2] or "").strip("'\"")
+        name = found["quoted"] or found["given"] or found["plural"]
+        value = found["value"] or found["literal"] or found["item"] or ""
         if name not in flags:
             return found[0]
+        value = re.sub(r"^'(\w+)': '(.*)'$", r"\1=\2", value).strip("'\"")
+        if flags[name].startswith(SETTING) and value:
+            return f"{flags[name]}={value}"
         is_switch = value == str(not flags[name].startswith("--no-"))
         return flags[name] if is_switch or not value else f"{flags[name]} {value}"
 
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, message)
+    return _NAMED.sub(flag, message)
 
 
 def describe_problems(error: ValidationError, flags: Mapping[str, str]) -> str:
