@@ -244,11 +244,8 @@ def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type t
         ValueError: If the texts are not of that type.
     """
     texts = tuple(token.value for token in tokens)
-    value = texts if _is(Sequence, kind) else texts[-1]
-    if value == "none" and NoneType in get_args(kind) and str not in get_args(kind):
-        return None
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(_plain(kind, texts))
     except ValidationError as error:
         raise ValueError(f"{_rules(error)}, got {' '.join(texts)!r}") from error
 
@@ -294,8 +291,19 @@ def _read(option: _Option, value: Any) -> object:  # noqa: ANN401 - texts, or th
         default = option.field.get_default(call_default_factory=True)
         return {**(default or {}), **_items(option.flag, _split(value))}
     if _is(Sequence, kind):
-        return _split(value)
-    return not value if default is True and isinstance(value, bool) else value
+        return _plain(kind, _split(value))
+    if isinstance(value, bool):
+        return not value if default is True else value
+    return _plain(kind, (value,)) if isinstance(value, str) else value
+
+
+def _plain(kind: Any, texts: Sequence[Any]) -> object:  # noqa: ANN401 - of any type of a field
+    """Return the texts of a sequence or the last text, with None for "none" if the type has it."""
+    if _is(Sequence, kind):
+        several = kind if get_origin(kind) is tuple else get_args(kind)[0]
+        return tuple(_plain(_bare(get_args(several)[0]), (text,)) for text in texts)
+    is_optional = NoneType in get_args(kind) and str not in get_args(kind)
+    return None if is_optional and texts[-1] == "none" else texts[-1]
 
 
 def _split(value: str | Sequence[str]) -> Sequence[str]:

@@ -174,7 +174,10 @@ def test_a_threshold_is_a_number_or_none(databases, tmp_path, capsys):
         (["--runner", "READER", "--retriever", "fuzzy", "--styles", "haiku"], "no style haiku"),
         (["--runner", "READER", "--retriever", "fuzzy", "--setting", "radius=0.1"], "radius needs"),
         (["--runner", "nobody", "--retriever", "fuzzy"], "nobody"),
-        (["--runner", "READER", "--max-new-tokens", "0"], "--max-new-tokens: input should be greater than or equal to 1, got 0"),
+        (
+            ["--runner", "READER", "--max-new-tokens", "0"],
+            "--max-new-tokens: input should be greater than or equal to 1, got 0",
+        ),
         (
             ["--runner", "READER", "--setting", "resamples=0"],
             "--setting resamples: input should be greater than or equal to 1, got '0'",

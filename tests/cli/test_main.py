@@ -523,7 +523,7 @@ def test_commands_are_found(capsys):
 
 def test_last_of_a_repeated_option_counts(verdicts_csv, capsys):
     assert main(["compare", verdicts_csv, "--first", "nothing", *COMPARE, "--resamples", "0"]) == 2
-    assert "--resamples: input should be greater than or equal to 1, got 0" in capsys.readouterr().err
+    assert "--resamples: input should be greater than or equal to 1" in capsys.readouterr().err
 
 
 def test_reader_that_has_gone_is_no_error(tmp_path):

