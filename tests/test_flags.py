@@ -13,7 +13,7 @@ MODULES = [path for path in sorted(ROOT.rglob("*.py")) if path.parent.name != "c
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 OTHERS = re.compile(
     r"`(?:hf|lm_eval|count|surface-consistency|run|score) [^`]*`?|count ngrams --data|--setting\b"
-    r"|--(?:include_path|metadata|log_samples|write_out|revision|help|permutations)\b"
+    r"|--(?:include_path|metadata|log_samples|write_out|revision|help|permutations)\b|^--cluster-column$"
 )
 """Commands that a message quotes, and options of other programs."""
 

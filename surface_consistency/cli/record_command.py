@@ -23,6 +23,11 @@ SETTING = "--setting"
 
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_NAMED = re.compile(
+    r"`?(?<![\w.-])(?P<plural>\w+)s=\{(?P<item>'\w+': '[^']*')\}`?"
+    r"|`(?P<quoted>\w+)(?:=(?P<value>[^`]*))?`"
+    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|\d[\d.]*(?!\w))"
+)
 
 
 class _Option(NamedTuple):
@@ -162,7 +167,7 @@ def record_command(
 
 
 def name_flags(message: str, flags: Mapping[str, str]) -> str:
-    """Replace names of fields in backticks by flags.
+    """Replace names of fields, in backticks or with a value, by flags.
 
     Args:
         message: Message of an error that names fields.
@@ -174,18 +179,24 @@ def name_flags(message: str, flags: Mapping[str, str]) -> str:
     Examples:
         >>> name_flags("`n_items` is 0; leave `seed=1` out", {"n_items": "--n-items"})
         '--n-items is 0; leave `seed=1` out'
-        >>> name_flags("pass `split='test'`", {"split": "--split"})
+        >>> name_flags("pass split='test'", {"split": "--split"})
         'pass --split test'
+        >>> name_flags("pass columns={'answers': 'gold'}", {"column": "--column"})
+        'pass --column answers=gold'
     """
 
     def flag(found: re.Match[str]) -> str:
-        name, value = found[1], (found[2] or "").strip("'\"")
+        name = found["quoted"] or found["given"] or found["plural"]
+        value = found["value"] or found["literal"] or found["item"] or ""
         if name not in flags:
             return found[0]
+        value = re.sub(r"^'(\w+)': '(.*)'$", r"\1=\2", value).strip("'\"")
+        if flags[name].startswith(SETTING) and value:
+            return f"{flags[name]}={value}"
         is_switch = value == str(not flags[name].startswith("--no-"))
         return flags[name] if is_switch or not value else f"{flags[name]} {value}"
 
-    return re.sub(r"`(\w+)(?:=([^`]*))?`", flag, message)
+    return _NAMED.sub(flag, message)
 
 
 def describe_problems(error: ValidationError, flags: Mapping[str, str]) -> str:
@@ -233,11 +244,8 @@ def read_exactly(kind: Any, tokens: Any) -> Any:  # noqa: ANN401 - of any type t
         ValueError: If the texts are not of that type.
     """
     texts = tuple(token.value for token in tokens)
-    value = texts if _is(Sequence, kind) else texts[-1]
-    if value == "none" and NoneType in get_args(kind) and str not in get_args(kind):
-        return None
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return TypeAdapter(kind).validate_python(_plain(kind, texts))
     except ValidationError as error:
         raise ValueError(f"{_rules(error)}, got {' '.join(texts)!r}") from error
 
@@ -283,8 +291,19 @@ def _read(option: _Option, value: Any) -> object:  # noqa: ANN401 - texts, or th
         default = option.field.get_default(call_default_factory=True)
         return {**(default or {}), **_items(option.flag, _split(value))}
     if _is(Sequence, kind):
-        return _split(value)
-    return not value if default is True and isinstance(value, bool) else value
+        return _plain(kind, _split(value))
+    if isinstance(value, bool):
+        return not value if default is True else value
+    return _plain(kind, (value,)) if isinstance(value, str) else value
+
+
+def _plain(kind: Any, texts: Sequence[Any]) -> object:  # noqa: ANN401 - of any type of a field
+    """Return the texts of a sequence or the last text, with None for "none" if the type has it."""
+    if _is(Sequence, kind):
+        several = kind if get_origin(kind) is tuple else get_args(kind)[0]
+        return tuple(_plain(_bare(get_args(several)[0]), (text,)) for text in texts)
+    is_optional = NoneType in get_args(kind) and str not in get_args(kind)
+    return None if is_optional and texts[-1] == "none" else texts[-1]
 
 
 def _split(value: str | Sequence[str]) -> Sequence[str]:

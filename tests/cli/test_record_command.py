@@ -157,7 +157,7 @@ def test_every_kind_of_field_is_an_option(run, arguments, field, value):
         (["--setting", "draws"], "--setting takes NAME=VALUE, got 'draws'"),
         (["--setting", "draws=0"], "--setting draws: input should be greater than or equal to 1"),
         (["--setting", "drawn=1"], "--setting has no setting 'drawn'; it has agreement, draws, op"),
-        (["--model", "broken"], "--n-permutations is more than the topics contain; --setting dra"),
+        (["--model", "broken"], "--n-permutations is more than the topics contain; --setting "),
     ],
 )
 def test_errors_name_the_flag(run, capsys, arguments, message):
@@ -254,10 +254,16 @@ def test_a_record_within_settings_is_refused():
         ("leave `truncate=True` out", "leave --truncate out"),
         ("leave `chat=False` out", "leave --no-chat out"),
         ("`other` is no option", "`other` is no option"),
+        ("style='nothing' is not known", "--style nothing is not known"),
+        ("shots=500, but only 3", "--shots 500, but only 3"),
+        ("pass options={'a': 'b'}", "pass options={'a': 'b'}"),
+        ("columns={'a': 'NAME'}", "--column a=NAME"),
+        ("`columns={'a': 'NAME'}`", "--column a=NAME"),
     ],
 )
 def test_names_of_fields_in_backticks_become_flags(message, shown):
     flags = {name: flag_of(name, field) for name, field in Asked.model_fields.items()}
+    flags["column"] = "--column"
     assert name_flags(message, flags) == shown
 
 

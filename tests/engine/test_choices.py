@@ -132,7 +132,7 @@ def test_other_options_are_drawn_within_the_relation():
 
 def test_a_prompt_of_several_facts_is_refused():
     plan = plan_of([*ROWS, ("t7", "q1", "f5", ["Lima"])])
-    with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*--read generate"):
+    with pytest.raises(DataError, match=r"prompt 'q1' asks 2 facts.*`read=generate`"):
         add_choices(plan, OptionSettings())
 
 
@@ -294,7 +294,7 @@ def test_settings_of_reasoning_are_refused_where_nothing_is_written(tmp_path, sa
     """An option without a closing tag would be reasoning that was never closed."""
     settings = RedirectQASettings(read="multiple-choice", options=2, **said)
 
-    with pytest.raises(ValueError, match=r"is for answers that are written.*--read generate"):
+    with pytest.raises(ValueError, match=r"is for answers that are written.*`read=generate`"):
         run_study(
             RedirectQAStudy(),
             load_sample(),
@@ -324,7 +324,7 @@ def test_options_are_not_scored_within_reasoning():
         options=("Rome", "Oslo"),
     )
 
-    with pytest.raises(RunnerError, match=r"opens reasoning before the answer.*--read generate"):
+    with pytest.raises(RunnerError, match=r"opens reasoning before the answer.*`read=generate`"):
         list(
             MultipleChoiceRunner(Renders("<assistant><think>\n")).generate(
                 [prompt], GenerationParams()

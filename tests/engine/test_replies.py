@@ -209,7 +209,7 @@ def test_stored_replies_that_may_be_open_reasoning_are_refused_until_the_user_sa
             settings=RedirectQASettings(**settings),
         )
 
-    with pytest.raises(DataError, match=r"1 hold no tag: give --reasoning-opened if"):
+    with pytest.raises(DataError, match=r"1 hold no tag: give `reasoning_opened` if"):
         imported("unsaid")
 
     opened = imported("opened", reasoning_opened=True).read_manifest().replies

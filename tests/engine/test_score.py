@@ -430,7 +430,7 @@ def test_import_predictions_does_not_touch_a_models_run(data, predictions, tmp_p
     folder.prompts.write_text("")
 
     with pytest.raises(
-        DataError, match="holds a run of a model; give the predictions another --out"
+        DataError, match="holds a run of a model; give the predictions another `out`"
     ):
         import_predictions(data, predictions, folder.path, model="m", origin="p")
 
@@ -465,5 +465,5 @@ def test_run_folder_rejects_what_is_no_run(tmp_path):
 def test_run_folder_rejects_a_file(tmp_path):
     (tmp_path / "x").write_text("")
 
-    with pytest.raises(DataError, match="is a file; give --out a folder"):
+    with pytest.raises(DataError, match="is a file; give `out` a folder"):
         RunFolder.create(tmp_path / "x")

@@ -95,7 +95,7 @@ def test_a_name_of_two_packages_must_be_told_apart(third_party):
         ("loudpkg:Gone", r"'loudpkg' has no 'Gone'"),
         ("loudpkg:Mute", r"made a Mute, which is not a Runner; derive its class from"),
         ("loudpkg:nothing", r"'loudpkg:nothing' is a NoneType; expected a runner, or a class"),
-        ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(--model\), such as a hub id"),
+        ("loudpkg:Loud", r"runner 'loudpkg:Loud' needs a model \(`model`\), such as a hub id"),
     ],
 )
 def test_load_runner_rejects_what_is_no_runner(third_party, spec, message):

@@ -129,7 +129,7 @@ def test_a_text_that_is_not_stored_is_named(tmp_path):
     with pytest.raises(
         RunnerError,
         match=r"s\.jsonl has no log-probability of 1 of 2 texts, the first ' b' after 'c' \(requ"
-        r"est '1'\); store them too, or ask what is stored alone \(--limit, --no-calibrate\)",
+        r"est '1'\); store them too, or ask what is stored alone \(`limit`, `calibrate=False`\)",
     ):
         list(StoredScores(path).score(requests))
 
@@ -148,7 +148,7 @@ def test_a_text_that_is_not_stored_is_named(tmp_path):
         ),
         (
             {"doc": {}, "arguments": [["c", {}]], "resps": [["a text"]]},
-            r":1: a sample without log-likelihoods; .*score generated texts with --runner stored",
+            r":1: a sample without log-likelihoods; .*score generated texts with `runner=stored`",
         ),
         (
             {"doc": {}, "arguments": [["c", "a"]], "resps": []},
@@ -181,5 +181,5 @@ def test_files_that_hold_nothing_are_named(tmp_path):
 
 def test_stored_log_probabilities_write_nothing(tmp_path):
     runner = StoredScores(rows_file(tmp_path / "s.jsonl", sample("c", **{" a": (-1.0, False)})))
-    with pytest.raises(RunnerError, match=r"write nothing; read answers with --read multiple-cho"):
+    with pytest.raises(RunnerError, match=r"write nothing; read answers with `read=multiple-cho"):
         list(runner.generate([Prompt(id="q", text="c")], PARAMS))

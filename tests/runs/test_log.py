@@ -173,7 +173,7 @@ def test_a_corrupt_or_foreign_line_is_named(written, manifest, line, message):
     written.write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
     before = written.read_bytes()
 
-    with pytest.raises(RunError, match=message + r".*Remove that line .*another --out"):
+    with pytest.raises(RunError, match=message + r".*Remove that line .*another `out`"):
         RunLog.open(written, manifest)
 
     assert written.read_bytes() == before
@@ -214,7 +214,7 @@ def test_other_settings_are_refused_by_name(written, manifest):
         RunError,
         match=r"decoding\.answers\.max_new_tokens is 15 there and 20 now; "
         r"runner\.runner is 'fake' there "
-        r"and 'stored' now\. Use the same settings to continue it, or choose another --out",
+        r"and 'stored' now\. Use the same settings to continue it, or choose another `out`",
     ):
         RunLog.open(written, other)
     with RunLog.open(written, manifest) as log:
@@ -261,7 +261,7 @@ def test_a_missing_log_is_named(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path, manifest):
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(RunError, match=r"cannot be opened for writing \(.*choose another --out"):
+    with pytest.raises(RunError, match=r"cannot be opened for writing \(.*choose another `out`"):
         RunLog.open(tmp_path / "file" / "log.jsonl", manifest)
 
 

@@ -31,7 +31,7 @@ _GIVEN: Final = "verdicts as given"
 class FormResults(ResultColumns):
     """Which columns hold what, where a file does not say it, and how its forms are compared."""
 
-    cluster: Annotated[Items[str], Flag("`cluster_column`")] = ()
+    cluster: Annotated[Items[str], Flag("--cluster-column")] = ()
     """Columns that group items, the same in all forms of an item; the usual names by default."""
 
     reference: str | None = None
@@ -168,7 +168,7 @@ def _outcomes(frame: pd.DataFrame, settings: FormResults, wordings: Wordings) ->
         )
     if wordings == "templates" and frame["item_cluster"].isna().any():
         raise DataError(
-            "templates are those of a relation; name its column by `cluster_column`, or give "
+            "templates are those of a relation; name its column by `cluster`, or give "
             "`wordings=shared` or own"
         )
     keys = ["model", "fact_id", "sample"]

@@ -151,7 +151,7 @@ def test_samples_of_the_harness_are_read(tmp_path):
 def test_one_of_several_metrics_is_chosen(tmp_path):
     path = harness_samples(tmp_path, em=[1.0, 0.0, 1.0, 1.0], acc=[0.0, 0.0, 0.0, 1.0])
 
-    with pytest.raises(DataError, match=r"scores by em.*, acc.*choose one by --score"):
+    with pytest.raises(DataError, match=r"scores by em.*, acc.*choose one by `score`"):
         read_verdicts(path, dict(**HARNESS))
     frame = read_verdicts(path, dict(score=("acc"), **HARNESS))
     assert frame["first_correct"].tolist() == [False, False]
@@ -328,7 +328,7 @@ def test_conditions_are_called_as_their_columns_their_label_or_as_a_file_of_ours
     assert by_column[called].drop_duplicates().values.tolist() == [["a", "b"]]
     assert by_label[called].drop_duplicates().values.tolist() == [["old", "new"]]
     assert of_ours[called].drop_duplicates().values.tolist() == [["title", "redirect"]]
-    with pytest.raises(DataError, match="--label names the two conditions; got one"):
+    with pytest.raises(DataError, match="`label` names the two conditions; got one"):
         read_verdicts(rows, {"first": "a", "second": "b", "label": ("one",)})
 
 

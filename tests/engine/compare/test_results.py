@@ -116,7 +116,7 @@ def test_circular_evaluation_is_right_where_all_rotations_are():
 def test_answers_without_scores_ask_for_a_rule():
     files = [FILES / "opencompass" / "predictions" / model for model in TWO]
 
-    with pytest.raises(DataError, match=r"no row holds a score.*--rule, such as --rule popqa"):
+    with pytest.raises(DataError, match=r"no row holds a score.*`rule`, such as `rule=popqa`"):
         compare_results(files)
     compared = compare_results(files, settings=ComparisonSettings(rule="popqa"))
     assert table(compared, "popqa") == [3, 2, 0, 1]
@@ -260,14 +260,14 @@ def test_exact_test_is_mcnemar_s():
     [
         (rows({"a": [1, 0]}), {}, DataError, "all results are of one model, 'a'; give a file"),
         (rows({"a": [1], "b": [0]}), {"rule": "popqa"}, DataError, "no row holds an answer"),
-        (rows({"a": [1], "b": [0]}), {"scale": (1.0,)}, ValueError, "--scale takes the least"),
+        (rows({"a": [1], "b": [0]}), {"scale": (1.0,)}, ValueError, "`scale` takes the least"),
         (rows({"a": [1], "b": [0]}), {"baseline": "c"}, ValueError, "'c' is none of the models"),
-        (rows({"a": [1], "b": [0]}), {"fail_if": "maybe-worse"}, ValueError, "needs --margin"),
+        (rows({"a": [1], "b": [0]}), {"fail_if": "maybe-worse"}, ValueError, "needs `margin`"),
         (
             rows({"a": [1], "b": [0], "c": [0]}),
             {"fail_if": "worse"},
             ValueError,
-            "needs --baseline where there are more than two models: a, b, c",
+            "needs `baseline` where there are more than two models: a, b, c",
         ),
         (rows({"a": [5], "b": [0]}), {"missing": "wrong"}, DataError, "scores outside 0 to 1"),
         (
@@ -290,7 +290,7 @@ def test_bad_input_is_refused(frame, settings, error, message):
 
 
 def test_resampled_intervals_are_for_pairs():
-    with pytest.raises(ValueError, match="--interval bca is for the two conditions"):
+    with pytest.raises(ValueError, match="`interval` bca is for the two conditions"):
         compare_results(rows({"a": [1], "b": [0]}), table=TableSettings(interval="bca"))
 
 
@@ -347,7 +347,7 @@ def test_what_one_file_says_of_an_item_holds_for_all(order, tmp_path):
 def test_a_slice_that_differs_between_models_is_refused():
     frame = rows({"a": [1, 0, 1], "b": [1, 1, 0]})
 
-    with pytest.raises(DataError, match=r"--by score: item '1' is '0\.0' in a row of 'a' and '1"):
+    with pytest.raises(DataError, match=r"`by` score: item '1' is '0\.0' in a row of 'a' and '1"):
         compare_results(frame, table=TableSettings(by=("score",)))
 
 
@@ -395,7 +395,7 @@ def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
     )
     rule = ComparisonSettings(rule="exact")
 
-    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by --met"):
+    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by `met`"):
         compare_results(frame, settings=rule)
     chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
     assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]

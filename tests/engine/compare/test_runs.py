@@ -106,7 +106,7 @@ def test_intervals_take_subjects_whole_as_the_report_does(runs):
     )
     assert set(by_subject.results.frame["subject_id"]) == {"Q1", "Q2", "Q3", "Q4"}
     assert by_relation.cluster == "relation"
-    with pytest.raises(ValueError, match="--cluster must be one of subject_id, fact_id, relation"):
+    with pytest.raises(ValueError, match="`cluster` must be one of subject_id, fact_id, relation"):
         read(*folders, cluster=("nonsense",))
 
 
@@ -252,7 +252,7 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
         (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
         (
             ["{before}", "{after}", "--label", "x"],
-            "--label names x for 2 files; give one name a file",
+            "`label` names x for 2 files; give one name a file",
         ),
         (["{before}", "{after}", "--label", "x", "x"], "--label gives two runs one name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),

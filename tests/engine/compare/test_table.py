@@ -231,7 +231,7 @@ def test_repeated_measures_show_how_many_clusters_there_are():
 
     with pytest.warns(
         SurfaceConsistencyWarning,
-        match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*--cluster item",
+        match=r"150 facts, named by item and seed, .* share 50 values of 'item'.*`cluster=item`",
     ):
         alone = compare(rows, item=("item", "seed"), **options)[0]
     items = compare(rows, item=("item", "seed"), cluster="item", **options)[0]

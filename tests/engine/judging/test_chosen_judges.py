@@ -111,7 +111,7 @@ def test_a_stopped_judge_asks_nothing_twice(run, judging):
     score_run(run, scoring=RuleScoring(judge_model="jay"))
 
     assert len(judging.asked) == n_asked > 0
-    with pytest.raises(RunError, match=r"folder of its own: .*--judge-label"):
+    with pytest.raises(RunError, match=r"folder of its own: .*`judge_label`"):
         score_run(run, scoring=RuleScoring(judge_model="jay", judge_max_new_tokens=8))
 
 

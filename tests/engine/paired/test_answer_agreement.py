@@ -152,7 +152,7 @@ def test_empty_answers_are_told_with_the_remedy(run):
 
     page, _ = report_of(run(verdicts, [("a", "b")] * 20 + [("", "b")] * 20))
 
-    assert "--region first_text_line" in checks_of(page)["Empty answers"]
+    assert "--setting region=first_text_line" in checks_of(page)["Empty answers"]
     assert "20 of 80" in checks_of(page)["Empty answers"]
 
 

@@ -191,7 +191,7 @@ def test_study_tables_is_one_table_a_check(make_outcomes, make_manifest, noise_f
         (
             {},
             "x",
-            r"--cluster must be one of subject_id, fact_id, relation for redirectqa; got 'x'",
+            r"`cluster` must be one of subject_id, fact_id, relation for redirectqa; got 'x'",
         ),
     ],
 )

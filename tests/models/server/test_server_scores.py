@@ -229,7 +229,7 @@ def test_other_tokens_of_vllm_are_refused():
             {"choices": [{"text": "x", "logprobs": None}]},
             {},
             r"tells no log-probabilities of prompts \(asked for by 'echo'\); ask with "
-            r"score_by='prompt_logprobs' .*--read generate, or take a server that tells them",
+            r"score_by='prompt_logprobs' .*`read=generate`, or take a server that tells them",
         ),
         (echo(["x"], [-1.0]), {}, "tells no log-probabilities of prompts"),
         (
@@ -240,7 +240,7 @@ def test_other_tokens_of_vllm_are_refused():
         (
             (400, {"error": {"message": "echo and logprobs are not supported together"}}),
             {},
-            r"request 'q' was not scored: .*not supported together.*, or read answers with --read",
+            r"request 'q' was not scored: .*not supported together.*, or read ans",
         ),
         ({"choices": []}, {}, "was not scored: gave up after 2 attempts: a damaged answer: no `c"),
         (echo(["A", " b", " cd"], [None, -1.0]), {}, "3 tokens have 2 log-probabilities"),

@@ -187,18 +187,18 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
     assert AuditSettings.model_validate_json(settings.model_dump_json()) == settings
     assert AuditSettings(as_published=True, threshold=(0.6,), limit=3).limit == 3
     for name, value, said in (
-        ("threshold", (0.4, None), "--threshold 0.6, and 0.4 none was given"),
-        ("fallback", "abstain", "--fallback top1_anyway, and abstain"),
-        ("stop", True, "--stop false, and true"),
-        ("retriever", ("bm25",), "--retriever minilm, and bm25"),
-        ("radius", 0.1, "--radius none, and 0.1"),
+        ("threshold", (0.4, None), "`threshold=0.6`, and 0.4 none was given"),
+        ("fallback", "abstain", "`fallback=top1_anyway`, and abstain"),
+        ("stop", True, "`stop=false`, and true"),
+        ("retriever", ("bm25",), "`retriever=minilm`, and bm25"),
+        ("radius", 0.1, "`radius=none`, and 0.1"),
     ):
-        with pytest.raises(ValidationError, match=f"--as-published sets {said}"):
+        with pytest.raises(ValidationError, match=f"`as_published` sets {said}"):
             AuditSettings(as_published=True, **{name: value})
     told = settings.model_dump(mode="json")
     assert AuditScoring().resolved(told, is_new_run=True).cleaner == "published"
     for scoring, flag in ((AuditScoring(cleaner="audit"), "cleaner"), (LLM, "judge")):
-        with pytest.raises(ValueError, match=f"--as-published sets --{flag} "):
+        with pytest.raises(ValueError, match=f"`as_published` sets `{flag}="):
             scoring.resolved(told, is_new_run=True)
         assert scoring.resolved(told).model_fields_set >= {flag}
     assert AuditScoring().resolved({"as_published": False}).cleaner == "audit"
@@ -212,9 +212,9 @@ def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
 
     with pytest.raises(ValueError, match="models that look facts up themselves"):
         plan.prepare(FakeRunner(str))
-    with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and --runner-option repet"):
+    with pytest.raises(ValueError, match=r"repetition_penalty=1\.2, and `runner_option` repet"):
         plan.prepare(LookupModel("none", repetition_penalty=1.0))
-    with pytest.raises(ValueError, match=r"entity_bias=4\.0, and --runner-option entity_bias=0"):
+    with pytest.raises(ValueError, match=r"entity_bias=4\.0, and `runner_option` entity_bias=0"):
         plan.prepare(Loaded())
 
 

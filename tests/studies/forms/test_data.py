@@ -123,7 +123,7 @@ def test_a_limit_spreads_over_relations():
 
 
 def test_no_source_is_refused():
-    with pytest.raises(DataError, match="no source is named; give --source, or --preset"):
+    with pytest.raises(DataError, match="no source is named; give `source`, or `preset`"):
         load_forms()
 
 

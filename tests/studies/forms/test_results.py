@@ -207,7 +207,7 @@ def test_a_run_is_not_replaced(tmp_path):
     file = saved(verdicts(), tmp_path / "v.csv")
     (tmp_path / "manifest.json").write_text("{}")
 
-    with pytest.raises(DataError, match=r"holds a run, .*choose another --out"):
+    with pytest.raises(DataError, match=r"holds a run, .*choose another `out`"):
         FormsAnalysis().prepare([file], tmp_path, FormResults())
 
 
@@ -232,18 +232,18 @@ def test_an_item_of_one_form_and_failed_answers(tmp_path):
             {"correct": 0.5},
             {},
             DataError,
-            r"0\.5 of item 'i0' by correct is no verdict, .*choose another metric by --metrics",
+            r"0\.5 of item 'i0' by correct is no verdict, .*choose another metric by `metrics`",
         ),
         (
             {"form": "plain", "item": range(120)},
             {},
             DataError,
-            "name the column of forms by --form",
+            "name the column of forms by `form`",
         ),
         ({}, {"reference": "plan"}, DataError, r"no form 'plan' \(did you mean 'plain'"),
-        ({}, {"wordings": "templates"}, DataError, "name its column by --cluster-column"),
+        ({}, {"wordings": "templates"}, DataError, "name its column by `cluster`"),
         ({}, {"cluster": ("shelf",)}, ColumnNotFoundError, "shelf"),
-        ({"f1": 1}, {}, DataError, r"scores of 2 metrics \(.*\), .* name it by --metrics"),
+        ({"f1": 1}, {}, DataError, r"scores of 2 metrics \(.*\), .* name it by `metrics`"),
         ({"item": range(120)}, {}, DataError, "no item has two forms; name the columns"),
     ],
     ids=["no verdict", "one form", "reference", "templates", "cluster", "metrics", "no item"],

@@ -227,7 +227,7 @@ def test_shots_are_the_same_under_every_form_and_give_nothing_away():
 
 
 def test_more_shots_than_items_are_refused():
-    with pytest.raises(DataError, match="--shots 5: only 2 items may stand before item 'i0'"):
+    with pytest.raises(DataError, match="`shots` 5: only 2 items may stand before item 'i0'"):
         STUDY.plan(load_forms(rows(3)), FormsSettings(shots=5), runner=model(world()))
 
 

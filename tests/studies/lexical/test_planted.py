@@ -224,7 +224,7 @@ def test_broken_counts_are_refused(world, tmp_path, frame, message):
 
 
 def test_counts_that_are_not_there_or_too_many_are_refused(world, tmp_path):
-    with pytest.raises(DataError, match="--counts takes a folder of `count ngrams"):
+    with pytest.raises(DataError, match="`counts` is a folder of `count ngrams"):
         PopularityAnalysis().tables(report_of(world), PopularitySettings(counts=(tmp_path,)))
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(DataError, match="`count merge` where they were counted"):

@@ -190,13 +190,13 @@ def test_word_counts_of_longer_ngrams_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"senses": "judge"}, "--senses judge needs --sense-model"),
-        ({"sense_model": "m"}, "--sense-model chooses senses with --senses judge"),
-        ({"neighbours": 3}, "--neighbours is scored with --memorization"),
-        ({"neighbour_file": Path("f")}, "--neighbour-file is scored with --memorization"),
+        ({"senses": "judge"}, "`senses=judge` needs `sense_model`"),
+        ({"sense_model": "m"}, "`sense_model` chooses senses with `senses=judge`"),
+        ({"neighbours": 3}, "`neighbours` is scored with `memorization`"),
+        ({"neighbour_file": Path("f")}, "`neighbour_file` is scored with `memorization`"),
         (
             {"memorization": True, "neighbours": 3, "neighbour_file": Path("f")},
-            "either --neighbours or --neighbour-file",
+            "either `neighbours` or `neighbour_file`",
         ),
     ],
 )
@@ -350,5 +350,5 @@ def test_broken_neighbours_are_refused(tmp_path, line):
 
 def test_runs_without_memorization_say_how_to_get_it(tmp_path):
     folder = asked(Dislikes(()), tmp_path / "run")
-    with pytest.raises(DataError, match="run the study with --memorization"):
+    with pytest.raises(DataError, match="run the study with `memorization`"):
         memorization_scores(folder)

@@ -144,7 +144,7 @@ def test_a_run_is_scored_anew_by_calibrated_odds(linked, data, known, tmp_path):
     areas = tables["linking_orders"].frame.set_index(["group", "label"])["auc"]
     assert told["auc"] == areas["redirect first", "calibrated"]
     plain = run(data, Linker(known), tmp_path / "plain", limit=20, calibrate=False)
-    with pytest.raises(DataError, match=r"--calibrated needs the wordings asked with N/A"):
+    with pytest.raises(DataError, match=r"`calibrated` needs the wordings asked with N/A"):
         score_run(plain, study=study, scoring=LinkingScoring(calibrated=True))
     assert score_run(plain, study=study)["first_calibrated_log_odds"].isna().all()
 
@@ -210,9 +210,9 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     subjects = set(plan.items["subject_id"])
     assert len(subjects) < len(set(study.plan(data, LinkingSettings()).items["subject_id"]))
     assert not any(question in " ".join(plan.items["question"]) for question in shown)
-    with pytest.raises(DataError, match="--shots 5000 needs as many entities"):
+    with pytest.raises(DataError, match="`shots` 5000 needs as many entities"):
         study.plan(data, LinkingSettings(shots=5_000))
-    with pytest.raises(DataError, match="--neighbours is names, embedder, a text file"):
+    with pytest.raises(DataError, match="`neighbours` is names, embedder, a text file"):
         study.plan(data, LinkingSettings(neighbours="near"))
 
 
@@ -264,7 +264,7 @@ def test_neighbours_may_be_any_function_from_names_to_vectors(data):
     gaps = (lengths - semantic["source_id"].map(true).str.len()).abs()
     assert len(semantic) > 10
     assert gaps.median() == 0
-    with pytest.raises(DataError, match=r"--neighbours is names, embedder, a text file .*'no.vec'"):
+    with pytest.raises(DataError, match=r"`neighbours` is names, embedder, a text file .*'no.vec'"):
         LinkingStudy().plan(data, LinkingSettings(neighbours="no.vec"))
 
 

@@ -234,7 +234,7 @@ def test_two_models_are_compared_apart_and_together(slaq_run, weights, tmp_path)
     first = tables["mechanism_similarity"]
     whole = first[(first["model"] == "all models") & (first["feature"] == "iou")].iloc[0]
     assert whole["n_aligned"] == 2
-    with pytest.raises(ValueError, match="--model names 1 models for 2 runs"):
+    with pytest.raises(ValueError, match="`model` names 1 models for 2 runs"):
         analyse(slaq_run, other, model=(str(weights),))
 
 
@@ -259,7 +259,7 @@ def test_a_person_marks_spans(slaq_run, weights, tmp_path):
 
 def test_a_run_of_a_server_needs_the_weights_named(slaq_run, tmp_path):
     with pytest.raises(
-        DataError, match=r"\(runner fake, model toy_model\).*name their folder or hub id by --model"
+        DataError, match=r"\(runner fake, model toy_model\).*name their folder or hub id by `model`"
     ):
         analyse(slaq_run, store=tmp_path)
 
@@ -317,7 +317,7 @@ def test_a_tokenizer_without_offsets_is_refused(slaq_run, weights, tmp_path, mon
 
 
 def test_the_judge_of_spans_needs_a_model(slaq_run):
-    with pytest.raises(ValueError, match="--spans judge needs --judge-model"):
+    with pytest.raises(ValueError, match="`spans=judge` needs `judge_model`"):
         analyse(slaq_run, spans="judge")
 
 

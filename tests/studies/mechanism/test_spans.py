@@ -174,5 +174,5 @@ def test_rejects_sheets_that_cannot_be_read(tmp_path, content, error, message):
 
 
 def test_rejects_a_sheet_that_is_not_there(tmp_path):
-    with pytest.raises(SourceNotFoundError, match="write a sheet with --span-sheet"):
+    with pytest.raises(SourceNotFoundError, match="write a sheet with `span_sheet`"):
         read_span_sheet(tmp_path / "none.csv", [])

@@ -98,10 +98,10 @@ def test_plain_text_stops_at_the_newline_when_short():
 @pytest.mark.parametrize(
     ("record", "given", "message"),
     [
-        (SlaqScoring, {"judge": "human"}, "--judge human needs --labels"),
-        (SlaqScoring, {"judge": "llm"}, "--judge llm needs --judge-model"),
+        (SlaqScoring, {"judge": "human"}, "`judge=human` needs `labels`"),
+        (SlaqScoring, {"judge": "llm"}, "`judge=llm` needs `judge_model`"),
         (SlaqScoring, {"judge": "oracle"}, "judge"),
-        (SlaqScoring, {"judge_prompts": "paper"}, "--judge is matcher; name a model by"),
+        (SlaqScoring, {"judge_prompts": "paper"}, "`judge` is matcher; name a model by"),
         (SlaqScoring, {"judge_option": ["colour"]}, "judge_option"),
         (SlaqScoring, {"judge_max_new_tokens": 0}, "judge_max_new_tokens"),
         (SlaqSettings, {"permutations": 0}, "permutations"),
@@ -118,7 +118,7 @@ def test_wrong_settings_are_refused_by_their_field(record, given, message):
 
 
 def test_columns_belong_to_data_of_ones_own(tmp_path):
-    with pytest.raises(ValueError, match="--column belongs to data of your own"):
+    with pytest.raises(ValueError, match="`column` belongs to data of your own"):
         SlaqStudy().load(SlaqSource(source="sample", column={"Topic": "t"}))
     with pytest.raises(DataError, match="nowhere"):
         SlaqStudy().load(SlaqSource(source=str(tmp_path / "nowhere.csv")))
@@ -187,7 +187,7 @@ def test_the_same_label_for_another_judge_is_refused(folder, runners):
 
     judge()
 
-    with pytest.raises(RunError, match=re.escape("another label (--judge-label)")):
+    with pytest.raises(RunError, match=re.escape("another label (`judge_label`)")):
         judge(judge_max_new_tokens=9)
 
 

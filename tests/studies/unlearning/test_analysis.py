@@ -440,7 +440,7 @@ def test_sentences_without_short_answers_are_refused(data_files, tmp_path):
             cells["ground_truth"] = "Nothing here is of TOFU, and it is a sentence of many words."
         logs.append(write_log(tmp_path / side, log))
 
-    with pytest.raises(DataError, match=r"references are sentences; .* --short-answers"):
+    with pytest.raises(DataError, match=r"references are sentences; .* `short_answers`"):
         analysed(logs, tmp_path / "out")
 
 

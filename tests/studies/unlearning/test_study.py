@@ -133,7 +133,7 @@ def test_short_answers_of_other_questions_are_refused(forget01, tmp_path):
     answers = tmp_path / "answers.tsv"
     answers.write_text("index\tanswer\n0\tOuagadougou\n", "utf-8")
 
-    with pytest.raises(DataError, match="give those of its questions by --short-answers"):
+    with pytest.raises(DataError, match="give those of its questions by `short_answers`"):
         load(forget01, short_answers=answers)
 
 

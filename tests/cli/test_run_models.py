@@ -1,0 +1,208 @@
+"""`run` with several models, and with a run in several parts."""
+
+import shlex
+
+import pandas as pd
+import pytest
+
+from surface_consistency.cli.main import main
+from surface_consistency.engine.model_settings import ModelsSettings
+
+RUNNER = """
+from pathlib import Path
+
+from surface_consistency.errors import RunnerError
+from surface_consistency.schemas import Generation
+
+
+class Named:
+    name = "named"
+
+    def __init__(self, model=None):
+        with Path("loaded.txt").open("a") as file:
+            file.write(f"{model}\\n")
+        if model == "bad":
+            raise RunnerError("bad has no weights; name another model")
+        if model == "odd":
+            raise ZeroDivisionError("odd")
+        self.model = model
+
+    def fingerprint(self):
+        return {"runner": "named", "model": self.model}
+
+    def generate(self, prompts, params):
+        for place, prompt in enumerate(prompts):
+            if self.model == "mute" and place == 0:
+                yield Generation(prompt_id=prompt.id, text=None, finish_reason="error", error="no")
+            else:
+                yield Generation(prompt_id=prompt.id, text=f"{self.model} {len(prompt.text)}")
+"""
+RUN = ["run", "redirectqa", "--source", "sample", "--limit", "4", "--repeat", "2", "--shots", "1"]
+RUN += ["--runner", "models_runner:Named", "--setting", "resamples=9"]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    (tmp_path / "models_runner.py").write_text(RUNNER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def loaded(home):
+    """Models in the order in which they were loaded; forgotten afterwards."""
+    file = home / "loaded.txt"
+    names = file.read_text().split() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return names
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::surface_consistency.errors.UnscoredWarning")
+
+
+def test_models_run_one_after_the_other_and_are_reported_together(home, capsys):
+    assert main([*RUN, "--model", "a", "--model", "b/c", "--out", "runs"]) == 0
+
+    assert loaded(home) == ["a", "b/c"]
+    assert sorted(path.parent.name for path in (home / "runs").glob("*/manifest.json")) == [
+        "a",
+        "b-c",
+    ]
+    assert (home / "runs" / "report.html").is_file()
+    overall = pd.read_csv(home / "runs" / "tables" / "overall.csv")
+    assert overall["model"].tolist() == ["a", "b/c"]
+    assert "model a in runs/a" in capsys.readouterr().out
+
+
+def test_finished_models_are_not_loaded_again(home):
+    command = [*RUN, "--model", "a", "b", "--out", "runs", "--json"]
+    assert main(command) == 0
+    assert loaded(home) == ["a", "b"]
+    answers = (home / "runs" / "a" / "generations.jsonl").read_bytes()
+
+    assert main([*RUN, "--model", "a", "b", "c", "--out", "runs", "--json"]) == 0
+
+    assert loaded(home) == ["c"]
+    assert (home / "runs" / "a" / "generations.jsonl").read_bytes() == answers
+    assert set(pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"]) == {"a", "b", "c"}
+    assert main([*command, "--limit", "5"]) == 2
+    assert loaded(home) == ["a", "b"]
+
+
+def test_a_failure_stops_no_other_model(home, capsys):
+    assert main([*RUN, "--model", "bad", "a", "odd", "--out", "runs"]) == 2
+
+    assert loaded(home) == ["bad", "a", "odd"]
+    told = capsys.readouterr()
+    assert "report: runs/report.html" in told.out
+    assert "failed: runs/bad: bad has no weights; name another model" in told.err
+    assert "failed: runs/odd: ZeroDivisionError: odd" in told.err
+    assert pd.read_csv(home / "runs" / "tables" / "overall.csv")["model"].tolist() == ["a"]
+
+
+def test_the_exit_code_is_the_worst(home):
+    assert main([*RUN, "--model", "a", "mute", "--out", "three", "--json"]) == 3
+    assert main([*RUN, "--model", "a", "mute", "bad", "--out", "two", "--json"]) == 2
+    assert main([*RUN, "--model", "bad", "odd", "--out", "none", "--json"]) == 2
+    assert not (home / "none" / "report.html").exists()
+
+
+def test_one_model_writes_into_the_folder_itself(home):
+    assert main([*RUN, "--model", "a", "--out", "run", "--json"]) == 0
+    assert (home / "run" / "manifest.json").is_file()
+    assert not (home / "run" / "asked.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"model": ("a/b@main",)}, [("a/b", "main", "a/b@main")]),
+        ({"model": ("a@1", "a@2"), "int8": True}, [("a", "1", "a@1"), ("a", "2", "a@2")]),
+        ({"model": ("a@1",), "label": "A"}, [("a", "1", "A")]),
+        ({"model": ("a",), "model_revision": "x"}, [("a", "x", "a")]),
+        ({"model": ("@cf/m",)}, [("@cf/m", None, "@cf/m")]),
+        ({"model": ("m@2024",), "runner": "openai"}, [("m@2024", None, "m@2024")]),
+        ({}, [(None, None, "None")]),
+    ],
+)
+def test_a_model_names_its_revision(given, expected):
+    made = ModelsSettings(**given).each()
+    assert [(one.model, one.model_revision, one.name(None)) for one in made] == expected
+    assert all(one.int8 == given.get("int8", False) for one in made)
+
+
+def test_a_path_with_an_at_sign_is_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model@1").mkdir()
+    [one] = ModelsSettings(model=("model@1",)).each()
+    assert (one.model, one.model_revision) == ("model@1", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--model", "a", "b", "--label", "x"], "--label names one model; leave it out with seve"),
+        (["--model", "a", "b", "--model-revision", "x"], "--model-revision is of one model; with"),
+        (["--model", "a/b", "a-b"], "--model a-b: two models have the folder"),
+        (["--shards", "0"], "--shards is 1 or more, got 0"),
+        (["--shards", "2", "--shard", "3"], "--shard is a number from 1 to --shards 2, got 3"),
+        (["--shard", "0"], "--shard is a number from 1 to --shards 1, got 0"),
+        (["--model", "toy_model", "--shards", "2"], "--shards needs a model that exists"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_loaded(home, capsys, words, message):
+    assert main([*RUN, *words, "--out", "runs"]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert loaded(home) == []
+
+
+def test_commands_for_a_scheduler_are_printed_and_do_the_same(home, capsys):
+    """The printed commands, run one by one, make the tables of the whole command."""
+    whole = [*RUN, "--model", "a", "--model", "b"]
+    assert main([*whole, "--out", "whole", "--json"]) == 0
+    capsys.readouterr()
+    assert main([*whole, "--out", "parts", "--shards", "2", "--print-commands"]) == 0
+    commands = [shlex.split(line)[1:] for line in capsys.readouterr().out.splitlines()]
+    loaded(home)
+
+    assert [words[words.index("--out") :] for words in commands] == [
+        ["--out", "parts/a", "--shards", "2", "--shard", "1"],
+        ["--out", "parts/a", "--shards", "2", "--shard", "2"],
+        ["--out", "parts/b", "--shards", "2", "--shard", "1"],
+        ["--out", "parts/b", "--shards", "2", "--shard", "2"],
+        ["--out", "parts", "--shards", "2"],
+    ]
+    for words in commands[:-1]:
+        assert main(words) == 0
+    assert loaded(home) == ["a", "a", "b", "b"]
+    assert main([*commands[-1], "--json"]) == 0
+    assert loaded(home) == []
+    for table in ("overall", "by_type"):
+        one, other = (
+            pd.read_csv(home / name / "tables" / f"{table}.csv") for name in ("whole", "parts")
+        )
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_printed_commands_without_parts_end_with_the_report(home, capsys):
+    words = [*RUN, "--model", "a", "b", "--out", "runs", "--print-commands"]
+    assert main(words) == 0
+    *runs, report = capsys.readouterr().out.splitlines()
+    assert [shlex.split(line)[-4:] for line in runs] == [
+        ["--model", "a", "--out", "runs/a"],
+        ["--model", "b", "--out", "runs/b"],
+    ]
+    assert report.startswith("surface-consistency report runs/a runs/b --out runs")
+
+
+def test_a_missing_part_is_named_by_the_merge(home, capsys):
+    part = [*RUN, "--model", "a", "--out", "run", "--shards", "2"]
+    assert main([*part, "--shard", "1"]) == 0
+    assert not (home / "run" / "manifest.json").exists()
+    capsys.readouterr()
+
+    assert main(part) == 2
+
+    told = capsys.readouterr().err
+    assert "shard 00002-of-00002" in told
+    assert "not asked to the end" in told

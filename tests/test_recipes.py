@@ -1,0 +1,35 @@
+"""Commands of recipes are read by the command line's own parser."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from surface_consistency.cli.main import main
+
+FILE = Path(__file__).resolve().parents[1] / "docs" / "recipes" / "redirectqa_models.sh"
+COMMANDS = [
+    shlex.split(line)[1:]
+    for line in FILE.read_text("utf-8").splitlines()
+    if line.startswith("surface-consistency ")
+]
+RUNS = [words for words in COMMANDS if words[0] == "run"]
+
+
+def test_the_thirteen_models_of_redirectqa_are_there():
+    assert len(RUNS) == 13
+    assert COMMANDS[-1] == ["report", "runs", "--out", "runs"]
+    assert sum("--int8" in words for words in RUNS) == 12
+    assert sum("@stage1-" in word for words in RUNS for word in words) == 4
+    assert sum("trust_remote_code=true" in words for words in RUNS) == 2
+    assert all(words[2:4] == ["--template", "both"] for words in RUNS)
+    assert len({words[-1] for words in RUNS}) == 13
+
+
+@pytest.mark.parametrize("words", RUNS, ids=lambda words: words[-1])
+def test_every_command_is_accepted(words, capsys, monkeypatch):
+    """All options are read and checked; `--print-commands` keeps the model from being loaded."""
+    assert main([*words, "--print-commands"]) == 0
+
+    [printed] = capsys.readouterr().out.splitlines()
+    assert sorted(shlex.split(printed)[1:]) == sorted(words)
