@@ -12,14 +12,13 @@ from pydantic import AfterValidator, Field
 from surface_consistency.engine import Design, RuleScoring, SourceSettings, check_rule, open_source
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.results.unlearning import FORGET, PLAIN
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.study import FormsStudy
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
 from surface_consistency.studies.unlearning.questions import (
-    FORGET,
-    PLAIN,
     TOFU_SIZES,
     edit_rows,
     table_rows,

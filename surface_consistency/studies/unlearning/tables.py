@@ -18,8 +18,8 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report import spread
+from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
-from surface_consistency.studies.unlearning.questions import FORGET, NEIGHBOUR, NEW, PLAIN
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
