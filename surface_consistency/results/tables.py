@@ -20,7 +20,7 @@ from surface_consistency.results.columns import (
 )
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tools import as_references
-from surface_consistency.runs.readers import FORMATS
+from surface_consistency.rows.readers import FORMATS
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
