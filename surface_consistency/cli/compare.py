@@ -135,7 +135,7 @@ def _two(
     rows = compare_verdicts(frame, table)
     page = None
     if out is not None:
-        from surface_consistency.engine.compare.verdicts import report_verdicts
+        from surface_consistency.engine.compare.files import report_verdicts
 
         page = report_verdicts(frame, out, table, origin=str(path))
     if as_json:

@@ -128,9 +128,6 @@ def build_page(
     """
     settings = settings or ReportSettings()
     study = study or study_of_runs(folders)
-    if isinstance(study, Verdicts):
-        for analysis in analyses or {}:
-            study = replace(study, design=analysis.design(study.design))
     runs = load_runs(folders, outcome=study.outcome)
     cluster = cluster_of(study, settings, runs=runs)
     _check_clusters(runs, cluster)
@@ -179,7 +176,7 @@ def study_of_runs(folders: Sequence[str | os.PathLike[str]]) -> Study | Verdicts
     name = study_name(folders)
     if name != VERDICTS:
         return study_of(RunFolder.open(folders[0]))
-    verdicts = [Verdicts.of(RunFolder.open(one).read_manifest().settings) for one in folders]
+    verdicts = [Verdicts.read(RunFolder.open(one)) for one in folders]
     first = verdicts[0].design
     for folder, other in zip(folders, verdicts, strict=True):
         if (other.design.conditions, other.design.groupings) != (first.conditions, first.groupings):

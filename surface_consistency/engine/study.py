@@ -352,17 +352,6 @@ class Analysis(ABC, Generic[AnalysisT]):
         """
         return paths
 
-    def design(self, made: Design) -> Design:
-        """Say how the folders of verdicts that `prepare` made are compared.
-
-        Args:
-            made: What the folders say themselves.
-
-        Returns:
-            The design of the page: that by default.
-        """
-        return made
-
     @abstractmethod
     def tables(self, report: Report, settings: AnalysisT) -> Mapping[str, Table]:
         """Compute its tables.

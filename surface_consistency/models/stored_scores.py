@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.reading import existing_file, first_names
-from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.archives import packed_rows
 from surface_consistency.results.predictions import question_of
 from surface_consistency.results.samples import is_sample, log_probability, sample_options
 from surface_consistency.rows.readers import Place
@@ -68,7 +68,7 @@ class StoredScores(Runner):
         self._by_key: dict[object, _Stored] = {}
         self._by_question: dict[tuple[str, str], _Stored | None] = {}
         n_rows = 0
-        for place, fields in result_rows(file):
+        for place, fields in packed_rows(file):
             n_rows += 1
             for request, score in _read(fields, place):
                 self._keep(request, _Stored(score, place))

@@ -1,10 +1,8 @@
 """Any result files as one long frame: the reader that comparing, judging and studies share."""
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -18,9 +16,9 @@ from surface_consistency.results.archives import is_archive, packed_rows
 from surface_consistency.results.checks import Read, checked, constant, joined, shortened
 from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
-from surface_consistency.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
-from surface_consistency.results.rows import Flat, frame_of
+from surface_consistency.results.rows import frame_of
 from surface_consistency.results.run_folders import is_run, run_part
 from surface_consistency.results.tables import Part, hashes, read_table, table_part, wanted_scores
 from surface_consistency.rows.readers import Row
@@ -194,55 +192,49 @@ def _part(
     one: Input, given: ResultColumns, notes: list[str], *, for_judging: bool = False
 ) -> tuple[str, Part]:
     """Read the samples of one input, and tell who wrote it."""
-    table_of = partial(_table, given=given, source=one.name, notes=notes, for_judging=for_judging)
-    rows_of = partial(_part_of_rows, one=one, given=given, notes=notes, for_judging=for_judging)
-    content = one.content
-    if isinstance(content, pd.DataFrame):
-        if layout_of(map(str, content.columns)) is None:
-            return _TABLE, table_of(content)
-        names, cells = list(content.columns), content.itertuples(index=False, name=None)
-        content = (dict(zip(names, row, strict=True)) for row in cells)
-    if not isinstance(content, Path):
-        return rows_of(memory_rows(content, one.name))
-    if is_run(content):
-        return "surface-consistency", run_part(content)
-    table = None if content.is_dir() or is_archive(content) else read_table(content)
-    if table is not None and layout_of(map(str, table.columns)) is None:
-        return _TABLE, table_of(table)
-    return rows_of(packed_rows(content))
-
-
-def _table(
-    table: pd.DataFrame, given: ResultColumns, source: str, notes: list[str], *, for_judging: bool
-) -> Part:
-    """Read a plain table."""
+    if isinstance(one.content, Path) and is_run(one.content):
+        return "surface-consistency", run_part(one.content)
+    table, rows = table_or_rows(one)
+    if table is None:
+        layout, flats = flat_rows(rows, Path(one.name), notes)
+        if layout is not None:
+            named = {} if layout.named is None else layout.named(Path(one.name))
+            return layout.tool, samples_part(
+                flats, layout, named, given, one.name, notes, for_judging=for_judging
+            )
+        table = frame_of([flat.row() for flat in flats])
     if not len(table):
-        raise DataError(f"{source} holds no rows, so no results; check how it was written")
+        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
     if given.filter is not None:
         raise DataError(
-            f"{source} is a plain table; `filter` is for samples of lm-evaluation-harness"
+            f"{one.name} is a plain table; `filter` is for samples of lm-evaluation-harness"
         )
-    return table_part(table, given, source, notes, for_judging=for_judging)
+    return _TABLE, table_part(table, given, one.name, notes, for_judging=for_judging)
 
 
-def _part_of_rows(
-    rows: Iterator[Row], one: Input, given: ResultColumns, notes: list[str], *, for_judging: bool
-) -> tuple[str, Part]:
-    """Read the samples of rows, of a tool or a plain table."""
-    first = next(rows, None)
-    if first is None:
-        raise DataError(f"{one.name} holds no rows, so no results; check how it was written")
-    layout, rows = whole_layout(*first), chain([first], rows)
-    if layout is None:
-        table = frame_of([dict(row) for _, row in rows])
-        return _TABLE, _table(table, given, one.name, notes, for_judging=for_judging)
-    flats: Iterable[Flat] = laid(rows)
-    file = Path(one.name)
-    if layout.whole is not None:
-        flats = layout.whole(flats, file, notes)
-    named = {} if layout.named is None else layout.named(file)
-    part = samples_part(flats, layout, named, given, one.name, notes, for_judging=for_judging)
-    return layout.tool, part
+def table_or_rows(one: Input) -> tuple[pd.DataFrame | None, Iterator[Row]]:
+    """Read an input by columns if it is a plain table, else by rows.
+
+    Args:
+        one: The input.
+
+    Returns:
+        The table, or None; and the rows, read when they are needed.
+    """
+    content, table = one.content, None
+    if isinstance(content, Path):
+        rows = packed_rows(content)
+        if not content.is_dir() and not is_archive(content):
+            table = read_table(content)
+    elif isinstance(content, pd.DataFrame):
+        table, names = content, list(content.columns)
+        cells = content.itertuples(index=False, name=None)
+        rows = memory_rows((dict(zip(names, row, strict=True)) for row in cells), one.name)
+    else:
+        rows = memory_rows(content, one.name)
+    if table is not None and layout_of(map(str, table.columns)) is not None:
+        table = None
+    return table, rows
 
 
 def _asked_by(part: Part, frame: pd.DataFrame) -> str:

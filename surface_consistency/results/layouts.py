@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.results import tools
-from surface_consistency.results.archives import packed_rows
+from surface_consistency.results import tools, unlearning
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
 from surface_consistency.rows.readers import Place, Row
@@ -271,10 +270,18 @@ LAYOUTS: Final = (
         fields="metadata",
         versions="ac66aff",
     ),
-    Layout("open-unlearning, TOFU_EVAL", "forget_Q_A_ROUGE", rows=tools.tofu, versions="of 2025"),
     Layout(
-        "open-unlearning, MUSE_EVAL", "forget_knowmem_ROUGE", rows=tools.muse, versions="of 2025"
+        "open-unlearning, TOFU_EVAL", "forget_Q_A_ROUGE", rows=unlearning.tofu, versions="of 2025"
     ),
+    Layout(
+        "open-unlearning, MUSE_EVAL",
+        "forget_knowmem_ROUGE",
+        rows=unlearning.muse,
+        versions="of 2025",
+    ),
+    Layout("TOFU", "eval_log_forget.json", rows=unlearning.tofu, versions="bdc209e"),
+    Layout("TOFU", "eval_log_forget", rows=unlearning.tofu, versions="bdc209e"),
+    Layout("EasyEdit", "requested_rewrite post", rows=unlearning.edits, versions="with texts"),
     Layout(
         "PromptEval",
         "example_0 example_1",
@@ -283,7 +290,7 @@ LAYOUTS: Final = (
         versions="PromptEval_MMLU_correctness",
     ),
     Layout("OpenAI's batches", "custom_id response", rows=tools.batch_result),
-    Layout("a summary", "results", rows=tools.summary),
+    Layout("RWKU", "results", rows=unlearning.rwku, versions="of 2024"),
 )
 """The layouts, the first that fits a row being taken."""
 
@@ -304,25 +311,6 @@ def layout_of(columns: Iterable[str]) -> Layout | None:
 def _layout_of(columns: frozenset[str]) -> Layout | None:
     """Tell a layout by the columns of a row, once for rows that have the same."""
     return next((one for one in LAYOUTS if columns.issuperset(one.columns.split())), None)
-
-
-def flat_rows(row: Cells, place: Place) -> list[Cells]:
-    """Lay a row flat by its layout, as rows.
-
-    Args:
-        row: The row.
-        place: Where it stands.
-
-    Returns:
-        What it holds; a row of a plain table as it is.
-
-    Raises:
-        DataError: If it is a summary of a tool, without samples.
-        RecordError: If it is not in the layout that its columns name.
-    """
-    layout = layout_of(row)
-    flats = None if layout is None else flat_samples(layout, row, place)
-    return [row] if flats is None else [flat.row() for flat in flats]
 
 
 def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
@@ -352,37 +340,31 @@ def flat_samples(layout: Layout, row: Cells, place: Place) -> list[Flat] | None:
         ) from error
 
 
-def result_rows(file: Path) -> Iterator[Row]:
-    """Read the rows of a file by what it holds, or those of a folder of `datasets`, laid flat.
+def flat_rows(
+    rows: Iterator[Row], file: Path, notes: list[str]
+) -> tuple[Layout | None, Iterable[Flat]]:
+    """Lay the rows of a file flat by what it holds.
 
     Args:
-        file: What `read_rows` reads, the files of the tools in `LAYOUTS` among it; a log of
-            inspect_ai; or what `Dataset.save_to_disk` wrote. The columns of a tool are `id`,
-            `question`, `prompt`, `prediction` (None of a sample that failed), `target`, `model` and
-            `task`, as far as it tells them, and its scores and metadata by their own names; samples
-            of lm-evaluation-harness keep their fields, see `samples.sample_row`.
+        rows: The rows.
+        file: The file, for layouts of several rows or files.
+        notes: Takes sentences on what is left out.
 
-    Yields:
-        Place and cells of each row.
+    Returns:
+        The layout, and the samples; None and the rows as they are for a plain table.
 
     Raises:
-        DataError: If the kind of file is unknown, it holds the results of a tool without its
-            samples, or the folder holds several splits.
+        DataError: If there are no rows, or a summary of a tool without samples.
         RecordError: If a row is broken; names file and line.
     """
-    rows = packed_rows(file)
     first = next(rows, None)
     if first is None:
-        return
-    layout = whole_layout(*first)
-    rows = chain([first], rows)
-    if layout is not None and layout.whole is not None:
-        for number, flat in enumerate(layout.whole(laid(rows), file, []), start=1):
-            yield Place(str(file), number), flat.row()
-        return
-    for place, row in rows:
-        for number, cells in enumerate(flat_rows(row, place), start=place.number):
-            yield Place(place.source, number), cells
+        raise DataError(f"{file} holds no rows, so no results; check how it was written")
+    layout, rows = whole_layout(*first), chain([first], rows)
+    if layout is None:
+        return None, (Flat({}, {}, {}, dict(row)) for _, row in rows)
+    flats = laid(rows)
+    return layout, flats if layout.whole is None else layout.whole(flats, file, notes)
 
 
 def whole_layout(place: Place, row: Cells) -> Layout | None:

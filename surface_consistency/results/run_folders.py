@@ -1,23 +1,27 @@
-"""Runs of this package as results: one row a question that was judged."""
+"""Run folders of this package as results: one row per judged question.
+
+They are read like the files of any tool, by the names of their files, so that the reader of results
+does not depend on the program that writes them.
+"""
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from surface_consistency.errors import DataError
+from surface_consistency.reading import parse_json, read_document
 from surface_consistency.results.tables import Part, content_of, text_or_none
 
+_MANIFEST = "manifest.json"
+_VERDICTS = "verdicts.parquet"
+_TARGETS = "targets.parquet"
 _KNOWN = ("target_id", "prompt_id", "question", "answers", "prompt_key", "group")
 
 
 def is_run(path: Path) -> bool:
-    """Tell the folder of a run that was scored."""
-    if not path.is_dir():
-        return False
-    from surface_consistency.runs.folder import RunFolder
-
-    folder = RunFolder(path)
-    return folder.manifest.is_file() and folder.verdicts.is_file()
+    """Return whether a path is the folder of a run that was scored."""
+    return (path / _MANIFEST).is_file() and (path / _VERDICTS).is_file()
 
 
 def run_part(path: Path) -> Part:
@@ -32,14 +36,14 @@ def run_part(path: Path) -> Part:
         an error. The metric is "correct".
 
     Raises:
-        RunError: If the manifest breaks its schema.
+        DataError: If the manifest names no study or model.
     """
-    from surface_consistency.runs.folder import RunFolder
-
-    folder = RunFolder.open(path)
-    manifest = folder.read_manifest()
-    verdicts = pd.read_parquet(folder.verdicts)
-    asked = pd.read_parquet(folder.targets).drop_duplicates("target_id").set_index("target_id")
+    file = path / _MANIFEST
+    manifest = parse_json(read_document(file), str(file), remedy="copy the run again")
+    if not isinstance(manifest, dict) or not {"study", "model"} <= manifest.keys():
+        raise DataError(f"{file} names no study or model, as a manifest does; copy the run again")
+    verdicts = pd.read_parquet(path / _VERDICTS)
+    asked = pd.read_parquet(path / _TARGETS).drop_duplicates("target_id").set_index("target_id")
     asked = asked.reindex(verdicts["target_id"]).reset_index(drop=True)
     parts = {
         "item": verdicts["target_id"].astype("str"),
@@ -52,7 +56,9 @@ def run_part(path: Path) -> Part:
         parts["references"] = pd.Series([tuple(map(str, one)) for one in asked["answers"]])
     content = content_of(parts.get("question"), parts.get("references"), len(verdicts))
     further = asked.drop(columns=[name for name in _KNOWN if name in asked])
-    samples = pd.DataFrame(parts).assign(task=manifest.study, model=manifest.model, content=content)
+    samples = pd.DataFrame(parts).assign(
+        task=manifest["study"], model=manifest["model"], content=content
+    )
     samples = samples.join(further.drop(columns=samples.columns, errors="ignore"))
     scores = verdicts["is_correct"].astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     return Part(samples, {"correct": (np.arange(len(samples)), scores)})

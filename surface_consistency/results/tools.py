@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -313,47 +313,6 @@ def vlm_parts(row: Cells, whole: Cells) -> Cells:
     number = int(row["index"])
     rotation = number // _ROTATION
     return {"id": str(number % _ROTATION), "form": f"rotation {rotation}" if rotation else ""}
-
-
-def tofu(row: Cells, place: Place) -> Flats:
-    """Lay out TOFU_EVAL.json of open-unlearning, whose metrics hold questions by number."""
-    yield from _open_unlearning(row, "TOFU", lambda name: name.partition("_")[0])
-
-
-def muse(row: Cells, place: Place) -> Flats:
-    """Lay out MUSE_EVAL.json of open-unlearning, likewise."""
-    yield from _open_unlearning(row, "MUSE", lambda name: name.removesuffix("_ROUGE"))
-
-
-def _open_unlearning(row: Cells, benchmark: str, set_of: Callable[[str], str]) -> Flats:
-    """Lay out questions by their set; values that are no score of one answer stay out."""
-    sets: dict[str, dict[str, list[tuple[str, Cells]]]] = {}
-    for metric, cell in row.items():
-        is_of_forgotten = metric in ("exact_memorization", "extraction_strength")
-        name = "forget" if is_of_forgotten else set_of(metric)
-        for number, values in (at(cell, "value_by_index") or {}).items():
-            short = metric.removeprefix(f"{name}_")
-            sets.setdefault(name, {}).setdefault(number, []).append((short, values))
-    for name, items in sets.items():
-        for number, told in sorted(items.items(), key=lambda item: int(item[0])):
-            texts = next((values for _, values in told if "generation" in values), {})
-            parts = {
-                "id": number,
-                "task": f"{benchmark} {name}",
-                "question": texts.get("input"),
-                "prediction": texts.get("generation"),
-                "target": texts.get("ground_truth"),
-                # What was asked holds the chat template, with the date of the run.
-                "content": texts.get("ground_truth"),
-            }
-            scores = {
-                short if value == "score" else f"{short}.{value}": score
-                for short, values in told
-                for value, score in values.items()
-                if value in ("score", "prob") or value.startswith("rouge")
-            }
-            single = {n: score for n, score in scores.items() if not isinstance(score, list)}
-            yield Flat(parts, single, {})
 
 
 def batch_result(row: Cells, place: Place) -> Flats:

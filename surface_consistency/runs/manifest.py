@@ -34,6 +34,9 @@ class RunManifest(Record):
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     """The study's settings, whole; empty when the predictions were made elsewhere."""
 
+    design: dict[str, JsonValue] | None = None
+    """How the two conditions of verdicts made elsewhere are compared; None if the study says it."""
+
     decoding: dict[str, JsonValue] = Field(default_factory=dict)
     """`GenerationParams` by group of prompts; empty when the predictions were made elsewhere."""
 

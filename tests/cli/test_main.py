@@ -261,7 +261,7 @@ def test_a_users_mistake_is_one_line_and_code_2(runner, tmp_path, capsys, argume
         (["demo", "--steps", "3"], "--out is required and takes a value\n"),
         (
             ["compare", "empty.csv", "--first", "a", "--second", "b"],
-            "empty.csv holds no rows, so no verdicts",
+            "empty.csv holds no rows, so no ",
         ),
         (
             ["run", "linking", "--source", "sample", "--out", "x"],

@@ -11,7 +11,8 @@ import pytest
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import LONGEST_LINE
 from surface_consistency.results import archives, layouts
-from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.archives import packed_rows
+from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.predictions import read_predictions
 from surface_consistency.results.rows import ROLES
 from surface_consistency.results.samples import refuse_mixed_tasks
@@ -20,7 +21,7 @@ ASKED = "What is the capital of Peru?"
 
 
 def rows_of(path):
-    return [row for _, row in result_rows(path)]
+    return [flat.row() for flat in flat_rows(packed_rows(path), path, [])[1]]
 
 
 def written(path, content, **how):

@@ -5,24 +5,28 @@ a pair or one row a fact and condition.
 """
 
 import logging
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import pandas as pd
 
-from surface_consistency.engine.compare.settings import PairSettings
+from surface_consistency.engine.compare.settings import PairSettings, TableSettings
+from surface_consistency.engine.compare.table import split_labels
+from surface_consistency.engine.compare.verdicts import import_verdicts
+from surface_consistency.engine.design import ReportSettings
+from surface_consistency.engine.paired.answers import TEXTS
+from surface_consistency.engine.report import report_runs
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.reading import find_column
-from surface_consistency.results.archives import is_archive
 from surface_consistency.results.columns import ResultColumns
-from surface_consistency.results.frame import read_results
-from surface_consistency.results.inputs import ResultSource, inputs_of, memory_rows
-from surface_consistency.results.layouts import flat_rows, layout_of, result_rows
+from surface_consistency.results.frame import read_results, table_or_rows
+from surface_consistency.results.inputs import ResultSource, inputs_of
+from surface_consistency.results.layouts import flat_rows
 from surface_consistency.results.samples import is_sample
-from surface_consistency.results.tables import read_table
 from surface_consistency.schemas.generations import replace_surrogates
 
 _LOG: Final = logging.getLogger(__name__)
@@ -99,6 +103,34 @@ def read_verdicts(
     return outcomes.assign(**_called(outcomes, names, columns))
 
 
+def report_verdicts(
+    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
+) -> Path:
+    """Write the page of two conditions, and the run folder that it is made of.
+
+    Args:
+        frame: As from `read_verdicts`.
+        out: Folder of both.
+        settings: By what and how.
+        origin: Where the verdicts came from.
+
+    Returns:
+        The page.
+
+    Raises:
+        ColumnNotFoundError: If a column of groups is not there.
+        DataError: If there is no pair, or the folder holds a run of a study.
+    """
+    split = split_labels(frame, settings.by, settings.separator)
+    first, second = frame[["first_condition", "second_condition"]].iloc[0]
+    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
+    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
+    if not {*TEXTS} & {*frame}:
+        report = report.model_copy(update={"answers": 0})
+    report_runs([folder.path], out, settings=report)
+    return Path(out) / "report.html"
+
+
 def _called(
     outcomes: pd.DataFrame, names: tuple[str, str], columns: ResultColumns
 ) -> dict[str, str]:
@@ -129,21 +161,9 @@ def _cells(source: ResultSource) -> tuple[str, pd.DataFrame]:
             f"{source} are several files; give one that holds both conditions, or compare the "
             "files as models, without `first` and `second`"
         )
-    content = first.content
-    table = content if isinstance(content, pd.DataFrame) else None
-    if isinstance(content, Path) and content.is_file() and not is_archive(content):
-        table = read_table(content)
-    if table is None or layout_of(map(str, table.columns)) is not None:
-        rows: Iterable[Mapping[str, Any]]
-        if isinstance(content, Path):
-            rows = (row for _, row in result_rows(content))
-        else:
-            held: Iterable[Any] = (
-                content.to_dict("records") if isinstance(content, pd.DataFrame) else content
-            )
-            placed = memory_rows(held, first.name)
-            rows = (flat for place, row in placed for flat in flat_rows(row, place))
-        cells = list(rows)
+    table, rows = table_or_rows(first)
+    if table is None:
+        cells = [flat.row() for flat in flat_rows(rows, Path(first.name), [])[1]]
         names = dict.fromkeys(name for row in cells for name in row)
         table = pd.DataFrame(
             {name: pd.Series([row.get(name) for row in cells], dtype=object) for name in names}

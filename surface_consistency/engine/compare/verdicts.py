@@ -5,22 +5,21 @@ the page of several models (`results_page`) has no words for.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, JsonValue, create_model
+import pyarrow.parquet as pq
+from pydantic import JsonValue, create_model
 
-from surface_consistency.engine.compare.settings import TableSettings
-from surface_consistency.engine.compare.table import label_list, split_labels
+from surface_consistency.engine.compare.table import label_list
 from surface_consistency.engine.design import VERDICTS, Design
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.paired.page import PageSpec, fact_trace
 from surface_consistency.engine.run import make_manifest
-from surface_consistency.engine.settings import ReportSettings, StudySettings
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.runs.files import write_text
 from surface_consistency.runs.folder import RunFolder, Scoring
@@ -29,41 +28,15 @@ from surface_consistency.schemas import DataSource, PairedOutcome
 from surface_consistency.schemas._record import Items
 
 _TEXTS: Final = ("question", *TEXTS)
-
-
-class VerdictsSettings(StudySettings):
-    """How verdicts are compared."""
-
-    by: tuple[str, ...] = Field(default=(), strict=False)
-    """Columns that make groups."""
-
-    first: str = "first"
-    """Name of the first condition."""
-
-    second: str = "second"
-    """Name of the second condition."""
-
-    texts: tuple[str, ...] = Field(default=(), strict=False)
-    """Columns of the question and of both answers, as far as they are known."""
-
-    @property
-    def design(self) -> Design:
-        """How the conditions are compared."""
-        return Design(
-            title="Verdicts",
-            question="the same facts under two conditions, judged elsewhere",
-            conditions=(self.first, self.second),
-            cells=("both", f"{self.first} only", f"{self.second} only", "neither"),
-            groupings={f"by_{name}": (name,) for name in self.by},
-        )
+_QUESTION: Final = "the same facts under two conditions, judged elsewhere"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """What a folder of verdicts from elsewhere is reported as: a design, and how to show it."""
+    """How the outcomes of a folder of verdicts are compared and shown."""
 
     name: ClassVar[str] = VERDICTS
-    """What its manifest calls it."""
+    """Name in the manifest."""
 
     design: Design
     """How the conditions are compared."""
@@ -75,25 +48,32 @@ class Verdicts:
     """The functions that make tables and page."""
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> "Verdicts":
-        """Say how verdicts are reported.
+    def of(cls, design: Design, texts: Collection[str]) -> "Verdicts":
+        """Make the record of a pair.
 
         Args:
-            settings: What the manifest holds of how they are compared.
+            design: How the conditions are compared.
+            texts: Columns, of which those of the question and of both answers are kept.
 
         Returns:
-            The design and the record of a pair.
+            The design and the record.
         """
-        chosen = VerdictsSettings.model_validate(dict(settings), strict=False)
-        labels: dict[str, Any] = dict.fromkeys(chosen.by, (Items[str], ...))
-        labels |= dict.fromkeys(chosen.texts, (str | None, ...))
+        groups = [name for columns in design.groupings.values() for name in columns]
+        columns: dict[str, Any] = dict.fromkeys(groups, (Items[str], ...))
+        columns |= {name: (str | None, ...) for name in _TEXTS if name in texts}
         return cls(
-            design=chosen.design,
-            outcome=create_model("VerdictOutcome", __base__=PairedOutcome, **labels),
+            design=design, outcome=create_model("Outcome", __base__=PairedOutcome, **columns)
         )
 
+    @classmethod
+    def read(cls, folder: RunFolder) -> "Verdicts":
+        """Read the design from the manifest of a folder, and the columns from its outcomes."""
+        design = Design.model_validate(folder.read_manifest().design, strict=False)
+        names = pq.read_schema(folder.outcomes).names if folder.outcomes.is_file() else ()
+        return cls.of(design, names)
+
     def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what became of one fact; see `Study.trace`."""
+        """Describe the outcomes of one fact; see `Study.trace`."""
         return fact_trace(folder, fact_id, outcome=self.outcome)
 
 
@@ -106,6 +86,7 @@ def import_verdicts(
     second: str,
     by: Sequence[str] = (),
     model: str = "the model",
+    **design: Any,  # noqa: ANN401
 ) -> RunFolder:
     """Make a scored run folder of an outcomes frame, for `report_runs`.
 
@@ -119,30 +100,36 @@ def import_verdicts(
         second: Name of the second condition.
         by: Columns that make groups.
         model: Label in tables.
+        design: Further fields of `Design`, such as `title` and `clusters`.
 
     Returns:
         The run folder.
 
     Raises:
         ColumnNotFoundError: If a column of `by` is not there.
+        ValidationError: If a field of `design` is not one of `Design`.
         DataError: If a column of `by` has the name of a column of outcomes, there is no pair, or
             the folder holds a run of a study.
     """
-    texts = tuple(name for name in _TEXTS if name in frame)
-    settings = VerdictsSettings(by=tuple(by), first=first, second=second, texts=texts, repeat=0)
-    _refuse_groups(frame, settings.by)
+    _refuse_groups(frame, by)
     if frame.empty:
         raise DataError(f"{origin} holds no pair, so there is no page to write")
-    record = Verdicts.of(settings.model_dump()).outcome
+    compared = Design(
+        **{"title": "Verdicts", "question": _QUESTION} | design,
+        conditions=(first, second),
+        cells=("both", f"{first} only", f"{second} only", "neither"),
+        groupings={f"by_{name}": (name,) for name in by},
+    )
+    record = Verdicts.of(compared, list(map(str, frame))).outcome
     columns = {field: frame[field] for field in record.model_fields if field in frame} | {
         "study": VERDICTS,
         "model": model,
         "pair_id": frame["pair_id"].astype(str),
         "fact_id": frame["fact_id"].astype(str),
-        "first_condition": settings.first,
-        "second_condition": settings.second,
-        **{column: frame[column].map(label_list) for column in settings.by},
-        **{name: frame[name].where(frame[name].notna(), None) for name in texts},
+        "first_condition": first,
+        "second_condition": second,
+        **{column: frame[column].map(label_list) for column in by},
+        **{name: frame[name].where(frame[name].notna(), None) for name in _TEXTS if name in frame},
     }
     return write_outcomes(
         make_frame(columns, record),
@@ -151,7 +138,7 @@ def import_verdicts(
         study=VERDICTS,
         model=model,
         origin=origin,
-        settings=settings.model_dump(mode="json"),
+        design=compared,
     )
 
 
@@ -163,7 +150,8 @@ def write_outcomes(
     study: str,
     model: str,
     origin: str,
-    settings: Mapping[str, JsonValue],
+    settings: Mapping[str, JsonValue] = MappingProxyType({}),
+    design: Design | None = None,
     judged_by: str = "verdicts as given",
     n_questions: int | None = None,
 ) -> RunFolder:
@@ -176,7 +164,8 @@ def write_outcomes(
         study: What the manifest names: a study, or `VERDICTS`.
         model: Label in tables.
         origin: Where the verdicts came from.
-        settings: How they are compared.
+        settings: Settings of the study.
+        design: How they are compared; None for the design of the study.
         judged_by: The rule or judge.
         n_questions: Questions that were asked; a pair each by default.
 
@@ -199,42 +188,13 @@ def write_outcomes(
     manifest = make_manifest(
         study, data, model=model, settings=settings, runner={"runner": "verdicts"}
     )
+    if design is not None:
+        manifest = manifest.model_copy(update={"design": design.model_dump(mode="json")})
     with folder.replacing_scores(Scoring(judged_by=judged_by)) as beside:
         write_frame(beside.outcomes, outcomes, record)
         beside.write_checks({})
         write_text(beside.manifest, manifest.model_dump_json(indent=2) + "\n")
     return folder
-
-
-def report_verdicts(
-    frame: pd.DataFrame, out: str | os.PathLike[str], settings: TableSettings, *, origin: str
-) -> Path:
-    """Write the page of two conditions, and the run folder that it is made of.
-
-    Args:
-        frame: As from `read_verdicts`.
-        out: Folder of both.
-        settings: By what and how.
-        origin: Where the verdicts came from.
-
-    Returns:
-        The page.
-
-    Raises:
-        ColumnNotFoundError: If a column of groups is not there.
-        DataError: If there is no pair, or the folder holds a run of a study.
-    """
-    # Reports import this module.
-    from surface_consistency.engine.report import report_runs
-
-    split = split_labels(frame, settings.by, settings.separator)
-    first, second = frame[["first_condition", "second_condition"]].iloc[0]
-    folder = import_verdicts(split, out, origin=origin, first=first, second=second, by=settings.by)
-    report = ReportSettings(resamples=settings.resamples, bootstrap_seed=settings.seed)
-    if not {*TEXTS} & {*frame}:
-        report = report.model_copy(update={"answers": 0})
-    report_runs([folder.path], out, settings=report)
-    return Path(out) / "report.html"
 
 
 def _refuse_groups(frame: pd.DataFrame, by: Sequence[str]) -> None:

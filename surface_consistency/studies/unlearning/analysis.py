@@ -14,22 +14,18 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator
 
-from surface_consistency.engine import Analysis, Design, Report, check_rule, import_verdicts
+from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.metrics import UnlearningVerdictResult
 from surface_consistency.report import Block, Prose
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
+from surface_consistency.results.unlearning import FORGET, NEW
 from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.unlearning.crossing import (
-    Crossing,
-    Role,
-    column_of,
-    cross_models,
-)
+from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
 from surface_consistency.studies.unlearning.published import published_table
-from surface_consistency.studies.unlearning.questions import FORGET, NEW, PLAIN
+from surface_consistency.studies.unlearning.questions import PLAIN
 from surface_consistency.studies.unlearning.tables import (
     ANY,
     forms_frame,
@@ -128,19 +124,12 @@ class UnlearningAnalysis(Analysis):
                 second=crossing.roles[str(other)],
                 by=("form",),
                 model=model,
+                title=self.title,
+                question="the same questions, answered by models before and after forgetting",
+                clusters={"fact_id": crossing.clusters},
             )
             folders.append(folder.path)
         return folders
-
-    def design(self, made: Design) -> Design:
-        """Name what is compared, and what is taken whole; see `Analysis.design`."""
-        return made.model_copy(
-            update={
-                "title": self.title,
-                "question": "the same questions, answered by models before and after forgetting",
-                "clusters": {"fact_id": self._crossed().clusters},
-            }
-        )
 
     def tables(self, report: Report, settings: UnlearningSettings) -> Mapping[str, Table]:
         """Compute rates by form, verdicts, price, survivors and what logs publish.

@@ -14,6 +14,7 @@ import pandas as pd
 from surface_consistency.engine.compare.runs import RunResults, read_runs
 from surface_consistency.errors import DataError
 from surface_consistency.matching import match_columns
+from surface_consistency.results.unlearning import FORGET, PLAIN
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.unlearning.logs import (
     ModelLog,
@@ -21,7 +22,6 @@ from surface_consistency.studies.unlearning.logs import (
     read_logs,
     with_answers,
 )
-from surface_consistency.studies.unlearning.questions import FORGET, PLAIN
 
 Role = Literal["original", "unlearned", "edited", "reference"]
 """What a model is: before, after, or never taught."""

@@ -1,48 +1,30 @@
 """Logs of the field's benchmarks, question by question: what was asked, answered, and scored.
 
-open-unlearning's `TOFU_EVAL.json` and `MUSE_EVAL.json` by the layouts of `results`, TOFU's
-own `eval_log_aggregated.json`, RWKU's results and EasyEdit's records. None of them tells model,
-split or reference.
+They are read by `read_results`, whose layouts are those of `results.unlearning`. No log names its
+model, split or reference.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import pandas as pd
 
-from surface_consistency.errors import DataError, RunError
+from surface_consistency.errors import ColumnNotFoundError, DataError, RunError
 from surface_consistency.matching import match_columns
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
+from surface_consistency.results.frame import read_results
 from surface_consistency.results.inputs import path_labels
-from surface_consistency.results.layouts import flat_samples, layout_of
-from surface_consistency.results.rows import Flat
-from surface_consistency.rows.readers import Place, read_rows
-from surface_consistency.studies.unlearning.questions import (
-    A_PERSON,
-    FORGET,
-    NEIGHBOUR,
-    PLAIN,
-    TOFU_SIZES,
-    edit_questions,
-)
+from surface_consistency.results.unlearning import FORGET, PLAIN, metrics_of
+from surface_consistency.rows.readers import read_rows
+from surface_consistency.studies.unlearning.questions import A_PERSON, TOFU_SIZES
 
 _SETS: Final = {"ra": "real authors", "wf": "world facts"}
-_LEGACY: Final = {
-    "eval_log_forget": "forget",
-    "eval_log": "retain",
-    "eval_real_author_wo_options": "ra",
-    "eval_real_world_wo_options": "wf",
-}
-_TEXTS: Final = ("input", "generation", "ground_truth")
-_PARTS: Final = ("question", "target", "prediction")
 _RATIO: Final = "log truth ratio"
-_RATIOS: Final = {"forget_Truth_Ratio": "forget_truth_ratio"}
 _MEASURES: Final = {
     "Q_A_Prob.prob": "probability",
     "Q_A_ROUGE.rougeL_recall": "ROUGE-L recall",
@@ -55,9 +37,9 @@ _MEASURES: Final = {
 _SHORT: Final = 6
 """Words of a reference that is an answer and no sentence."""
 
-_ENDS: Final = {"portability": "acc", "locality": "output"}
 _STANDS_IN: Final = 0.9
 _ID: Final = ["set", "form", "question_id"]
+_WrittenRole = Literal["original", "edited"]
 _KNOWN: Final = (
     "open-unlearning's TOFU_EVAL.json and MUSE_EVAL.json, TOFU's eval_log_aggregated.json, RWKU's "
     "results and EasyEdit's records with generated texts"
@@ -88,21 +70,8 @@ class ModelLog:
     "log truth ratio", "extraction strength" and "exact memorization"; what is undefined is left
     out."""
 
-    role: Literal["original", "edited"] | None = None
+    role: _WrittenRole | None = None
     """What the log says of the model, as EasyEdit's does; None where it says nothing."""
-
-
-class _Question(NamedTuple):
-    """A question of a log."""
-
-    set: str
-    form: str
-    question_id: str
-    cluster: str
-    question: str
-    reference: str
-    answers: tuple[str, ...] | None
-    prediction: str | None
 
 
 def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
@@ -123,7 +92,7 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
             questions elsewhere.
     """
     names = path_labels([existing_file(path, "a log", "*.json") for path in paths])
-    logs = [_named(log, names[path]) for path in paths for log in _read_log(path)]
+    logs = [log for path in paths for log in _read_log(path, names[path])]
     for place, log in enumerate(logs):
         _refuse_other_questions(logs[0], log)
         for other in logs[:place]:
@@ -131,53 +100,76 @@ def read_logs(paths: Sequence[Path]) -> list[ModelLog]:
     return logs
 
 
-def _read_log(path: Path) -> list[ModelLog]:
-    """Read a file by what it holds."""
-    content = parse_json(read_document(path), str(path), remedy="give the file as it was written")
-    if isinstance(content, list) and content and _is_edit(content[0]):
-        return _of_edits(path, content)
-    if isinstance(content, dict):
-        metrics = _metrics_of(content)
-        if any(isinstance(x, dict) and "value_by_index" in x for x in metrics.values()):
-            layout, place = layout_of(metrics), Place(str(path), 1)
-            flats = [] if layout is None else list(flat_samples(layout, metrics, place) or ())
-            questions = [_of_flat(x, path) for x in flats if {*map(x.parts.get, _PARTS)} != {None}]
-            scores = [row for flat in flats for row in _scores_of(flat)]
-            log = _log(path, questions, metrics, scores)
-            is_tofu = _task(flats[0])[0] == "TOFU"
-            return [replace(log, questions=_with_persons(log.questions)) if is_tofu else log]
-        if isinstance(content.get("results"), list):
-            return [_log(path, list(_of_rwku(content, path)))]
-        if content and all(isinstance(value, int | float) for value in content.values()):
+def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
+    """Read the models of a file."""
+    try:
+        results = read_results(path)
+    except ColumnNotFoundError as error:
+        raise DataError(
+            f"{path} is no log that is known, which are {_KNOWN}; aggregates alone "
+            "(*_SUMMARY.json) and losses alone hold no answer: give the *_EVAL.json with the "
+            "generated texts (the *_ROUGE metrics of open-unlearning)"
+        ) from error
+    frame, metrics = results.frame, {}
+    if results.tool[str(path)].startswith(("open-unlearning", "TOFU")):
+        metrics = metrics_of(parse_json(read_document(path), str(path), remedy="copy it again"))
+    for model, of_model in frame.groupby("model", sort=False, observed=True):
+        role = str(model) if model in get_args(_WrittenRole) else None
+        tasks = of_model["task"].astype(str).str.partition(" ")
+        sets = tasks[2].str.partition("_")
+        rows = of_model.assign(
+            question_id=of_model["item"],
+            kind=sets[2],
+            set=sets[0].replace(_SETS),
+            is_sentence=tasks[0].isin(("TOFU", "MUSE")),
+        )
+        questions = _questions(rows[rows["question"].notna()].drop_duplicates(["task", *_ID[1:]]))
+        if questions["prediction"].isna().all():
             raise DataError(
-                f"{path} holds aggregates alone, of which no question can be read; give the "
-                "*_EVAL.json beside it"
+                f"{path} holds no generation, so that no answer can be judged; evaluate with the "
+                "generated texts kept (the *_ROUGE metrics of open-unlearning)"
             )
-    raise DataError(f"{path} is no log that is known, which are {_KNOWN}")
+        yield ModelLog(
+            label=f"{name} {role or ''}".strip(),
+            path=path,
+            questions=_with_persons(questions) if tasks[0].eq("TOFU").all() else questions,
+            metrics=metrics,
+            scores=_scores(rows),
+            role=role,  # type: ignore[arg-type]
+        )
 
 
-def _log(
-    path: Path,
-    rows: Sequence[_Question],
-    metrics: Mapping[str, Mapping[str, Any]] | None = None,
-    scores: Sequence[tuple[str, str, str, float]] = (),
-) -> ModelLog:
-    """Make a log of its questions."""
-    if all(row.prediction is None for row in rows):
-        raise DataError(
-            f"{path} holds no generation, so that no answer can be judged; evaluate with the "
-            "generated texts kept (the *_ROUGE metrics of open-unlearning)"
-        )
-    questions = pd.DataFrame(rows, columns=list(_Question._fields))
-    if (again := questions.duplicated(_ID)).any():
-        raise DataError(
-            f"{path} holds the question {questions[again].iloc[0]['question_id']!r} twice in one "
-            "set and form; give each question, and each edit its case_id, once"
-        )
-    measured = pd.DataFrame(scores, columns=["set", "measure", "question_id", "value"])
-    return ModelLog(
-        label="", path=path, questions=questions, metrics=metrics or {}, scores=measured
-    )
+def _questions(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the questions of a model, one row each."""
+    kinds = rows["kind"].where(~rows["kind"].isin(("", "knowmem")), PLAIN)
+    references = rows["references"].str[0].astype(str)
+    clusters = "question " + rows["question_id"].astype(str)
+    if "subject" in rows:
+        clusters = rows["subject"].astype(str)
+    answers = rows["references"].where(~rows["is_sentence"], references.map(_short))
+    columns = {
+        "set": rows["set"],
+        "form": rows["form"].astype(str).where(rows["form"] != "", kinds),
+        "question_id": rows["question_id"],
+        "cluster": clusters,
+        "question": rows["question"],
+        "reference": references,
+        "answers": answers,
+        "prediction": rows["prediction"],
+    }
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def _scores(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the scores of questions that are no verdicts."""
+    measures = rows["metric"].astype(str).map(_MEASURES)
+    is_ratio = measures == _RATIO
+    kept = measures.notna() & rows["score"].notna() & ~(is_ratio & (rows["score"] <= 0.0))
+    rows, measures, is_ratio = rows[kept], measures[kept], is_ratio[kept]
+    named = measures.where(rows["metric"] != "ROUGE.rougeL_f1", measures + " " + rows["kind"])
+    values = rows["score"].mask(is_ratio, np.log(rows["score"].where(is_ratio, 1.0)))
+    columns = {"measure": named, "question_id": rows["question_id"], "value": values}
+    return pd.DataFrame({"set": rows["set"], **columns}).reset_index(drop=True)
 
 
 def _with_persons(questions: pd.DataFrame) -> pd.DataFrame:
@@ -191,152 +183,10 @@ def _with_persons(questions: pd.DataFrame) -> pd.DataFrame:
     return questions.assign(cluster=questions["cluster"].mask(is_whole, persons))
 
 
-def _task(flat: Flat) -> tuple[str, str, str]:
-    """Tell the benchmark of a question, its set and what of it was asked."""
-    benchmark, _, name = str(flat.parts["task"]).partition(" ")
-    prefix, _, kind = name.partition("_")
-    return benchmark, _SETS.get(prefix, prefix), kind
-
-
-def _of_flat(flat: Flat, path: Path) -> _Question:
-    """Read a generation of open-unlearning's log."""
-    (_, of_set, kind), parts = _task(flat), flat.parts
-    if None in (parts["question"], parts["target"]):
-        raise DataError(
-            f"{path}: question {parts['id']} of {parts['task']} lacks its input or ground_truth; "
-            "give the file as it was written"
-        )
-    number, reference = str(parts["id"]), str(parts["target"])
-    return _Question(
-        of_set,
-        PLAIN if kind in ("", "knowmem") else kind,
-        number,
-        f"question {number}",
-        _question(str(parts["question"])),
-        reference,
-        _short(reference),
-        parts["prediction"],
-    )
-
-
-def _scores_of(flat: Flat) -> Iterator[tuple[str, str, str, float]]:
-    """Read the scores of a question that are no verdicts."""
-    _, of_set, kind = _task(flat)
-    for name, value in flat.scores.items():
-        measure = _MEASURES.get(name)
-        if measure is None or value is None or (measure == _RATIO and not value > 0.0):
-            continue
-        number = math.log(value) if measure == _RATIO else float(value)
-        named = f"{measure} {kind}" if name == "ROUGE.rougeL_f1" else measure
-        yield of_set, named, str(flat.parts["id"]), number
-
-
-def _question(prompt: str) -> str:
-    """Take the question out of a prompt that was decoded with its chat template."""
-    text = prompt.strip()
-    for mark in ("assistant", "[/INST]", "Answer:"):
-        text = text.removesuffix(mark).rstrip()
-    line = (text.splitlines() or [""])[-1].removeprefix("[INST]")
-    return line.strip().removeprefix("Question:").strip()
-
-
 def _short(reference: str) -> tuple[str, ...] | None:
     """Take a reference of a few words, which is no sentence, for the accepted answer."""
     is_short = 0 < len(reference.split()) <= _SHORT and reference.rstrip()[-1] not in ".!?"
     return (reference,) if is_short else None
-
-
-def _metrics_of(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give TOFU's own log the layout of open-unlearning's; its parts hold lists or mappings."""
-    parts = {name.removesuffix(".json"): part for name, part in content.items()}
-    if "eval_log_forget" not in parts:
-        # Logs and configurations of open-unlearning write the name in two ways.
-        return {_RATIOS.get(name, name): metric for name, metric in content.items()}
-    metrics: dict[str, Any] = {}
-    for part, prefix in _LEGACY.items():
-        cells = {name: _indexed(values) for name, values in parts.get(part, {}).items()}
-        losses = {"Prob": "avg_gt_loss", "PARA_Prob": "avg_paraphrased_loss"}
-        values = {
-            f"{prefix}_Q_A_{name}": {i: {"prob": math.exp(-x), "avg_loss": x} for i, x in rows}
-            for name, field in losses.items()
-            if (rows := cells.get(field, {}).items())
-        }
-        recalls = cells.get("rougeL_recall", {})
-        values[f"{prefix}_Q_A_ROUGE"] = {
-            i: dict(zip(_TEXTS, texts, strict=True)) | {"rougeL_recall": recalls.get(i)}
-            for i, texts in cells.get("generated_text", {}).items()
-        }
-        wrong, ratios = cells.get("average_perturb_loss", {}), cells.get("truth_ratio", {})
-        values[f"{prefix}_Q_A_PERT_Prob"] = {i: {"avg_loss": x} for i, x in wrong.items()}
-        ratio = "truth_ratio" if prefix == FORGET else "Truth_Ratio"
-        values[f"{prefix}_{ratio}"] = {i: {"score": x} for i, x in ratios.items()}
-        metrics |= {n: {"agg_value": None, "value_by_index": x} for n, x in values.items() if x}
-    return metrics
-
-
-def _indexed(values: object) -> Mapping[str, Any]:
-    """Number what is a list; what is keyed by index stays."""
-    if isinstance(values, Mapping):
-        return values
-    return {str(i): x for i, x in enumerate(values)} if isinstance(values, list) else {}
-
-
-def _of_rwku(content: Mapping[str, Any], path: Path) -> Iterator[_Question]:
-    """Read RWKU's results: the samples with their predictions."""
-    of_set = NEIGHBOUR if any("neighbor" in name for name in content) else FORGET
-    forms = {"1": "cloze", "2": PLAIN}
-    for number, row in enumerate(content["results"]):
-        missing = {"query", "answer", "subject", "prediction"}.difference(row)
-        if missing:
-            raise DataError(f"{path}: results[{number}] has no {', '.join(sorted(missing))}")
-        query, answer, subject = (str(row[name]) for name in ("query", "answer", "subject"))
-        level = str(row.get("level", "2"))
-        form = forms.get(level, f"adversarial: {row.get('type', 'other')}")
-        about = (of_set, form, str(number), subject, query, answer, (answer,))
-        yield _Question(*about, row["prediction"])
-
-
-def _is_edit(record: object) -> bool:
-    """Tell a record of EasyEdit."""
-    return isinstance(record, dict) and "post" in record and "requested_rewrite" in record
-
-
-def _of_edits(path: Path, records: Sequence[Mapping[str, Any]]) -> list[ModelLog]:
-    """Read EasyEdit's records: the model before the edits and after them."""
-    logs = []
-    roles: Mapping[str, Literal["original", "edited"]] = {"pre": "original", "post": "edited"}
-    for when, role in roles.items():
-        rows = [row for n, one in enumerate(records) for row in _of_edit(n, one, when)]
-        if rows:
-            logs.append(replace(_log(path, rows), role=role))
-    if not logs or logs[-1].role != "edited":
-        raise DataError(
-            f"{path} holds accuracies of tokens, which are read with the target before the model "
-            "and so tell its length and first tokens: 96.8 % of edits succeed by them and 38.5 % "
-            "when the model writes (arXiv 2502.11177); evaluate with evaluation_type: "
-            "generate-text, which keeps the texts (*_gen_content)"
-        )
-    return logs
-
-
-def _of_edit(number: int, record: Mapping[str, Any], when: str) -> Iterator[_Question]:
-    """Read the texts of one edit, for its old object and its new one, and for its neighbours."""
-    written = record.get(when) or {}
-    for one in edit_questions(record, number):
-        kind, _, key = one.source.partition("/")
-        texts = written.get(f"{kind}_gen_content")
-        if key:
-            texts = (written.get(kind) or {}).get(f"{key}_{_ENDS[kind]}")
-        listed = texts if isinstance(texts, list) else [texts]
-        text = listed[one.place] if one.place < len(listed) else None
-        if isinstance(text, str):  # Tokens and their accuracies are none.
-            about = (one.set, one.form, one.fact_id, one.subject_id, one.question)
-            yield _Question(*about, one.answers[0], one.answers, text)
-
-
-def _named(log: ModelLog, name: str) -> ModelLog:
-    """Name a model by what tells its file apart, and by its role where one file holds two."""
-    return replace(log, label=f"{name} {log.role or ''}".strip())
 
 
 def _refuse_other_questions(first: ModelLog, log: ModelLog) -> None:

@@ -2,26 +2,15 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.results.unlearning import FORGET, PLAIN, edit_questions
 from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
 from surface_consistency.rows.readers import Place
-
-FORGET: Final = "forget"
-"""The set of facts that should be forgotten, or of the old objects of edits."""
-
-NEW: Final = "new object"
-"""The set of the new objects of edits."""
-
-NEIGHBOUR: Final = "neighbour"
-"""The set of facts beside an edit, which should stay as they are."""
-
-PLAIN: Final = "plain"
-"""The form that was unlearned, or that the field's tests ask."""
 
 A_PERSON: Final = 20
 """Questions about each of TOFU's authors, one below the other."""
@@ -29,132 +18,8 @@ A_PERSON: Final = 20
 TOFU_SIZES: Final = (40, 200, 300, 400, 3600, 3800, 3960, 4000)
 """Questions in TOFU's own sets about authors; of other lengths no persons are known."""
 
-_FORMS: Final = {
-    "Subject_Aliasing": "name",
-    "Reasoning": "hop",
-    "Compositionality_I": "hop",
-    "Compositionality_II": "hop",
-    "Logical_Generalization": "reverse",
-}
-_BESIDE: Final = ("Relation_Specificity", "Forgetfulness")
 _OTHERS_FIRST: Final = 3
 _NAME: Final = re.compile(r"[A-Z][\w’'-]+(?: (?:[A-Z][\w’'-]+|al|bin|da|de|van|von))+")
-
-
-class EditQuestion(NamedTuple):
-    """A question about an edit, with the answers that count in a set."""
-
-    fact_id: str
-    """The edit, for the first question of each set and form but neighbours; else a fact of its
-    own."""
-
-    subject_id: str
-    """Whom or what the edit is about."""
-
-    source: str
-    """Field of the layout: "rewrite", "rephrase", or "portability/KEY" and "locality/KEY"."""
-
-    place: int
-    """Number within that field."""
-
-    set: str
-    """`FORGET` for the old object, `NEW` for the new one, or `NEIGHBOUR`."""
-
-    form: str
-    """How it is asked."""
-
-    question: str
-    """The question."""
-
-    answers: tuple[str, ...]
-    """Accepted answers."""
-
-
-def edit_questions(record: Mapping[str, Any], number: int = 0) -> Iterator[EditQuestion]:
-    """List the questions about an edit.
-
-    Args:
-        record: A record of CounterFact as of ROME or in EasyEdit's flat layout, of zsRE, KnowEdit
-            or RippleEdits.
-        number: Place of the record, its name where it has none.
-
-    Yields:
-        Questions with answers; those without any are left out. Those of the edited fact itself
-        share its name across forms.
-
-    Notes:
-        ROME's neighbourhood prompts have the old object as their answer. RippleEdits asks for new
-        objects and neighbours alone.
-    """
-    edit = {**record, **record.get("requested_rewrite", {})}
-    old, new = (
-        _first(edit, *names)
-        for names in (("target_true", "ground_truth", "answers"), ("target_new", "alt"))
-    )
-    objects = {FORGET: old, NEW: new}
-    prompt = _first(edit, "prompt", "src")
-    if isinstance(prompt, str):
-        prompt = prompt.replace("{}", str(edit.get("subject", "")))
-    fields: list[tuple[str, str, object, Mapping[str, object]]] = [
-        ("rewrite", PLAIN, prompt, objects),
-        ("rephrase", "reworded", _first(edit, "rephrase_prompt", "rephrase"), objects),
-        ("rephrase", "reworded", edit.get("paraphrase_prompts"), objects),
-        ("locality/neighborhood", PLAIN, edit.get("neighborhood_prompts"), {NEIGHBOUR: old}),
-    ]
-    beside = _first(edit, "locality_ground_truth", "loc_ans")
-    named = _first(edit, "locality_prompt", "loc")
-    fields.append(("locality/neighborhood", PLAIN, named, {NEIGHBOUR: beside}))
-    for kind, of_set in (("portability", NEW), ("locality", NEIGHBOUR)):
-        for key, tests in (edit.get(kind) or {}).items():
-            cells = tests if isinstance(tests, list) else [tests]
-            texts = [text for one in cells for text in _listed(one["prompt"])]
-            truths = [truth for one in cells for truth in _truths(one)]
-            of_sets: dict[str, object] = {of_set: truths}
-            if key == "Subject_Aliasing" and new in {
-                name for one in truths for name in _names(one, 0)
-            }:
-                of_sets[FORGET] = old  # Another name of the subject asks for the old object too.
-            fields.append((f"{kind}/{key}", _FORMS.get(key, key), texts, of_sets))
-    for key in (*_FORMS, *_BESIDE):
-        of_set = NEIGHBOUR if key in _BESIDE else NEW
-        queries = [query for test in edit.get(key) or () for query in test.get("test_queries", ())]
-        names = [[n for a in q["answers"] for n in (a["value"], *a["aliases"])] for q in queries]
-        texts = [query["prompt"] for query in queries]
-        fields.append((f"portability/{key}", _FORMS.get(key, key), texts, {of_set: names}))
-    fact, seen = str(record.get("case_id", number)), {(NEIGHBOUR, form) for _, form, *_ in fields}
-    for source, form, prompts, accepted in fields:
-        for place, text in enumerate(_listed(prompts)):
-            for of_set, objects_of_set in accepted.items():
-                if known := _names(objects_of_set, place):
-                    name = f"{fact} {source} {place}" if (of_set, form) in seen else fact
-                    seen.add((of_set, form))
-                    about = (name, str(edit.get("subject") or fact), source, place)
-                    yield EditQuestion(*about, of_set, form, str(text), known)
-
-
-def _first(record: Mapping[str, Any], *names: str) -> object:
-    """Take the first field that is there; of an object of CounterFact its name."""
-    value = next((record[name] for name in names if record.get(name) is not None), None)
-    return value.get("str") if isinstance(value, Mapping) else value
-
-
-def _listed(value: object) -> list[Any]:
-    """Make a list of what may be one."""
-    return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _truths(cell: Mapping[str, Any]) -> list[Any]:
-    """List the accepted names of each prompt of a test."""
-    prompts, truths = _listed(cell["prompt"]), _listed(cell["ground_truth"])
-    return truths if len(truths) == len(prompts) else [truths] * len(prompts)
-
-
-def _names(accepted: object, place: int) -> tuple[str, ...]:
-    """List the accepted names of one prompt: a name, names, or such for each prompt."""
-    if isinstance(accepted, list) and accepted and isinstance(accepted[0], list):
-        accepted = accepted[place] if place < len(accepted) else accepted[0]
-    flat = [name for one in _listed(accepted) for name in _listed(one)]
-    return tuple(str(name) for name in flat if str(name).strip())
 
 
 def edit_rows(records: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

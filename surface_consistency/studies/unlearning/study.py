@@ -9,12 +9,12 @@ from typing import Final
 from surface_consistency.data import open_source
 from surface_consistency.engine import Design
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
+from surface_consistency.results.unlearning import PLAIN
 from surface_consistency.studies.forms.data import Forms, forms_of
 from surface_consistency.studies.forms.layouts import Layout
 from surface_consistency.studies.forms.study import FormsStudy
 from surface_consistency.studies.unlearning.logs import read_answers, standing_answers
 from surface_consistency.studies.unlearning.questions import (
-    PLAIN,
     TOFU_SIZES,
     edit_rows,
     table_rows,

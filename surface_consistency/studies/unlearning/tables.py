@@ -17,8 +17,8 @@ from surface_consistency.metrics import (
     unlearning_verdict,
 )
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
+from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
-from surface_consistency.studies.unlearning.questions import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.tables import spread
 
 ANY: Final = "any form"

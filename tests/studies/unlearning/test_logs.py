@@ -215,7 +215,7 @@ def test_a_log_of_losses_alone_is_refused(data_files, tmp_path):
     log = tofu_log(data_files, MODEL, "full")
     del log["forget_Q_A_ROUGE"]
 
-    with pytest.raises(DataError, match="holds no generation"):
+    with pytest.raises(DataError, match="losses alone hold no answer: give"):
         read_logs([write_log(tmp_path, log)])
 
 
@@ -228,11 +228,16 @@ def test_a_question_without_its_texts_is_refused(data_files, tmp_path, field):
         read_logs([write_log(tmp_path, log)])
 
 
-def test_an_edit_that_stands_twice_is_refused(tmp_path):
+def test_an_edit_that_stands_twice_counts_once_and_is_refused_if_it_differs(tmp_path):
     (tmp_path / "edits.json").write_text(json.dumps([edited(), edited()]), "utf-8")
 
-    with pytest.raises(DataError, match="holds the question '0' twice in one set and form"):
-        read_logs([tmp_path / "edits.json"])
+    other = edited(rewrite_gen_content="French.")
+    (tmp_path / "others.json").write_text(json.dumps([edited(), other]), "utf-8")
+
+    (log,) = read_logs([tmp_path / "edits.json"])
+    assert not log.questions.duplicated(["set", "form", "question_id"]).any()
+    with pytest.raises(DataError, match="id '0' of 'edited' stands more than once with prediction"):
+        read_logs([tmp_path / "others.json"])
 
 
 def test_one_file_twice_is_refused(tmp_path):
@@ -296,7 +301,7 @@ def test_one_model_twice_is_refused(data_files, full_and_retrained, tmp_path):
     [
         ('{"model_utility": 0.6, "forget_quality": 0.01}', "aggregates alone.*EVAL.json"),
         ('{"anything": {"else": 1}}', "is no log that is known, which are open-unlearning's"),
-        ("[]", "is no log that is known"),
+        ("[]", "holds no rows, so no results"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path, content, message):
