@@ -74,13 +74,13 @@ def redirectqa(home: Path) -> GoldenRun:
 
         def select(self, *, templates=None, relations=None, limit=None):
             asked = super().select(templates=templates, relations=relations)
-            kept = list(dict.fromkeys(q.triple.id for q in asked.questions))[:limit]
-            return RedirectQA.from_questions(
-                [q for q in asked.questions if q.triple.id in set(kept)], source=self.source.id
+            kept = asked.rows["fact_id"].isin(asked.rows["fact_id"].unique()[:limit])
+            return RedirectQA.from_rows(
+                asked.rows[kept].reset_index(drop=True), source=self.source.id
             )
 
     found, study = load_redirectqa(), RedirectQAStudy()
-    data = FirstFacts(table=found.table, source=found.source)
+    data = FirstFacts(rows=found.rows, source=found.source)
     settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
         redirect_model("ada", data.questions, knows=0.75),
