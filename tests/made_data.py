@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.schemas import Triplet
 from surface_consistency.studies.audit.fact_tables import DOMAINS, Aliases, FactTable
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES
-from surface_consistency.studies.slaq.rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
 # Subject, surface and categories are real rows of release v1.0.0; the answers are Wikidata's.

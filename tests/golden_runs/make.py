@@ -121,12 +121,12 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
+    from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.engine.design import Report, ReportSettings
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
     from surface_consistency.studies.slaq.page import SlaqReport
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
@@ -147,7 +147,7 @@ def slaq(home: Path) -> GoldenRun:
 
     # Pinned when a limit took the first topics rather than some of each category.
     sample, study = load_slaq_sample(), Judged()
-    data = Slaq.from_topics(sample.topics[:9], source=sample.source.id)
+    data = Slaq.from_rows(sample.rows[:45], source=sample.source.id)
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
     for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):

@@ -13,15 +13,15 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.slaq import popularity_halves
+from surface_consistency.data.slaq_records import SlaqArticle, SlaqTopic
+from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.engine.judging.judges import generate_cached
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, pin_prompts
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.slaq.data import popularity_halves
-from surface_consistency.studies.slaq.records import SlaqArticle, SlaqTopic
-from surface_consistency.studies.slaq.rows import write_slaq_csv
 from surface_consistency_build.writers.slaq_articles import is_long_enough
 from surface_consistency_build.writers.slaq_prompts import PAPER_LAYOUT, WriterLayout, writer_prompt
 from surface_consistency_build.writers.slaq_review import (

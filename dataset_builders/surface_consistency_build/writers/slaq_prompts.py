@@ -3,9 +3,9 @@
 import json
 from typing import Final, Literal
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS, fill_holes, paper_prompt
 from surface_consistency.schemas import Message, Prompt
-from surface_consistency.studies.slaq.records import SlaqArticle
 
 WriterLayout = Literal["json", "lines", "one_line"]
 """How the writer shall lay its answer out: one JSON object, a line for each key, or the paper's one

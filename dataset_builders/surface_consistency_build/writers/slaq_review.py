@@ -8,9 +8,9 @@ from typing import Final
 
 from jinja2 import Template
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.runs.files import write_text
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency_build.writers.review_sheet import ReviewSheet, mark_of
 from surface_consistency_build.writers.slaq_rules import Violation
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.studies.slaq.queries import parse_long_query
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.text import normalize, tokenize
 from surface_consistency_build.writers.slaq_written import WrittenTopic
 

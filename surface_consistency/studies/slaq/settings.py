@@ -6,6 +6,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.slaq import SLAQ_ID
 from surface_consistency.engine.judging.chosen_judges import (
     JudgeScoring,
 )
@@ -17,7 +18,6 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.slaq.data import SLAQ_ID
 from surface_consistency.studies.slaq.prompts import (
     DEFAULT_INSTRUCTIONS,
     SlaqInstructions,

@@ -6,6 +6,7 @@ import re
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.engine.score import import_predictions, score_run
@@ -19,7 +20,6 @@ from surface_consistency.errors import (
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
 from surface_consistency.schemas.settings import record_from_options, record_options
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,

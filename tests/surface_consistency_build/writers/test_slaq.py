@@ -5,6 +5,8 @@ import pytest
 from surface_consistency_build.builders.slaq.slaq_builder import build
 from surface_consistency_build.writers.slaq import WriterSettings, apply_review, write_topics
 
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample, popularity_halves
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.engine.judging.paper_prompts import pin_prompts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -13,8 +15,6 @@ from surface_consistency.errors import (
     RunMismatchError,
 )
 from surface_consistency.models.runner import FakeRunner
-from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample, popularity_halves
-from surface_consistency.studies.slaq.records import SlaqArticle
 
 TOPICS = load_slaq_sample().topics[:6]
 LOOSE = WriterSettings(min_words=10, min_characters=10)

@@ -1,7 +1,7 @@
 import pytest
 from surface_consistency_build.writers.slaq_prompts import writer_prompt
 
-from surface_consistency.studies.slaq.records import SlaqArticle
+from surface_consistency.data.slaq_records import SlaqArticle
 
 TEXT = "First paragraph here.\n\nSecond paragraph. It goes on and on and on."
 ARTICLE = SlaqArticle(title="Null Island", category="Geography", text=TEXT)

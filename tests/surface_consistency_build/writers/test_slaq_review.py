@@ -9,8 +9,8 @@ from surface_consistency_build.writers.slaq_review import (
 )
 from surface_consistency_build.writers.slaq_rules import check_topic
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.errors import DataError
-from surface_consistency.studies.slaq.records import SlaqArticle
 
 
 class Tags(HTMLParser):
