@@ -26,12 +26,12 @@ from pathlib import Path
 
 from bench_slaq import made_up_topics
 
+from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.server.openai_compatible import OpenAICompatibleRunner
 from surface_consistency.runs.log import RunLog
 from surface_consistency.runs.manifest import RunManifest
 from surface_consistency.schemas import DataSource, GenerationParams, Message, Prompt
-from surface_consistency.studies.slaq.rows import write_slaq_csv
 
 LATENCY_S = 0.05
 CONCURRENCY = 32

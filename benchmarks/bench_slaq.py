@@ -14,8 +14,7 @@ import time
 import numpy as np
 import pandas as pd
 
-from surface_consistency.studies.slaq.data import slaq_from
-from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import SLAQ_GROUPINGS, slaq_tables
@@ -29,34 +28,23 @@ SCORES = ("short", "long", "alignment", "signed", "difference", "flip")
 
 
 def made_up_topics(n_topics):
-    """Return topics of the shape of SLAQ: twelve categories, half popular, two entities in five."""
-    topics = []
+    """Return rows of the shape of SLAQ: twelve categories, two entities in five."""
+    rows = []
     for number in range(n_topics):
-        name = f"topic-{number:04}"
-        questions = tuple(
-            SlaqQuestion(
-                id=f"{name}/{k}",
-                index=k,
-                question=f"What is fact {k} of topic {number}?",
-                answer=f"answer {number} {k}",
-                is_entity=(number + k) % 5 < 2,
-            )
-            for k in range(1, 6)
-        )
         clauses = ", ".join(f"({k}) fact {k} of topic {number}" for k in range(1, 6))
-        topics.append(
-            SlaqTopic(
-                id=name,
-                category=f"category {number % 12}",
-                topic=f"Topic {number}",
-                url=None,
-                questions=questions,
-                long_question=f"Discuss topic {number} by covering {clauses}.",
-                long_answer="All of them.",
-                popularity="popular" if number % 2 else "obscure",
-            )
-        )
-    return topics
+        row = {
+            "Category": f"category {number % 12}",
+            "Topic": f"Topic {number}",
+            "LongQ": f"Discuss topic {number} by covering {clauses}.",
+            "LongA": "All of them.",
+            "Pageviews": number,
+        }
+        for k in range(1, 6):
+            row[f"ShortQ{k}"] = f"What is fact {k} of topic {number}?"
+            row[f"ShortA{k}"] = f"answer {number} {k}"
+            row[f"ShortQ{k}_Entity"] = int((number + k) % 5 < 2)
+        rows.append(row)
+    return rows
 
 
 def verdicts_on(targets, rng):
@@ -120,9 +108,7 @@ def main():
     rng = np.random.default_rng(0)
     topics = made_up_topics(options.topics)
     study = SlaqStudy()
-    plan = study.plan(
-        slaq_from(topics, source="made up"), SlaqSettings(permutations=N_PERMUTATIONS)
-    )
+    plan = study.plan(load_slaq(topics), SlaqSettings(permutations=N_PERMUTATIONS))
     runs = {f"model-{m:02}": verdicts_on(plan.items, rng) for m in range(options.models)}
 
     def outcomes():

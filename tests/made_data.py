@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from surface_consistency.studies.slaq.rows import SlaqRow
+from surface_consistency.data.slaq_rows import SlaqRow
 from surface_consistency.taxonomy import RELATIONS
 
 # Subject, surface and categories are real rows of release v1.0.0; the answers are Wikidata's.

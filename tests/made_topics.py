@@ -1,6 +1,6 @@
 import pytest
 
-from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic
+from surface_consistency.data.slaq_records import SlaqQuestion, SlaqTopic
 
 
 @pytest.fixture

@@ -11,6 +11,22 @@ from .redirectqa_release import (
     RedirectQARow as RedirectQARow,
     hub_rows as hub_rows,
 )
+from .slaq import (
+    Slaq as Slaq,
+    load_slaq as load_slaq,
+    load_slaq_sample as load_slaq_sample,
+    popularity_halves as popularity_halves,
+)
+from .slaq_records import (
+    SlaqArticle as SlaqArticle,
+    SlaqQuestion as SlaqQuestion,
+    SlaqTopic as SlaqTopic,
+)
+from .slaq_rows import (
+    SlaqRow as SlaqRow,
+    to_slaq_rows as to_slaq_rows,
+    write_slaq_csv as write_slaq_csv,
+)
 from .sources import (
     open_source as open_source,
 )

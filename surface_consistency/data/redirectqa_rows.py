@@ -6,9 +6,7 @@ templates are settled, and rows that contradict each other are refused with thei
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -78,23 +76,7 @@ _OBJECTS: Final = dict.fromkeys(
 _NEEDED: Final = ("triple_id", "surface")
 """Fields that no row may leave empty."""
 
-_PLAIN: Final = frozenset({str, int, list})
-"""Types of cells that are equal only if they mean the same."""
-
-_ROWS_AT_ONCE: Final = 4_096
 _NO_CELL: Final = hash(repr(None))
-
-
-@dataclass(slots=True)
-class _Places:
-    """Where the rows are in their source."""
-
-    sources: list[str] = field(default_factory=list)
-    numbers: "array[int]" = field(default_factory=lambda: array("q"))
-
-    def __getitem__(self, row: int) -> Place:
-        """Return the place of a row."""
-        return Place(self.sources[row], self.numbers[row])
 
 
 def read_questions(
@@ -155,62 +137,34 @@ def read_questions(
     return typed_questions(made.reset_index(drop=True)), len(raw)
 
 
-def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, "_Places"]:
+def _read_cells(rows: Iterable[Row], fields: Mapping[str, str]) -> tuple[pd.DataFrame, list[Place]]:
     """Read the cells of all rows: a column per field, then a hash per cell of unread columns."""
-    columns: dict[str, list[Any]] = {name: [] for name in _CELLS}
+    parsers = [(name, parse) for name, parse in _CELLS.items() if name in fields]
+    columns: dict[str, list[Any]] = {name: [] for name, _ in parsers}
     unread: dict[str, array[int]] = {}
-    places = _Places()
+    places: list[Place] = []
+    of_fields = frozenset(fields.values())
+    # Equal values are one object, because the rows of a fact repeat most of their cells.
     known: dict[object, object] = {}
-    rows, read_columns = iter(rows), set(fields.values())
-    while chunk := list(islice(rows, _ROWS_AT_ONCE)):
-        for name, parse in _CELLS.items():
-            # Nearly every question differs, so equal ones are not looked for in earlier chunks.
-            shared = {} if name == "question" else known
-            columns[name] += _parsed(chunk, fields, name, parse, shared)
-        for name in dict.fromkeys(name for _, row in chunk for name in row):
-            if name not in read_columns and name not in unread:
-                unread[name] = array("q", [_NO_CELL]) * len(places.numbers)
+    for place, row in rows:
+        cells = RowCells(fields, place, row)
+        for name, parse in parsers:
+            value = cells.needed(name, parse) if name in _NEEDED else cells.read(name, parse)
+            columns[name].append(value if name == "question" else known.setdefault(value, value))
+        for name in row:
+            if name not in of_fields and name not in unread:
+                unread[name] = array("q", [_NO_CELL]) * len(places)
         for name, sums in unread.items():
-            sums.extend(hash(repr(row.get(name))) for _, row in chunk)
-        places.sources += [place.source for place, _ in chunk]
-        places.numbers.extend(place.number for place, _ in chunk)
-    raw = pd.DataFrame({name: _column(values) for name, values in columns.items()})
+            sums.append(hash(repr(row.get(name))))
+        places.append(place)
+    empty = {name: [parse(None)] * len(places) for name, parse in _CELLS.items()}
+    raw = pd.DataFrame({name: _column(values) for name, values in (empty | columns).items()})
     return raw.assign(**{name: np.array(sums) for name, sums in unread.items()}), places
 
 
-def _parsed(
-    chunk: Sequence[Row],
-    fields: Mapping[str, str],
-    name: str,
-    parse: Callable[[object], Any],
-    known: dict[object, object],
-) -> list[Any]:
-    """Read a field of some rows; equal values are one object."""
-    if name not in fields:
-        return [parse(None)] * len(chunk)
-    column, is_needed = fields[name], name in _NEEDED
-    values: list[Any] = []
-    last, value = object(), None
-    try:
-        for _, row in chunk:
-            cell = row.get(column)
-            # The rows of a fact follow each other and repeat most of its cells.
-            is_same = type(cell) is type(last) and type(cell) in _PLAIN and cell == last
-            if not is_same:
-                value, last = parse(cell), cell
-                value = known.setdefault(value, value)
-            values.append(value)
-    except ValueError:
-        values = [None]
-        is_needed = True
-    if is_needed and None in values:
-        for place, row in chunk:
-            cells = RowCells(fields, place, row)
-            cells.needed(name, parse) if name in _NEEDED else cells.read(name, parse)
-    return values
-
-
-def _stated_facts(raw: pd.DataFrame, fields: Mapping[str, str], places: "_Places") -> pd.DataFrame:
+def _stated_facts(
+    raw: pd.DataFrame, fields: Mapping[str, str], places: Sequence[Place]
+) -> pd.DataFrame:
     """Lay out what each row states about its fact, and name the facts that no column names."""
     has_answers = "answers" in fields
 
@@ -236,7 +190,7 @@ def _stated_facts(raw: pd.DataFrame, fields: Mapping[str, str], places: "_Places
     return made
 
 
-def _own_ids(made: pd.DataFrame, places: "_Places") -> pd.Series:
+def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
     """Identify facts by subject, relation and object."""
     subjects = made["subject_id"].where(made["subject_id"].notna(), made["subject_name"])
     objects = made["object_id"].where(made["object_id"].notna(), made["object_name"])
@@ -251,7 +205,7 @@ def _own_ids(made: pd.DataFrame, places: "_Places") -> pd.Series:
     return _column(map("|".join, parts))
 
 
-def _merge_facts(made: pd.DataFrame, places: "_Places") -> None:
+def _merge_facts(made: pd.DataFrame, places: Sequence[Place]) -> None:
     """Give all rows of a fact what its rows state together; refuse rows that contradict."""
     facts, names = pd.factorize(made["fact_id"])
     for column in made.columns.drop("fact_id"):
@@ -273,23 +227,24 @@ def _merge_facts(made: pd.DataFrame, places: "_Places") -> None:
         made[column] = _column(of_fact)
 
 
-def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: "_Places") -> None:
+def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence[Place]) -> None:
     """Infer the relations that no column names from the questions of their facts."""
-    missing = made["relation"].isna()
-    inferred: dict[str, str | None] = {}
-    rows = made[missing]
-    for fact, surface, question in zip(
-        rows["fact_id"], rows["surface"], questions[missing], strict=True
-    ):
-        if inferred.get(fact) is None:
-            inferred[fact] = None if question is None else infer_relation(question, surface)
-    for row, fact in rows["fact_id"].items():
-        if inferred[fact] is None:
-            raise RecordError(
-                f"{places[row]}: fact {fact!r} has no relation, and its questions follow no known "
-                "template; name the column that holds it with columns={'relation': 'NAME'}"
-            )
-    made.loc[missing, "relation"] = _column(map(inferred.get, rows["fact_id"])).to_numpy()
+    if not (missing := made["relation"].isna()).any():
+        return
+    facts, surfaces = made.loc[missing, "fact_id"], made.loc[missing, "surface"]
+    inferred = pd.DataFrame({"fact_id": facts}).assign(
+        relation=[
+            None if question is None else infer_relation(question, surface)
+            for question, surface in zip(questions[missing], surfaces, strict=True)
+        ]
+    )
+    known = inferred.dropna().drop_duplicates("fact_id").set_index("fact_id")["relation"]
+    for row, fact in facts[~facts.isin(known.index)].items():
+        raise RecordError(
+            f"{places[row]}: fact {fact!r} has no relation, and its questions follow no known "
+            "template; name the column that holds it with columns={'relation': 'NAME'}"
+        )
+    made.loc[missing, "relation"] = facts.map(known)
 
 
 def _name_subjects(made: pd.DataFrame) -> None:
@@ -311,7 +266,7 @@ def _name_subjects(made: pd.DataFrame) -> None:
 def _questions(
     made: pd.DataFrame,
     questions: pd.Series,
-    places: "_Places",
+    places: Sequence[Place],
     fields: Mapping[str, str],
     ask_by_template: bool,
 ) -> pd.Series:
@@ -337,7 +292,7 @@ def _questions(
 
 
 def _refuse_differing(
-    made: pd.DataFrame, compared: Mapping[str, pd.Series], places: "_Places"
+    made: pd.DataFrame, compared: Mapping[str, pd.Series], places: Sequence[Place]
 ) -> None:
     """Refuse two different rows for one fact, name and template."""
     codes, _ = pd.factorize(made["id"])
@@ -368,7 +323,7 @@ def _refuse_differing(
         )
 
 
-def _both(made: pd.DataFrame, one: int, other: int, places: "_Places", what: str) -> str:
+def _both(made: pd.DataFrame, one: int, other: int, places: Sequence[Place], what: str) -> str:
     """Name two rows of one question."""
     row = made.loc[other]
     return (
@@ -377,7 +332,7 @@ def _both(made: pd.DataFrame, one: int, other: int, places: "_Places", what: str
     )
 
 
-def _refuse_two_canonical(made: pd.DataFrame, places: "_Places") -> None:
+def _refuse_two_canonical(made: pd.DataFrame, places: Sequence[Place]) -> None:
     """Refuse a second canonical name for one fact and template."""
     named = made[made["is_canonical"]]
     keys = ["fact_id", "template"]

@@ -6,6 +6,7 @@ reader is for. An empty cell (null, NaN or blank) is None, and no item of a list
 
 import ast
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -16,6 +17,7 @@ from surface_consistency.rows.readers import Place
 
 T = TypeVar("T")
 
+_HALF: Final = re.compile("[\ud800-\udfff]")
 _MOST_DIGITS: Final = 30
 _LOST_NAME: Final = (
     "is empty; if the name is one that CSV readers take for nothing ('NA', 'null', 'None'), load "
@@ -71,10 +73,8 @@ def text_of(value: object) -> str | None:
             and no file can store.
     """
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            raise ValueError("expected Unicode text without half a surrogate pair") from None
+        if not value.isascii() and _HALF.search(value):
+            raise ValueError("expected Unicode text without half a surrogate pair")
         return value if value.strip() else None
     value = _plain(value)
     if value is None:

@@ -7,9 +7,9 @@ import pytest
 
 from surface_consistency.data.popqa import PopQA
 from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, load_sample
+from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.studies.lexical.benchmarks import Benchmark
-from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
 from surface_consistency.studies.slaq.queries import free_query
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS
 from surface_consistency.text import padded_words

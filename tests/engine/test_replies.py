@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import import_predictions, score_run
@@ -14,7 +15,6 @@ from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy, score_predictions
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 

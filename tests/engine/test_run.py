@@ -2,10 +2,10 @@
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RunError, RunnerError
 from surface_consistency.models import FakeRunner
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy
 

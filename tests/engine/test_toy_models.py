@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from surface_consistency.data.redirectqa import load_sample
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine import toy_models as organism_training
 from surface_consistency.errors import RunError
 from surface_consistency.schemas import GenerationParams, Prompt
@@ -22,7 +23,6 @@ from surface_consistency.studies.redirectqa.toy_model import (
     sentences_of,
     train_toy_model,
 )
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
 from surface_consistency.studies.slaq.toy_model import (
     plan_memory,

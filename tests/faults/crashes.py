@@ -591,7 +591,7 @@ def _prepare(home):
     import numpy as np
 
     from surface_consistency.data.redirectqa import load_sample
-    from surface_consistency.studies.slaq.data import load_slaq_sample
+    from surface_consistency.data.slaq import load_slaq_sample
 
     rows = ["fact_id,a,b,kind", *(f"{i},{i % 2},{int(i % 3 > 0)},k{i % 2}" for i in range(12))]
     (home / "v.csv").write_text("\n".join(rows) + "\n")

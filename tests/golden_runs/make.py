@@ -66,13 +66,13 @@ def redirectqa(home: Path) -> GoldenRun:
 
         def select(self, *, templates=None, relations=None, limit=None):
             asked = super().select(templates=templates, relations=relations)
-            kept = list(dict.fromkeys(q.triple.id for q in asked.questions))[:limit]
-            return RedirectQA.from_questions(
-                [q for q in asked.questions if q.triple.id in set(kept)], source=self.source.id
+            kept = asked.rows["fact_id"].isin(asked.rows["fact_id"].unique()[:limit])
+            return RedirectQA.from_rows(
+                asked.rows[kept].reset_index(drop=True), source=self.source.id
             )
 
     found, study = load_redirectqa(), RedirectQAStudy()
-    data = FirstFacts(table=found.table, source=found.source)
+    data = FirstFacts(rows=found.rows, source=found.source)
     settings = RedirectQASettings(template="both", shots=2, seed=3, limit=60, repeat=150)
     models = (
         redirect_model("ada", data.questions, knows=0.75),
@@ -111,13 +111,13 @@ def redirectqa(home: Path) -> GoldenRun:
 
 def slaq(home: Path) -> GoldenRun:
     """Two models in all forms; a rule judges one, a model the other; both held against labels."""
+    from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.engine.design import Report
     from surface_consistency.engine.report import _check_tables
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.settings import ReportSettings
     from surface_consistency.runs.loader import load_runs
-    from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
     from surface_consistency.studies.slaq.page import SLAQ_PAGE, slaq_report_tables
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
@@ -135,7 +135,7 @@ def slaq(home: Path) -> GoldenRun:
 
     # Pinned when a limit took the first topics rather than some of each category.
     sample, study = load_slaq_sample(), Judged()
-    data = Slaq.from_topics(sample.topics[:9], source=sample.source.id)
+    data = Slaq.from_rows(sample.rows[:45], source=sample.source.id)
     settings = SlaqSettings(free=True, permutations=5, seed=2, repeat=25)
     folders = []
     for name, knows, fails in (("ada", 0.7, 0.03), ("bob", 0.55, 0.0)):

@@ -15,18 +15,18 @@ def mechanism(home: Path) -> GoldenRun:
     """Pairs of one run, looked into with the weights of a model of two layers."""
     import transformers
 
+    from surface_consistency.data.slaq import Slaq, load_slaq_sample
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.studies.mechanism.analysis import (
         MechanismAnalysis,
         MechanismSettings,
     )
-    from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy
 
     sample, study = load_slaq_sample(), SlaqStudy()
-    data = Slaq.from_topics(sample.topics[:TOPICS], source=sample.source.id)
+    data = Slaq.from_rows(sample.rows[: 5 * TOPICS], source=sample.source.id)
     folder = run_study(
         study,
         data,

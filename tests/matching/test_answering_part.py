@@ -2,8 +2,8 @@
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.matching import LongAnswer, TopicQuestions, match
-from surface_consistency.studies.slaq.data import load_slaq_sample
 
 SATURN = TopicQuestions(
     [

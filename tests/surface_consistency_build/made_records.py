@@ -6,7 +6,7 @@ from surface_consistency_build.cards.dataset_folder import Subset
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
 
 from surface_consistency.data.redirectqa_release import RedirectQARow
-from surface_consistency.studies.slaq.records import SlaqArticle
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.taxonomy import RELATIONS
 from tests.made_data import slaq_row
 

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from pydantic import Field
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.errors import DataError
 from surface_consistency.schemas.settings import Settings
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency_build.wikimedia.anchors import linked_text
 from surface_consistency_build.wikimedia.pages_xml import WikiPage, read_pages
 from surface_consistency_build.wikimedia.pageviews import read_pageviews

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.studies.slaq.queries import parse_long_query
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.text import normalize, tokenize
 from surface_consistency_build.writers.slaq_written import WrittenTopic
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from surface_consistency.data.slaq_records import SlaqArticle, SlaqQuestion, SlaqTopic
+from surface_consistency.data.slaq_rows import flag_of
 from surface_consistency.errors import RecordError
-from surface_consistency.studies.slaq.records import SlaqArticle, SlaqQuestion, SlaqTopic
-from surface_consistency.studies.slaq.rows import flag_of
 
 _THOUGHT: Final = re.compile(r"<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _FENCE: Final = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)

@@ -7,6 +7,8 @@ from typing import Literal
 
 import pandas as pd
 
+from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq_sample
+from surface_consistency.data.slaq_records import SlaqQuestion
 from surface_consistency.engine.judging.judge_agreement import (
     agreement_columns,
     corrected_scores,
@@ -17,8 +19,6 @@ from surface_consistency.engine.judging.judge_agreement import (
 from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import topic_arrays
-from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq_sample
-from surface_consistency.studies.slaq.records import SlaqQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from surface_consistency.data.slaq_records import SlaqTopic
 from surface_consistency.schemas import Message, Prompt
 from surface_consistency.schemas.prompts import PromptFormat
 from surface_consistency.studies.slaq.queries import (
@@ -13,7 +14,7 @@ from surface_consistency.studies.slaq.queries import (
     latin_square_orders,
     topic_query,
 )
-from surface_consistency.studies.slaq.records import PromptTarget, SlaqForm, SlaqTopic
+from surface_consistency.studies.slaq.records import PromptTarget, SlaqForm
 
 _FORMS: Final = ("short", "long", "free")
 

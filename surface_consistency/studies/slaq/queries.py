@@ -11,8 +11,8 @@ from itertools import permutations
 from random import Random
 from typing import Final, Literal
 
+from surface_consistency.data.slaq_records import SlaqTopic
 from surface_consistency.schemas._record import Items, NonEmpty, Record
-from surface_consistency.studies.slaq.records import SlaqTopic
 
 QueryWording = Literal["auto", "query", "questions"]
 """Where the clauses come from: the topic's own long query, or its short questions. "auto" takes the

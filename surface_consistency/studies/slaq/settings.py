@@ -16,10 +16,7 @@ from surface_consistency.engine.settings import (
 )
 from surface_consistency.schemas import GenerationParams
 from surface_consistency.schemas.settings import Rare, Settings
-from surface_consistency.studies.slaq.prompts import (
-    DEFAULT_INSTRUCTIONS,
-    SlaqInstructions,
-)
+from surface_consistency.studies.slaq.prompts import DEFAULT_INSTRUCTIONS, SlaqInstructions
 from surface_consistency.studies.slaq.records import SlaqForm
 
 _FORMS: Final[tuple[SlaqForm, ...]] = ("short", "long", "free")

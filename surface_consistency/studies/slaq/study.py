@@ -5,13 +5,14 @@ random.
 """
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import pandas as pd
 
 from surface_consistency.data.selection import warn_limited
+from surface_consistency.data.slaq import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.chosen_judges import (
     make_chosen_judge,
@@ -25,7 +26,6 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.models.registry import check_runner_options, load_runner
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.folder import RunFolder
-from surface_consistency.studies.slaq.data import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SLAQ_PAGE
@@ -33,7 +33,7 @@ from surface_consistency.studies.slaq.prompts import (
     SlaqPrompts,
     slaq_prompts,
 )
-from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqTopic, SlaqVerdict
+from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,
     SlaqSettings,
@@ -41,6 +41,16 @@ from surface_consistency.studies.slaq.settings import (
     SlaqToyModel,
 )
 from surface_consistency.studies.slaq.tables import reasons_unjudged, slot_numbers
+
+_ITEM_COLUMNS: Final = [
+    *("target_id", "prompt_id", "answers", "fact_id", "topic_id", "topic", "form", "question"),
+    *("is_entity", "question_index", "permutation", "slot", "order_id"),
+]
+_PAIR_COLUMNS: Final = [
+    *("pair_id", "fact_id", "first_condition", "second_condition", "first_target"),
+    *("second_target", "topic_id", "category", "popularity", "is_entity", "question_index"),
+    *("permutation", "slot", "n_slots", "order_id"),
+]
 
 
 def _train_toy_model(
@@ -165,15 +175,15 @@ class SlaqStudy(Study[SlaqSource, SlaqSettings, Slaq, SlaqScoring]):
         by_form = {form: [] for form in settings.forms}  # type: ignore[var-annotated]
         for prompt, detail in zip(prompts.prompts, prompts.details, strict=True):
             by_form[detail.form].append(prompt)
-        targets = _targets(chosen.topics, prompts)
+        targets = _targets(chosen, prompts)
         return Plan(
             data=chosen.source,
             groups={
                 form: PromptGroup(prompts=part, params=settings.params(form))
                 for form, part in by_form.items()
             },
-            items=targets,
-            pairs=_pairs(chosen.topics, targets),
+            items=targets[_ITEM_COLUMNS],
+            pairs=_pairs(targets),
         )
 
     def judge(self, scoring: SlaqScoring, folder: RunFolder) -> Judge:
@@ -255,61 +265,39 @@ def topic_prompts(data: Slaq, settings: SlaqSettings) -> SlaqPrompts:
     )
 
 
-def _targets(topics: tuple[SlaqTopic, ...], prompts: SlaqPrompts) -> pd.DataFrame:
+def _targets(data: Slaq, prompts: SlaqPrompts) -> pd.DataFrame:
     """List what is judged: each fact of each prompt, in the order of the source."""
-
-    def rows() -> Iterator[tuple[object, ...]]:
-        known = {topic.id: topic for topic in topics}
-        for detail in prompts.details:
-            for question in known[detail.topic_id].questions:
-                if detail.form == "short" and question.id != detail.question_id:
-                    continue
-                alone = detail.form == "short"
-                yield (
-                    detail.prompt_id if alone else f"{detail.prompt_id}/{question.index}",
-                    detail.prompt_id,
-                    [question.answer],
-                    question.id,
-                    detail.topic_id,
-                    known[detail.topic_id].topic,
-                    detail.form,
-                    question.question,
-                    question.is_entity,
-                    question.index,
-                    detail.permutation,
-                    detail.order.index(question.index) + 1 if detail.order else None,
-                    detail.order_id,
-                )
-
-    columns = ["target_id", "prompt_id", "answers", "fact_id", "topic_id", "topic", "form"]
-    columns += ["question", "is_entity", "question_index", "permutation", "slot", "order_id"]
-    whole = dict.fromkeys(("question_index", "permutation", "slot"), "Int64")
-    return pd.DataFrame(list(rows()), columns=columns).astype({"is_entity": "boolean", **whole})
+    asked = pd.DataFrame(
+        [detail.model_dump() | {"order_id": detail.order_id} for detail in prompts.details]
+    )
+    rows = asked.merge(data.rows, on="topic_id")
+    is_short = rows["form"] == "short"
+    rows = rows[~is_short | (rows["question_id"] == rows["fact_id"])].reset_index(drop=True)
+    index = rows["question_index"]
+    alone = rows["prompt_id"].where(rows["form"] == "short")
+    return rows.assign(
+        target_id=alone.fillna(rows["prompt_id"] + "/" + index.astype(str)),
+        answers=rows["answer"].map(lambda answer: [answer]),
+        permutation=rows["permutation"].astype("Int64"),
+        slot=pd.array(
+            [
+                order.index(k) + 1 if order else None
+                for order, k in zip(rows["order"], index, strict=True)
+            ],
+            dtype="Int64",
+        ),
+    )
 
 
-def _pairs(topics: tuple[SlaqTopic, ...], targets: pd.DataFrame) -> pd.DataFrame:
+def _pairs(targets: pd.DataFrame) -> pd.DataFrame:
     """List what is compared: each fact of a long or free prompt with the fact asked alone."""
     among = targets[targets["form"] != "short"].reset_index(drop=True)
-    is_long = among["form"] == "long"
-    known: dict[str, Any] = {topic.id: topic for topic in topics}
-    return pd.DataFrame(
-        {
-            "pair_id": among["target_id"],
-            "fact_id": among["fact_id"],
-            "first_condition": "short",
-            "second_condition": among["form"],
-            "first_target": among["fact_id"] + "/short",
-            "second_target": among["target_id"],
-            "topic_id": among["topic_id"],
-            "category": among["topic_id"].map({name: t.category for name, t in known.items()}),
-            "popularity": among["topic_id"].map(
-                {name: topic.popularity for name, topic in known.items()}
-            ),
-            "is_entity": among["is_entity"],
-            "question_index": among["question_index"],
-            "permutation": among["permutation"],
-            "slot": among["slot"],
-            "n_slots": is_long.map({True: 5, False: None}).astype("Int64"),
-            "order_id": among["order_id"],
-        }
+    pairs = among.assign(
+        pair_id=among["target_id"],
+        first_condition="short",
+        second_condition=among["form"],
+        first_target=among["fact_id"] + "/short",
+        second_target=among["target_id"],
+        n_slots=among["form"].map({"long": 5}).astype("Int64"),
     )
+    return pairs[_PAIR_COLUMNS]

@@ -6,10 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from surface_consistency.data.slaq_records import SlaqTopic
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.slaq.prompts import SlaqPrompts
-from surface_consistency.studies.slaq.records import PromptTarget, SlaqTopic
+from surface_consistency.studies.slaq.records import PromptTarget
 
 _UNKNOWN: Final = "unknown"
 _HELD_OUT_SHARE: Final = 6

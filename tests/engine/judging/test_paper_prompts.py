@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from surface_consistency.data.slaq_records import SlaqQuestion
 from surface_consistency.engine.judging.paper_prompts import (
     PAPER_PROMPTS,
     fill_holes,
@@ -14,7 +15,6 @@ from surface_consistency.engine.judging.prompts import judge_long, judge_short
 from surface_consistency.studies.lexical.prompts import meaning_prompt
 from surface_consistency.studies.linking.prompts import linking_question
 from surface_consistency.studies.redirectqa.prompts import FRAMES
-from surface_consistency.studies.slaq.records import SlaqQuestion
 
 QUESTIONS = [
     SlaqQuestion(id=f"t/{k}", index=k, question=f"Who is {{q{k}}}?", answer=f"N{k}", is_entity=None)

@@ -2,13 +2,13 @@
 
 import pytest
 
+from surface_consistency.data.slaq_records import SlaqQuestion
 from surface_consistency.engine.judging.prompts import (
     judge_free,
     judge_long,
     judge_short,
     retry_prompt,
 )
-from surface_consistency.studies.slaq.records import SlaqQuestion
 
 QUESTIONS = [
     SlaqQuestion(

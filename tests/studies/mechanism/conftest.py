@@ -2,11 +2,11 @@
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.toy_models import Segment, TrainingSettings, train_on_examples
 from surface_consistency.models import FakeRunner
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
 from surface_consistency.studies.slaq.toy_model import plan_memory, planted_answer

@@ -11,11 +11,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.models import FakeRunner
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqVerdict
 from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy

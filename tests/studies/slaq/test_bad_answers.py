@@ -4,12 +4,12 @@ import re
 
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq_records import SlaqTopic
 from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
-from surface_consistency.studies.slaq.records import SlaqTopic
 
 REFUSAL = "I'm sorry, but I can't help with that."
 

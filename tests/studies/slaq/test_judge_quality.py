@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.labels import judge_checks
 
 SENSITIVITY, SPECIFICITY = 0.9, 0.7

@@ -29,7 +29,7 @@ def reply(text):
 STUDY = f"""
 import sys
 from pathlib import Path
-from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.models.registry import load_runner
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run

@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics import Intervals, paired_by, topic_arrays
 from surface_consistency.runs.frames import write_frame
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.settings import SlaqSettings
 from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
@@ -67,7 +67,7 @@ def records_of(plan, verdicts):
                 is_entity=question.is_entity,
                 question_index=question.index,
                 permutation=detail.permutation,
-                slot=detail.slot_of(question.index) if detail.order else None,
+                slot=detail.order.index(question.index) + 1 if detail.order else None,
                 n_slots=5 if detail.order else None,
                 order_id=detail.order_id,
                 is_recalled=second["is_recalled"],

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.runner import Runner
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.tables import slaq_tables

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.positions.topic_layout import is_balanced
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.prompts import (
     SlaqInstructions,
     slaq_prompts,
@@ -38,7 +38,7 @@ def test_long_prompts_ask_in_the_order_that_they_record():
 
 def test_orders_are_what_the_metrics_take():
     built = slaq_prompts(TOPICS, forms=("long",), n_permutations=5)
-    orders = np.array([one.zero_based_order for one in built.details]).reshape(24, 5, 5)
+    orders = np.array([one.order for one in built.details]).reshape(24, 5, 5) - 1
 
     assert is_balanced(orders)
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.metrics.positions.topic_layout import is_balanced
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.queries import free_query, latin_square_orders, topic_query
 
 SAMPLE = load_slaq_sample().topics

@@ -1,17 +1,10 @@
 import pytest
 from pydantic import ValidationError
 
+from surface_consistency.data.slaq_records import SlaqArticle, SlaqQuestion, SlaqTopic, topic_id_of
 from surface_consistency.engine.features import make_features
 from surface_consistency.schemas.jsonl import read_jsonl, write_jsonl
-from surface_consistency.studies.slaq.records import (
-    PromptTarget,
-    SlaqArticle,
-    SlaqOutcome,
-    SlaqQuestion,
-    SlaqTopic,
-    SlaqVerdict,
-    topic_id_of,
-)
+from surface_consistency.studies.slaq.records import PromptTarget, SlaqOutcome, SlaqVerdict
 
 
 def topic(indices=(1, 2, 3, 4, 5), identifier="t-1", owner="t-1"):
@@ -76,24 +69,14 @@ def test_prompt_rejects_fields_of_another_form(fields, message):
         PromptTarget(prompt_id="p", topic_id="t", **fields)
 
 
-def test_prompt_knows_its_slots():
+def test_order_as_text():
     prompt = PromptTarget(
         prompt_id="p", topic_id="t", form="long", permutation=2, order=(3, 1, 5, 2, 4)
     )
+    short = PromptTarget(prompt_id="p", topic_id="t", form="short", question_id="t/1")
 
     assert prompt.order_id == "3-1-5-2-4"
-    assert prompt.zero_based_order == (2, 0, 4, 1, 3)
-    assert [prompt.slot_of(index) for index in (1, 2, 3, 4, 5)] == [2, 4, 1, 5, 3]
-    with pytest.raises(ValueError, match="has no slot of 6"):
-        prompt.slot_of(6)
-
-
-def test_short_prompt_has_no_order():
-    prompt = PromptTarget(prompt_id="p", topic_id="t", form="short", question_id="t/1")
-
-    assert prompt.order_id is None
-    with pytest.raises(ValueError, match="short prompt 'p' has no slot"):
-        prompt.slot_of(1)
+    assert short.order_id is None
 
 
 @pytest.mark.parametrize(

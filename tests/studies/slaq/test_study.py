@@ -6,17 +6,12 @@ import re
 import pandas as pd
 import pytest
 
+from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.score import import_predictions, score_run
 from surface_consistency.engine.study import find_study
-from surface_consistency.errors import (
-    DataError,
-    RunError,
-    RunnerError,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import DataError, RunError, RunnerError, SurfaceConsistencyWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.plugins import importable
-from surface_consistency.studies.slaq.data import load_slaq_sample
 from surface_consistency.studies.slaq.judges import SlaqLLMJudge
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,

@@ -3,10 +3,10 @@ import pytest
 from surface_consistency_build.builders.slaq import slaq_builder
 from surface_consistency_build.builders.slaq.slaq_builder import SlaqBuilder, build, source_hash
 
+from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
+from surface_consistency.data.slaq_rows import SlaqRow, write_slaq_csv
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq, load_slaq_sample
-from surface_consistency.studies.slaq.rows import SlaqRow, write_slaq_csv
 
 SAMPLE = load_slaq_sample()
 

@@ -11,8 +11,8 @@ from surface_consistency_build.writers.slaq_article_selection import (
 from surface_consistency_build.writers.slaq_articles import read_articles
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.slaq import load_slaq
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.studies.slaq.data import load_slaq
 
 STATES = "Member states of the United Nations"
 TITLES = {"Afghanistan", "Albania", "Algeria", "Andorra", "Angola", "Azerbaijan"}

@@ -7,8 +7,8 @@ from surface_consistency_build.writers.slaq_articles import (
     read_articles,
 )
 
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.errors import ColumnNotFoundError, RecordError, SourceNotFoundError
-from surface_consistency.studies.slaq.records import SlaqArticle
 
 PAGE = """<!DOCTYPE html><html><head><title>T</title><style>p{color:red}</style></head><body>
 <div class="hatnote">For other uses, see <a href="/x">X</a>.</div>

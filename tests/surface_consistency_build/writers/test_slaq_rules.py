@@ -5,8 +5,8 @@ from surface_consistency_build.writers.slaq_articles import clean_article
 from surface_consistency_build.writers.slaq_rules import check_topic
 from surface_consistency_build.writers.slaq_written import WrittenFact, WrittenTopic
 
-from surface_consistency.studies.slaq.data import load_slaq_sample
-from surface_consistency.studies.slaq.records import SlaqArticle
+from surface_consistency.data.slaq import load_slaq_sample
+from surface_consistency.data.slaq_records import SlaqArticle
 
 LONG = "It took place in North Africa and Sicily and Spain from 264 to 241 BCE."
 

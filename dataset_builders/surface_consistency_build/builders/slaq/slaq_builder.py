@@ -14,10 +14,10 @@ from typing import Any
 
 import datasets
 
+from surface_consistency.data.slaq import load_slaq
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError
-from surface_consistency.studies.slaq.data import load_slaq
-from surface_consistency.studies.slaq.rows import SlaqRow, to_slaq_rows
 from surface_consistency_build.builders.common import only_split, prepared
 from surface_consistency_build.builders.redirectqa import redirectqa_builder
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from surface_consistency.studies.slaq.rows import flag_of, has_markup, views_of, without_markup
+from surface_consistency.data.slaq_rows import flag_of, has_markup, views_of, without_markup
 
 
 @pytest.mark.parametrize(

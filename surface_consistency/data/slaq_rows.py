@@ -2,7 +2,6 @@
 
 import csv
 import html
-import io
 import math
 import os
 import re
@@ -11,10 +10,10 @@ from typing import Final
 
 from pydantic import Field
 
+from surface_consistency.data.slaq_records import SlaqTopic, topic_id_of
 from surface_consistency.rows.cells import RowCells, text_of
-from surface_consistency.runs.files import write_text
 from surface_consistency.schemas._record import NonEmpty, Record
-from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic, topic_id_of
+from surface_consistency.schemas.jsonl import atomic_path
 
 _INDICES: Final = (1, 2, 3, 4, 5)
 _FLAGS: Final = {
@@ -160,41 +159,47 @@ def views_of(value: object) -> int | None:
     return int(re.sub(r"\D", "", match[1]))
 
 
-def topic_of(cells: RowCells, *, clean_html: bool) -> tuple[SlaqTopic, bool]:
-    """Turn a row into a topic, and tell whether it held HTML, which `clean_html` takes out.
+def facts_of(cells: RowCells, *, clean_html: bool) -> tuple[list[dict[str, object]], bool]:
+    """Read the facts of one topic off a row.
+
+    Args:
+        cells: The row.
+        clean_html: Whether HTML is removed from questions and answers.
+
+    Returns:
+        Five rows of `TOPIC_COLUMNS` without `popularity`, and whether the row contained HTML.
 
     Raises:
-        RecordError: If a cell that is needed is empty or a cell holds the wrong thing.
+        RecordError: If a required cell is empty or a cell has a wrong value.
     """
     names = (*(f"{kind}{k}" for k in _INDICES for kind in ("question", "answer")), "long_question")
     texts = {name: cells.needed(name, text_of).strip() for name in (*names, "long_answer")}
     is_marked = any(map(has_markup, texts.values()))
     if clean_html:
         texts = {name: without_markup(text) or text for name, text in texts.items()}
-    topic = cells.needed("topic", text_of).strip()
+    topic, url = cells.needed("topic", text_of).strip(), cells.read("url", text_of)
     identifier = topic_id_of(topic)
-    questions = tuple(
-        SlaqQuestion(
-            id=f"{identifier}/{k}",
-            index=k,
-            question=texts[f"question{k}"],
-            answer=texts[f"answer{k}"],
-            is_entity=cells.read(f"entity{k}", flag_of),
-        )
+    of_topic: dict[str, object] = {
+        "topic_id": identifier,
+        "category": cells.needed("category", text_of).strip(),
+        "topic": topic,
+        "url": None if url is None else url.strip(),
+        "long_question": texts["long_question"],
+        "long_answer": texts["long_answer"],
+        "pageviews": cells.read("pageviews", views_of),
+    }
+    facts = [
+        of_topic
+        | {
+            "fact_id": f"{identifier}/{k}",
+            "question_index": k,
+            "question": texts[f"question{k}"],
+            "answer": texts[f"answer{k}"],
+            "is_entity": cells.read(f"entity{k}", flag_of),
+        }
         for k in _INDICES
-    )
-    url = cells.read("url", text_of)
-    record = SlaqTopic(
-        id=identifier,
-        category=cells.needed("category", text_of).strip(),
-        topic=topic,
-        url=None if url is None else url.strip(),
-        questions=questions,
-        long_question=texts["long_question"],
-        long_answer=texts["long_answer"],
-        pageviews=cells.read("pageviews", views_of),
-    )
-    return record, is_marked
+    ]
+    return facts, is_marked
 
 
 def to_slaq_rows(topics: Iterable[SlaqTopic]) -> Iterator[SlaqRow]:
@@ -233,16 +238,12 @@ def write_slaq_csv(path: str | os.PathLike[str], topics: Iterable[SlaqTopic]) ->
     Returns:
         The number of rows. Unknown cells are left empty.
     """
-    columns = list(SlaqRow.model_fields)
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    count = 0
-    for row in to_slaq_rows(topics):
-        writer.writerow(row.model_dump())
-        count += 1
-    write_text(path, text.getvalue())
-    return count
+    rows = [row.model_dump() for row in to_slaq_rows(topics)]
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(SlaqRow.model_fields), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
 
 
 def _number_text(value: object) -> str | None:

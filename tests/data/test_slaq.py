@@ -6,6 +6,9 @@ import datasets
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.data import slaq as slaq_module
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample, popularity_halves
+from surface_consistency.data.slaq_rows import SlaqRow, to_slaq_rows, write_slaq_csv
 from surface_consistency.data.sources import open_source
 from surface_consistency.engine.features import read_parquet, to_parquet
 from surface_consistency.errors import (
@@ -14,9 +17,6 @@ from surface_consistency.errors import (
     RecordError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.studies.slaq import data as slaq_module
-from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample, popularity_halves
-from surface_consistency.studies.slaq.rows import SlaqRow, to_slaq_rows, write_slaq_csv
 
 NOTHINGS = ["NA", "N/A", "null", "NULL", "None", "nan", "NaN", "#N/A", "", "-nan", "<NA>"]
 
