@@ -21,9 +21,9 @@ from surface_consistency.metrics import (
     PAIRED_RATES,
     Intervals,
     cluster_bootstrap,
-    cluster_counts,
     paired_by,
 )
+from surface_consistency.metrics.paired.paired_tables import cluster_counts
 
 N_PAIRS, N_FACTS, N_SUBJECTS = 15_888, 14_672, 11_453
 N_RESAMPLES = 10_000

@@ -25,8 +25,6 @@ import pandas as pd
 import scipy.special
 
 from surface_consistency.metrics import (
-    DISCORDANT_ODDS,
-    LINKING_RATES,
     PAIRED_RATES,
     CountRatio,
     Intervals,
@@ -39,11 +37,8 @@ from surface_consistency.metrics import (
     correlation,
     discordant_odds_ratio,
     frequency_regression,
-    kappa_of_counts,
     mcnemar,
     paired_by,
-    percentile_interval,
-    resample_counts,
     wilson_interval,
     zou_interval,
 )
@@ -52,19 +47,22 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
+from surface_consistency.metrics.linking.linking import LINKING_RATES
 from surface_consistency.metrics.paired.contrasts import matched_difference
+from surface_consistency.metrics.paired.effect_sizes import DISCORDANT_ODDS, kappa_of_counts
 from surface_consistency.metrics.paired.group_tests import mean_difference
 from surface_consistency.metrics.popularity.score_split import split_difference
 from surface_consistency.metrics.positions._momentum_null import streak_counts
 from surface_consistency.metrics.positions.momentum_curves import run_statistics
 from surface_consistency.metrics.positions.positions import slot_statistics
+from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
     cluster_t,
     jackknife,
     statistic_bounds,
 )
-from surface_consistency.metrics.uncertainty.intervals import t_p_value
+from surface_consistency.metrics.uncertainty.intervals import percentile_interval, t_p_value
 
 CLUSTERS = (5, 10, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.8)

@@ -16,7 +16,6 @@ import pandas as pd
 
 from surface_consistency.metrics import (
     Intervals,
-    cluster_counts,
     clustered_mcnemar,
     contrast,
     group_difference_by,
@@ -24,9 +23,9 @@ from surface_consistency.metrics import (
     momentum,
     paired_by,
     paired_table,
-    reorder_to_slots,
 )
-from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, cluster_counts
+from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
 
 MOST = 0.08
 CLUSTERS = (10, 20, 50)

@@ -34,7 +34,6 @@ from .table import (
 )
 from .tabulation import (
     describe as describe,
-    spread as spread,
     tabulate as tabulate,
 )
 from .wording import (

@@ -20,12 +20,8 @@ from surface_consistency.engine.paired.contrasts import (
 from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    adjust_p_values,
-    kappa_of_counts,
-    paired_by,
-)
+from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, paired_by
+from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.report.columns import COLUMNS
 from surface_consistency.report.numbers import interval_value, least_found
 from surface_consistency.report.page import Dot

@@ -9,7 +9,8 @@ import pandas as pd
 
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.paired.wording import WORDING
-from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
+from surface_consistency.metrics import adjust_p_values, paired_by
+from surface_consistency.metrics.popularity.perturbation import relative_change
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column

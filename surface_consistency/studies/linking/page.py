@@ -13,7 +13,7 @@ from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
 from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, spread, tabulate
+from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.taxonomy import CATEGORIES, TYPES
@@ -126,7 +126,7 @@ class LinkingReport(PairedReport):
                 (rows["kind"] == "positive").to_numpy(dtype=float),
                 rows[self.report.cluster].to_numpy(dtype=object),
             )
-            row |= spread(area, {"auc": name})
+            row |= {f"{name}{end}": area[f"auc{end}"] for end in _ENDS}
         return row
 
     def _right(self, part: pd.DataFrame) -> dict[str, object]:

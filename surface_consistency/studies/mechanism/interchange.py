@@ -23,7 +23,7 @@ from surface_consistency.metrics import (
     cluster_bootstrap,
     paired_by,
 )
-from surface_consistency.report import spread, tabulate
+from surface_consistency.report import tabulate
 from surface_consistency.schemas import Items
 from surface_consistency.studies.mechanism.sample import Answer, Sample, SampledPair
 from surface_consistency.studies.mechanism.settings import MechanismSettings
@@ -351,7 +351,9 @@ def interchange_rows(runs: Sequence[InterchangedRun]) -> pd.DataFrame:
 def _way(part: pd.DataFrame) -> dict[str, object]:
     """Compute how far readouts go towards those of the other condition, summed over flips."""
     sums = part.groupby("cluster")[["way", "whole"]].sum().to_numpy()
-    return spread(cluster_bootstrap(sums, _quotient), {"estimate": "way"})
+    return dict(
+        zip(("way", "way_low", "way_high"), cluster_bootstrap(sums, _quotient), strict=True)
+    )
 
 
 def _quotient(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

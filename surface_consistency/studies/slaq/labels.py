@@ -8,7 +8,6 @@ from typing import Literal
 import pandas as pd
 
 from surface_consistency.engine.judging.judge_agreement import (
-    agreement_columns,
     corrected_scores,
     error_of_counts,
     hold_against,
@@ -16,7 +15,7 @@ from surface_consistency.engine.judging.judge_agreement import (
 )
 from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import topic_arrays
+from surface_consistency.metrics.positions.topic_layout import topic_arrays
 from surface_consistency.studies.slaq.data import SLAQ_SAMPLE_PATH, load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqQuestion
 
@@ -150,7 +149,7 @@ def judge_checks(
             agreement = hold_against(*sides, n_resamples=n_resamples, seed=seed)
             if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
-                rows.append(head | agreement_columns(agreement))
+                rows.append(head | agreement)
     corrected = _corrected(outcomes, rows, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Design, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics import UnlearningVerdictResult
+from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictResult
 from surface_consistency.report import (
     COLUMNS,
     Block,

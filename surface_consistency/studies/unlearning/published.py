@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.metrics import (
-    clustered_auc,
+from surface_consistency.metrics import clustered_auc
+from surface_consistency.metrics.forgetting.unlearning_scores import (
     forget_quality,
     model_utility,
     privleak,
