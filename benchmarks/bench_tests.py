@@ -116,15 +116,12 @@ def band_size(kind, n_topics, n):
         ease = reorder_to_slots(np.repeat(ease[:, None], SLOTS, axis=1), orders)
         fade = 1 - 0.1 * np.arange(SLOTS) if kind == "fading" else 1.0
         slots = rng.random(orders.shape) < ease * fade
-        result = momentum(
+        points, _ = momentum(
             slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
         )
-        left += any(
-            point.probability < point.null_probability_interval.low - 1e-12
-            or point.probability > point.null_probability_interval.high + 1e-12
-            for curve in (result.correct, result.incorrect)
-            for point in curve.points
-        )
+        below = points["probability"] < points["null_probability_low"] - 1e-12
+        above = points["probability"] > points["null_probability_high"] + 1e-12
+        left += (below | above).any()
     return left / n
 
 

@@ -143,7 +143,7 @@ def assignment_similarity(
     rows, columns = linear_sum_assignment(similarities, maximize=True)
     total = float(similarities[rows, columns].sum())
     fewer, more = sorted(similarities.shape)
-    return total / (fewer if unmatched == "ignore" else more)
+    return total / float(fewer if unmatched == "ignore" else more)
 
 
 def transport_similarity(

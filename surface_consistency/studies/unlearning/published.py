@@ -101,7 +101,9 @@ def _aggregate(name: str, metric: Mapping[str, Any]) -> tuple[float, int]:
         sides = [_numbers(metric.get(side, {})) for side in ("forget", "holdout")]
         labels = np.repeat([0, 1], [len(side) for side in sides])
         is_known = all(map(len, sides))
-        return (clustered_auc([*chain(*sides)], labels).auc if is_known else math.nan), len(labels)
+        return (
+            float(clustered_auc([*chain(*sides)], labels)["auc"]) if is_known else math.nan
+        ), len(labels)
     field = "prob" if "_Prob" in name else "score"
     if name.endswith("_ROUGE"):
         field = "rougeL_recall" if "Q_A" in name else "rougeL_f1"
