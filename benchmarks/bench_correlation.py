@@ -55,9 +55,9 @@ def one_by_one(frame, method):
         partial_correlation(
             columns[x],
             columns[f"model {m}"],
-            controls=np.column_stack([columns[c] for c in controls]),
+            np.column_stack([columns[c] for c in controls]),
             method=method,
-        ).coefficient
+        )
         for m in range(N_MODELS)
         for x, controls in DESIGNS
     ]

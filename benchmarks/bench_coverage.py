@@ -25,8 +25,6 @@ import pandas as pd
 import scipy.special
 
 from surface_consistency.metrics import (
-    DISCORDANT_ODDS,
-    LINKING_RATES,
     PAIRED_RATES,
     CountRatio,
     Intervals,
@@ -37,13 +35,11 @@ from surface_consistency.metrics import (
     contrast,
     corrected_alignment,
     correlation,
+    correlation_interval,
     discordant_odds_ratio,
     frequency_regression,
-    kappa_of_counts,
     mcnemar,
     paired_by,
-    percentile_interval,
-    resample_counts,
     wilson_interval,
     zou_interval,
 )
@@ -52,19 +48,22 @@ from surface_consistency.metrics.correlation._correlations import (
     partial_of_correlations,
 )
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
+from surface_consistency.metrics.linking.linking import LINKING_RATES
 from surface_consistency.metrics.paired.contrasts import matched_difference
+from surface_consistency.metrics.paired.effect_sizes import DISCORDANT_ODDS, kappa_of_counts
 from surface_consistency.metrics.paired.group_tests import mean_difference
 from surface_consistency.metrics.popularity.score_split import split_difference
 from surface_consistency.metrics.positions._momentum_null import streak_counts
 from surface_consistency.metrics.positions.momentum_curves import run_statistics
 from surface_consistency.metrics.positions.positions import slot_statistics
+from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     Part,
     cluster_t,
     jackknife,
     statistic_bounds,
 )
-from surface_consistency.metrics.uncertainty.intervals import t_p_value
+from surface_consistency.metrics.uncertainty.intervals import percentile_interval, t_p_value
 
 CLUSTERS = (5, 10, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.8)
@@ -237,7 +236,7 @@ def alignment(tally, n_datasets):
             ):
                 truth = float(PAIRED_RATES[rate](law))
                 found = bounds(PAIRED_RATES[rate], cells)
-                tally.add(f"alignment_scores: {rate}", shape[1], f"{name}, {label}", *found, truth)
+                tally.add(f"alignment_by: {rate}", shape[1], f"{name}, {label}", *found, truth)
 
 
 def forms(tally, n_datasets):
@@ -385,8 +384,8 @@ def independent(tally, n_datasets):
     for n, rate in itertools.product(CLUSTERS, RATES):
         limits = [wilson_interval(k, n) for k in range(n + 1)]
         drawn = rng.binomial(n, rate, n_datasets)
-        found = (np.array([getattr(x, end) for x in limits])[drawn] for end in ("low", "high"))
-        tally.add("wilson_interval, extraction_accuracy", n, f"{rate}", *found, rate)
+        found = np.array(limits)[drawn].T
+        tally.add("wilson_interval", n, f"{rate}", *found, rate)
     for n, share in itertools.product(CLUSTERS, (0.5, 0.9)):
         tables = {}
         found = []
@@ -403,8 +402,9 @@ def independent(tally, n_datasets):
         for _ in range(few):
             x = rng.normal(size=n)
             y = strength * x + math.sqrt(1 - strength**2) * rng.normal(size=n)
-            found.append(correlation(x, y, method=method).coefficient_interval)
-        ends = np.array([(interval.low, interval.high) for interval in found]).T
+            r = correlation(x, y, method=method)
+            found.append(correlation_interval(r, df=n - 2, method=method)[:2])
+        ends = np.array(found).T
         tally.add(f"correlation, {method}", n, f"{strength}", *ends, truth)
     for n in CLUSTERS:
         found = []
@@ -598,8 +598,8 @@ def areas(tally, n_datasets):
         for _ in range(n_datasets):
             level = rng.normal(0, math.sqrt(alike), n)[owners]
             scores = level + rng.normal(0, math.sqrt(1 - alike), 6 * n) + apart * labels
-            interval = clustered_auc(scores, labels, owners).auc_interval
-            ends.append((interval.low, interval.high))
+            area = clustered_auc(scores, labels, owners)
+            ends.append((area["auc_low"], area["auc_high"]))
         tally.add("clustered_auc", n, f"{apart}, {alike}", *np.array(ends).T, truth)
 
 
@@ -657,8 +657,7 @@ def corrected(tally, n_datasets):
                 intervals=Intervals(n_resamples=400),
             )
             for name in ("short_accuracy", "accuracy_difference", "alignment"):
-                interval = getattr(result, f"{name}_interval")
-                found[name].append((interval.low, interval.high))
+                found[name].append((result[f"{name}_low"], result[f"{name}_high"]))
         truths = {"short_accuracy": 0.55, "accuracy_difference": -0.1, "alignment": 0.7}
         for name, ends in found.items():
             low, high = np.array(ends).T
@@ -722,8 +721,8 @@ def percentiles(n_datasets):
                 shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
                 counts = rng.multinomial(5, shares_)
                 drawn = resample_counts(counts, n_resamples=1000, rng=index)
-                interval = percentile_interval(PAIRED_RATES[rate](drawn))
-                held += interval.low <= truth <= interval.high
+                low, high = percentile_interval(PAIRED_RATES[rate](drawn))
+                held += low <= truth <= high
             cells.append(f"{held / n_datasets:.3f}")
         print(f"| {rate}, {name} | {' | '.join(cells)} |")
 

@@ -16,7 +16,6 @@ import pandas as pd
 
 from surface_consistency.metrics import (
     Intervals,
-    cluster_counts,
     clustered_mcnemar,
     contrast,
     group_difference_by,
@@ -24,9 +23,9 @@ from surface_consistency.metrics import (
     momentum,
     paired_by,
     paired_table,
-    reorder_to_slots,
 )
-from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
+from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, cluster_counts
+from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
 
 MOST = 0.08
 CLUSTERS = (10, 20, 50)
@@ -117,15 +116,12 @@ def band_size(kind, n_topics, n):
         ease = reorder_to_slots(np.repeat(ease[:, None], SLOTS, axis=1), orders)
         fade = 1 - 0.1 * np.arange(SLOTS) if kind == "fading" else 1.0
         slots = rng.random(orders.shape) < ease * fade
-        result = momentum(
+        points, _ = momentum(
             slots, orders=orders, intervals=Intervals(n_resamples=1, rng=seed), n_null=1_000
         )
-        left += any(
-            point.probability < point.null_probability_interval.low - 1e-12
-            or point.probability > point.null_probability_interval.high + 1e-12
-            for curve in (result.correct, result.incorrect)
-            for point in curve.points
-        )
+        below = points["probability"] < points["null_probability_low"] - 1e-12
+        above = points["probability"] > points["null_probability_high"] + 1e-12
+        left += (below | above).any()
     return left / n
 
 

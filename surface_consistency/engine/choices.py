@@ -130,8 +130,7 @@ def reference_log_odds(
         row["log_odds"] = values.mean()
         row["log_odds_low"] = row["log_odds_high"] = np.nan
         if np.ptp(sums[:, 0] / sums[:, 1]) > _ALIKE:
-            interval = cluster_bootstrap(sums, _mean).estimate_interval
-            row["log_odds_low"], row["log_odds_high"] = interval.low, interval.high
+            row["log_odds_low"], row["log_odds_high"] = cluster_bootstrap(sums, _mean)[1:]
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -309,8 +309,7 @@ def group_frame(
         row["not_inferred"] = _not_inferred(values)
         row["n_undefined"] = max((value.n_undefined for value in values.values()), default=0)
         for name, value in values.items():
-            low, high = value.interval.low, value.interval.high
-            row |= {name: value.value, f"{name}_low": low, f"{name}_high": high}
+            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
         rows.append(row | counts)
     warn_undefined_groups(rows, keys, statistics, others=others, stacklevel=3)
     return pd.DataFrame(rows, columns=[*keys, *columns])

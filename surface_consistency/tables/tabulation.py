@@ -1,9 +1,8 @@
 """From a frame to a described table: group, compute, lay out, describe."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from math import nan
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -11,63 +10,11 @@ from surface_consistency.errors import ColumnNotFoundError
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.table import Column, Table
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-Row: TypeAlias = "Mapping[str, object] | DataclassInstance"
-"""A row of a table: the result of a metric, or values by column."""
+Row: TypeAlias = Mapping[str, object]
+"""A row of a table: values by column."""
 
 Statistic: TypeAlias = "Callable[[pd.DataFrame], Row | Iterable[Row] | None]"
 """Computes from the rows of a group one row of a table, several, or None for none."""
-
-_INTERVAL = "_interval"
-
-
-def spread(
-    result: "DataclassInstance | type[DataclassInstance]",
-    names: Iterable[str] | Mapping[str, str] | None = None,
-) -> dict[str, object]:
-    """Lay the result of a metric out as columns, the interval of `x` as `x_low` and `x_high`.
-
-    Args:
-        result: A dataclass whose fields `x_interval` hold intervals, with bounds `low` and `high`,
-            or None, as those of `surface_consistency.metrics` do; or its class, for a group that
-            has no result.
-        names: Fields that are laid out, each with its interval; a mapping gives the columns other
-            names. All by default.
-
-    Returns:
-        Values by column, in the order of the fields or of `names`; bounds are NaN where an interval
-        is None, and everything is NaN for a class.
-
-    Raises:
-        ValueError: If a name is no field of the result.
-
-    Examples:
-        >>> from surface_consistency.metrics import clustered_auc
-        >>> area = clustered_auc([0.1, 0.4, 0.35, 0.8], [0, 0, 1, 1], [1, 2, 3, 4])
-        >>> list(spread(area, {"auc": "area"}))
-        ['area', 'area_low', 'area_high']
-    """
-    known = [field.name for field in fields(result)]
-    if names is None:
-        names = [name for name in known if not name.endswith(_INTERVAL)]
-    columns = names if isinstance(names, Mapping) else {name: name for name in names}
-    unknown = [name for name in columns if name not in known]
-    if unknown:
-        kind = result if isinstance(result, type) else type(result)
-        raise ValueError(
-            f"{kind.__name__} has no field {', '.join(map(repr, unknown))}; name some of "
-            f"{', '.join(known)}"
-        )
-    row: dict[str, object] = {}
-    for name, column in columns.items():
-        row[column] = nan if isinstance(result, type) else getattr(result, name)
-        if name + _INTERVAL in known:
-            bounds = None if isinstance(result, type) else getattr(result, name + _INTERVAL)
-            row[f"{column}_low"] = nan if bounds is None else bounds.low
-            row[f"{column}_high"] = nan if bounds is None else bounds.high
-    return row
 
 
 def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd.DataFrame:
@@ -76,8 +23,8 @@ def tabulate(frame: pd.DataFrame, by: Sequence[str], statistic: Statistic) -> pd
     Args:
         frame: Rows, such as the outcomes of several runs.
         by: Columns that name a group, the outermost first; none for a single group of all rows.
-        statistic: Computes from the rows of a group a row of the table: the result of a metric,
-            laid out by `spread`, or values by column; several such rows; or None for no row.
+        statistic: Computes from the rows of a group a row of the table, as values by column;
+            several such rows; or None for no row.
 
     Returns:
         One row for each that the statistic gave: the columns of `by`, then its own. Groups stand in
@@ -131,17 +78,14 @@ def _rows_of_group(
     """Lay out what a statistic gave of a group."""
     if given is None:
         return
-    if isinstance(given, Mapping) or is_dataclass(given):
-        given = [given]
-    for row in given:
-        cells = row if isinstance(row, Mapping) else spread(row)
-        twice = [name for name in by if name in cells]
+    for row in [given] if isinstance(given, Mapping) else given:
+        twice = [name for name in by if name in row]
         if twice:
             raise ValueError(
                 f"the statistic gives {', '.join(map(repr, twice))}, by which the frame is "
                 "grouped; give that column another name"
             )
-        yield cells
+        yield row
 
 
 def describe(

@@ -21,7 +21,8 @@ from surface_consistency.errors import (
 from surface_consistency.integrations import extras
 from surface_consistency.integrations.harness import lm_eval_path
 from surface_consistency.integrations.paired_task import PairedTask, to_verdicts
-from surface_consistency.metrics import momentum, position_curve, topic_arrays
+from surface_consistency.metrics import momentum, position_curve
+from surface_consistency.metrics.positions.topic_layout import topic_arrays
 from surface_consistency.studies.redirectqa import RedirectQAStudy
 from tests.integrations.planted import DATA, NAMES, expected, last_question, reply
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.metrics import (
-    binned_curve,
     correlation,
     judge_agreement,
     paired_by,
@@ -15,6 +14,7 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.metrics._inputs import label_codes
+from surface_consistency.metrics.frequency.binned_curves import binned_curve
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))))

@@ -13,13 +13,8 @@ from surface_consistency.errors import (
     DataWarning,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.metrics import (
-    Intervals,
-    outcomes_frame,
-    paired_by,
-    paired_table,
-    to_verdict,
-)
+from surface_consistency.metrics import Intervals, paired_by, paired_table
+from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"

@@ -1,6 +1,5 @@
 """Groups of a frame, results laid out, and columns described."""
 
-from dataclasses import dataclass
 from math import nan
 
 import numpy as np
@@ -8,18 +7,10 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
-from surface_consistency.metrics import Interval, split_accuracy
+from surface_consistency.metrics import split_accuracy
 from surface_consistency.tables.columns import COLUMNS, catalogue
 from surface_consistency.tables.table import Column
-from surface_consistency.tables.tabulation import Row, describe, spread, tabulate
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Result:
-    rate: float
-    n: int
-    rate_interval: Interval | None = None
-
+from surface_consistency.tables.tabulation import Row, describe, tabulate
 
 _FRAME = pd.DataFrame(
     {
@@ -32,42 +23,6 @@ _FRAME = pd.DataFrame(
 
 def _mean(part: pd.DataFrame) -> dict[str, float]:
     return {"mean": float(part["value"].mean())}
-
-
-def test_an_interval_is_laid_out_beside_its_number() -> None:
-    bounds = Interval(low=0.1, high=0.4, confidence_level=0.95, method="wilson")
-
-    row = spread(_Result(rate=0.2, n=10, rate_interval=bounds))
-
-    assert row == {"rate": 0.2, "rate_low": 0.1, "rate_high": 0.4, "n": 10}
-
-
-def test_an_interval_that_is_not_there_has_undefined_bounds() -> None:
-    row = spread(_Result(rate=0.2, n=10))
-
-    assert row == pytest.approx(
-        {"rate": 0.2, "rate_low": nan, "rate_high": nan, "n": 10}, nan_ok=True
-    )
-
-
-def test_a_class_gives_its_columns_undefined() -> None:
-    row = spread(_Result, ["rate"])
-
-    assert row == pytest.approx({"rate": nan, "rate_low": nan, "rate_high": nan}, nan_ok=True)
-
-
-def test_named_fields_are_laid_out_with_their_intervals_under_other_names() -> None:
-    result = split_accuracy([1.0, 2.0, 3.0, 4.0] * 5, [0, 1, 1, 1] * 5)
-
-    row = spread(result, {"n_high": "n_common", "difference": "gap"})
-
-    assert list(row) == ["n_common", "gap", "gap_low", "gap_high"]
-    assert row["gap_low"] == result.difference_interval.low
-
-
-def test_a_field_that_the_result_lacks_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"_Result.*'share'.*rate, n"):
-        spread(_Result(rate=0.2, n=10), ["share"])
 
 
 def test_groups_stand_in_order_of_appearance_and_nested() -> None:
@@ -94,8 +49,8 @@ def test_rows_of_one_outer_group_stand_together_however_they_lie_in_the_frame() 
 
 def test_a_group_may_give_a_result_several_rows_or_none() -> None:
     gives: dict[str, Row | list[Row] | None] = {
-        "x": _Result(rate=0.5, n=2),
-        "y": [{"rate": 0.1, "n": 1}, _Result(rate=0.2, n=3)],
+        "x": {"rate": 0.5, "n": 2},
+        "y": [{"rate": 0.1, "n": 1}, {"rate": 0.2, "n": 3}],
         "z": None,
         "w": [],
     }
@@ -147,11 +102,13 @@ def test_a_statistic_that_overwrites_a_group_is_refused() -> None:
 
 
 def test_a_table_is_described_by_keys_and_columns_of_its_own() -> None:
-    with pytest.warns(UndefinedMetricWarning, match=r"undefined .NaN.. interval of low, high"):
+    with pytest.warns(
+        UndefinedMetricWarning, match=r"undefined .NaN.. interval of low_accuracy, high_accuracy"
+    ):
         numbers = tabulate(
             _FRAME.assign(correct=[0, 1, 1, 0, 1]),
             ["model"],
-            lambda part: spread(split_accuracy(part["value"], part["correct"], missing="drop")),
+            lambda part: split_accuracy(part["value"], part["correct"], missing="drop"),
         )
     own = Column(key="threshold", title="Cut", kind="number")
 

@@ -15,11 +15,9 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     Intervals,
-    JudgeAgreementResult,
     JudgeError,
     corrected_alignment,
     judge_agreement,
-    topic_alignment,
 )
 
 _SCORES: Final = {
@@ -33,7 +31,7 @@ _SCORES: Final = {
 
 def hold_against(
     truth: pd.Series, judged: pd.Series, *, n_resamples: int = 10_000, seed: int = 0
-) -> JudgeAgreementResult | None:
+) -> dict[str, object] | None:
     """Compare two verdicts on the same answers.
 
     Args:
@@ -43,7 +41,8 @@ def hold_against(
         seed: Seed of the resampling.
 
     Returns:
-        The agreement where both are there; None where that is nowhere.
+        The columns of `metrics.judge_agreement` but n_missing, after n_labelled, the number of
+        answers; None if no answer has both verdicts.
     """
     both = [column.astype("boolean").reset_index(drop=True) for column in (truth, judged)]
     if not (both[0].notna() & both[1].notna()).any():
@@ -52,52 +51,13 @@ def hold_against(
         # What is missing or undefined stands in the table.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return judge_agreement(
+        row = judge_agreement(
             *(column.astype(object).where(column.notna(), None).tolist() for column in both),
             missing="drop",
             intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
-
-
-def agreement_columns(result: JudgeAgreementResult) -> dict[str, object]:
-    """Lay an agreement out as columns.
-
-    Args:
-        result: The agreement.
-
-    Returns:
-        n_labelled; n (with a verdict of the judge too); true_positives, false_negatives,
-        false_positives, true_negatives; accuracy, kappa, sensitivity and specificity with bounds.
-    """
-    table = result.table
-    row: dict[str, object] = {
-        "n_labelled": table.n + result.n_missing,
-        "n": table.n,
-        "true_positives": table.both,
-        "false_negatives": table.first_only,
-        "false_positives": table.second_only,
-        "true_negatives": table.neither,
-    }
-    names = ("accuracy", "kappa", "sensitivity", "specificity")
-    return row | with_intervals(result, {name: name for name in names})
-
-
-def with_intervals(result: object, names: Mapping[str, str]) -> dict[str, object]:
-    """Lay numbers of a result out as columns.
-
-    Args:
-        result: The result: each number beside its `<name>_interval`.
-        names: Names of the numbers by column.
-
-    Returns:
-        The columns, each with `_low` and `_high`.
-    """
-    row: dict[str, object] = {}
-    for column, name in names.items():
-        interval = getattr(result, f"{name}_interval")
-        row[column] = getattr(result, name)
-        row |= {f"{column}_low": interval.low, f"{column}_high": interval.high}
-    return row
+    del row["n_missing"]
+    return {"n_labelled": len(truth)} | row
 
 
 def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series) -> pd.DataFrame:
@@ -109,7 +69,7 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
         truth: The other verdicts, of people or of a rule, row by row; missing where there is none.
 
     Returns:
-        One row a kind and one of "all": judge, the kind, and the columns of `agreement_columns`, in
+        One row a kind and one of "all": judge, the kind, and the columns of `hold_against`, in
         which the other verdicts count as true; kinds without both verdicts are left out. Equal
         answers of several prompts are not independent; the intervals take them for it.
     """
@@ -119,7 +79,7 @@ def agreement_by_kind(kinds: pd.Series, verdicts: pd.DataFrame, truth: pd.Series
         agreement = hold_against(truth.loc[part], verdicts["is_correct"].loc[part])
         if agreement is not None:
             head = {"judge": verdicts["judged_by"].iloc[0], str(kinds.name): kind}
-            rows.append(head | agreement_columns(agreement))
+            rows.append(head | agreement)
     return pd.DataFrame(rows)
 
 
@@ -230,17 +190,11 @@ def corrected_scores(
             missing="drop",
             intervals=Intervals(n_resamples=n_resamples, rng=seed),
         )
-        seen = topic_alignment(first, second, missing="drop")
-    row: dict[str, object] = {"n_topics": corrected.n_topics, "n_missing": corrected.n_missing}
+    row = {name: corrected[name] for name in ("n_topics", "n_missing")}
     for column, name in _SCORES.items():
-        observed = (
-            seen.long_accuracy - seen.short_accuracy
-            if name == "accuracy_difference"
-            else getattr(seen, name)
-        )
-        row[f"observed_{column}"] = float(np.nanmean(observed))
-        row |= with_intervals(corrected, {column: name})
-    return row | {"is_cut": corrected.is_cut}
+        row[f"observed_{column}"] = corrected[f"observed_{name}"]
+        row |= {f"{column}{end}": corrected[f"{name}{end}"] for end in ("", "_low", "_high")}
+    return row | {"is_cut": corrected["is_cut"]}
 
 
 def warn_uncorrected(condition: str, error: ValueError) -> None:

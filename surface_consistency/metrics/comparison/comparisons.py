@@ -412,7 +412,7 @@ def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataF
         p_value = _above(_between(totals, scores, rules, one, other), 0.0)
         p_value = p_value if rules.higher_is_better else 1.0 - p_value
         p_above[one, other], p_above[other, one] = p_value, 1.0 - p_value
-    ranks = rank_intervals(p_above, confidence_level=rules.intervals.level)
+    low, high = rank_intervals(p_above, confidence_level=rules.intervals.level)
     rows = [
         {"model": name, "n": len(scores.values), "n_clusters": totals.n_clusters}
         | _bounded(mean, "mean", rules.intervals.level)
@@ -423,9 +423,9 @@ def _ranked(totals: ScoreTotals, rules: _Rules, scores: ModelScores) -> pd.DataF
     frame[bounds] = frame[bounds].clip(*rules.scale)
     return frame.assign(
         rank=frame["mean"].rank(method="min", ascending=not rules.higher_is_better).astype(int),
-        rank_low=ranks.low,
-        rank_high=ranks.high,
-        may_be_best=ranks.low == 1,
+        rank_low=low,
+        rank_high=high,
+        may_be_best=low == 1,
     )
 
 

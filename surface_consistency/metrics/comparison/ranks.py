@@ -1,7 +1,5 @@
 """Which ranks the data allow: simultaneous intervals from decisions about all pairs at once."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
@@ -9,19 +7,9 @@ from surface_consistency.metrics._inputs import Integers, check_confidence_level
 from surface_consistency.metrics.paired.multiplicity import adjust_p_values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankIntervalsResult:
-    """Result of `rank_intervals`; arrays of shape `(n_models,)`."""
-
-    low: Integers
-    """The best rank that the data allow: 1 and the number of models that are surely better."""
-    high: Integers
-    """The worst one: the number of models less those that are surely worse."""
-
-
 def rank_intervals(
     p_above: npt.ArrayLike, *, confidence_level: float = 0.95
-) -> RankIntervalsResult:
+) -> tuple[Integers, Integers]:
     """Bound the ranks of all models at once.
 
     Model j is surely above model k where the one-sided test of that is rejected after Holm's
@@ -34,7 +22,7 @@ def rank_intervals(
         confidence_level: Probability that all intervals hold their ranks, in (0, 1).
 
     Returns:
-        Both bounds; rank 1 is that of the largest mean.
+        Lower and upper bounds, each of shape `(n_models,)`; rank 1 is that of the largest mean.
 
     Raises:
         ValueError: When `p_above` is not square, a p-value is not in [0, 1] or `confidence_level`
@@ -52,8 +40,8 @@ def rank_intervals(
 
     Examples:
         >>> p_above = [[1, 0.001, 0.3], [0.999, 1, 0.99], [0.7, 0.01, 1]]
-        >>> ranks = rank_intervals(p_above)
-        >>> ranks.low.tolist(), ranks.high.tolist()
+        >>> low, high = rank_intervals(p_above)
+        >>> low.tolist(), high.tolist()
         ([1, 3, 1], [2, 3, 2])
     """
     check_confidence_level(confidence_level)
@@ -63,4 +51,4 @@ def rank_intervals(
     np.fill_diagonal(tests, np.nan)
     adjusted = adjust_p_values(tests.ravel()).reshape(tests.shape)
     is_above = adjusted < 1.0 - confidence_level
-    return RankIntervalsResult(low=1 + is_above.sum(axis=0), high=len(tests) - is_above.sum(axis=1))
+    return 1 + is_above.sum(axis=0), len(tests) - is_above.sum(axis=1)

@@ -1,6 +1,5 @@
 """Similarity of two answers by the components of their tokens, matched or transported."""
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -107,21 +106,9 @@ def _token_matrix(matrix: npt.ArrayLike) -> Floats:
     return finite_array(matrix, "matrix", shape, what="similarities")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignmentResult:
-    """Result of `assignment_similarity`."""
-
-    similarity: float
-    """Mean similarity of the matched tokens, or over the longer answer under "zero"."""
-    pairs: tuple[tuple[int, int], ...]
-    """Matched tokens, the short answer's first, in its order."""
-    n_unmatched: int
-    """Tokens of the longer answer without a partner."""
-
-
 def assignment_similarity(
     matrix: npt.ArrayLike, *, unmatched: Literal["ignore", "zero"] = "ignore"
-) -> AssignmentResult:
+) -> float:
     """Match the tokens of two answers one to one so that their total similarity is largest.
 
     Args:
@@ -131,7 +118,7 @@ def assignment_similarity(
             the mean over matched pairs, or count as pairs of similarity 0.
 
     Returns:
-        The similarity, the matched tokens, and how many were left over.
+        The similarity: the mean over matched pairs, or over the tokens of the longer answer.
 
     Raises:
         ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
@@ -141,38 +128,22 @@ def assignment_similarity(
         Answers of equal length give the similarity of `transport_similarity` with equal weights.
         For others "ignore" is at least as large, since it may drop the tokens that fit worst. The
         paper says that both methods agree and not how leftover tokens count. Swapping the answers
-        changes nothing but the order within pairs.
+        changes nothing.
 
     References:
         SLAQ, arXiv 2510.11218, appendix A.4 (Hungarian algorithm); H. W. Kuhn, Naval Research
         Logistics Quarterly 2, 1955.
 
     Examples:
-        >>> result = assignment_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]])
-        >>> round(result.similarity, 4), result.pairs, result.n_unmatched
-        (0.85, ((0, 0), (1, 1)), 1)
+        >>> round(assignment_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]]), 4)
+        0.85
     """
     check_choice(unmatched, ("ignore", "zero"), "unmatched")
     similarities = _token_matrix(matrix)
     rows, columns = linear_sum_assignment(similarities, maximize=True)
     total = float(similarities[rows, columns].sum())
     fewer, more = sorted(similarities.shape)
-    return AssignmentResult(
-        similarity=total / (fewer if unmatched == "ignore" else more),
-        pairs=tuple(zip(rows.tolist(), columns.tolist(), strict=True)),
-        n_unmatched=more - fewer,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TransportResult:
-    """Result of `transport_similarity`."""
-
-    similarity: float
-    """Mean of the token similarities under the plan, between their smallest and largest."""
-    plan: Floats
-    """Share of the answers that each pair of tokens carries, shape `(n_short_tokens,
-    n_long_tokens)`; at least 0, its rows and columns summing to the weights."""
+    return total / float(fewer if unmatched == "ignore" else more)
 
 
 def transport_similarity(
@@ -180,7 +151,7 @@ def transport_similarity(
     *,
     short_weights: npt.ArrayLike | None = None,
     long_weights: npt.ArrayLike | None = None,
-) -> TransportResult:
+) -> float:
     """Match the tokens of two answers so that their total similarity is largest.
 
     The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to the weights of the
@@ -194,7 +165,7 @@ def transport_similarity(
         long_weights: Weight of each token of the long answer; None for equal weights.
 
     Returns:
-        The similarity and the plan.
+        The similarity.
 
     Raises:
         ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
@@ -203,20 +174,16 @@ def transport_similarity(
 
     Notes:
         The paper does not state the constraints: equal weights that sum to 1 make the result the
-        weighted average that it calls it. The similarity is unique, the plan need not be. Swapping
-        the answers transposes the plan; the order of tokens does not matter. Adding a constant to M
-        adds it to the similarity.
+        weighted average that it calls it. Swapping the answers changes nothing, nor does the order
+        of tokens. Adding a constant to M adds it to the similarity.
 
     References:
         SLAQ, arXiv 2510.11218, eq. 9; Rubner, Tomasi and Guibas, International Journal of Computer
         Vision 40, 2000 (earth mover's distance).
 
     Examples:
-        >>> result = transport_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]])
-        >>> round(result.similarity, 4)
+        >>> round(transport_similarity([[0.9, 0.1, 0.2], [0.2, 0.8, 0.3]]), 4)
         0.65
-        >>> result.plan.round(4).tolist()
-        [[0.3333, 0.0, 0.1667], [0.0, 0.3333, 0.1667]]
     """
     similarities = _token_matrix(matrix)
     n_short, n_long = similarities.shape
@@ -226,7 +193,7 @@ def transport_similarity(
         plan = np.outer(rows, columns)
     else:
         plan = _best_plan(similarities, rows, columns)
-    return TransportResult(similarity=float((plan * similarities).sum()), plan=plan)
+    return float((plan * similarities).sum())
 
 
 def _weights(values: npt.ArrayLike | None, name: str, n_tokens: int) -> Floats:

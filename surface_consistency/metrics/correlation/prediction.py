@@ -3,12 +3,12 @@
 import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics._groups import root_seed
@@ -126,33 +126,6 @@ def _sklearn(module: str, feature: str) -> ModuleType:
 _CORRECTNESS = "predicting correctness from scores"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredictabilityResult:
-    """Result of `predict_correctness`; each number is a mean over test folds."""
-
-    macro_f1: float
-    """Mean of the F1 of right and of wrong answers, in [0, 1]; higher is more predictable."""
-    auc: float
-    """Area under the ROC curve, in [0, 1]; 0.5 is chance. NaN where no fold holds both classes."""
-    baseline_macro_f1: float
-    """Macro-F1 of always predicting the more frequent class of the training folds, in [0, 1]."""
-    fold_macro_f1: tuple[float, ...]
-    """Macro-F1 of each test fold."""
-    fold_auc: tuple[float, ...]
-    """Area under the curve of each test fold; NaN where it holds one class only."""
-    n: int
-    """Instances."""
-    n_correct: int
-    """Instances that are right."""
-    n_groups: int
-    """Groups that folds keep together; `n` when none are given."""
-
-    @property
-    def gain(self) -> float:
-        """Macro-F1 less that of the baseline, in [-1, 1]; near 0: the scores predict nothing."""
-        return self.macro_f1 - self.baseline_macro_f1
-
-
 def majority_macro_f1(accuracy: float) -> float:
     """Return the macro-F1 of always predicting the more frequent class.
 
@@ -189,7 +162,7 @@ def predict_correctness(
     classifier: Classifier = "logistic",
     n_folds: int = 5,
     rng: np.random.Generator | int | None = 0,
-) -> PredictabilityResult:
+) -> dict[str, float]:
     """Predict from scores whether a model is right, on instances that the predictor has not seen.
 
     Args:
@@ -204,8 +177,10 @@ def predict_correctness(
         rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
-        Macro-F1 and area under the curve, each as mean over folds and by fold, with the majority
-        baseline on the same folds.
+        macro_f1 (mean of the F1 of right and of wrong answers) and auc (area under the ROC curve;
+        NaN if no fold holds both classes), as means over test folds, in [0, 1]; baseline_macro_f1,
+        that of always predicting the more frequent class of the training folds; n, n_correct and
+        n_groups.
 
     Raises:
         MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
@@ -225,8 +200,8 @@ def predict_correctness(
     Examples:
         >>> rng = np.random.default_rng(0)
         >>> loss = rng.normal(size=400)
-        >>> result = predict_correctness(loss, loss + rng.normal(size=400) < 0.5)
-        >>> result.auc > 0.8, result.gain > 0.2
+        >>> row = predict_correctness(loss, loss + rng.normal(size=400) < 0.5)
+        >>> row["auc"] > 0.8, row["macro_f1"] - row["baseline_macro_f1"] > 0.2
         (True, True)
     """
     features, labels = scores_and_verdicts(scores, correct)
@@ -238,16 +213,14 @@ def predict_correctness(
     macro_f1, auc, baseline = _cross_validated(
         features, labels, folds, _macro_f1, feature=_CORRECTNESS, classifier=classifier
     )
-    return PredictabilityResult(
-        macro_f1=float(macro_f1.mean()),
-        auc=_defined_mean(auc, stacklevel=2),
-        baseline_macro_f1=baseline,
-        fold_macro_f1=tuple(macro_f1.tolist()),
-        fold_auc=tuple(auc.tolist()),
-        n=labels.size,
-        n_correct=int(labels.sum()),
-        n_groups=int(owners.max()) + 1,
-    )
+    return {
+        "macro_f1": float(macro_f1.mean()),
+        "auc": _defined_mean(auc, stacklevel=2),
+        "baseline_macro_f1": baseline,
+        "n": labels.size,
+        "n_correct": int(labels.sum()),
+        "n_groups": int(owners.max()) + 1,
+    }
 
 
 def _macro_f1(truth: Integers, predicted: Integers) -> float:
@@ -263,45 +236,6 @@ def _macro_f1(truth: Integers, predicted: Integers) -> float:
 _ALIGNMENT = "predicting alignment"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeaturePrediction:
-    """How well one feature predicts on its own, and its weight among all."""
-
-    name: str
-    """Name of the feature."""
-    accuracy: float
-    """Accuracy with this feature alone, mean over test folds, in [0, 1]."""
-    auc: float
-    """Area under the ROC curve with this feature alone, mean over test folds, in [0, 1]."""
-    coefficient: float
-    """Weight of the standardised feature in the model of all features, fitted on all rows:
-    positive where more of it speaks for alignment."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentPredictionResult:
-    """Result of `predict_alignment`; means are over test folds."""
-
-    accuracy: float
-    """Accuracy with all features, in [0, 1]; higher is more predictable."""
-    auc: float
-    """Area under the ROC curve with all features, in [0, 1]; 0.5 is chance."""
-    baseline_accuracy: float
-    """Accuracy of always predicting the more frequent class of the training folds, in [0, 1]."""
-    features: tuple[FeaturePrediction, ...]
-    """Each feature, in the order of the columns."""
-    fold_accuracy: tuple[float, ...]
-    """Accuracy of each test fold with all features."""
-    fold_auc: tuple[float, ...]
-    """Area under the curve of each test fold; NaN where it holds one class only."""
-    n: int
-    """Rows."""
-    n_aligned: int
-    """Rows that align."""
-    n_groups: int
-    """Groups that folds keep together."""
-
-
 def predict_alignment(
     features: npt.ArrayLike,
     aligned: npt.ArrayLike,
@@ -310,7 +244,7 @@ def predict_alignment(
     names: Sequence[str] | None = None,
     n_folds: int = 5,
     rng: np.random.Generator | int | None = 0,
-) -> AlignmentPredictionResult:
+) -> pd.DataFrame:
     """Predict alignment by logistic regression, on rows that the model has not seen.
 
     Args:
@@ -325,8 +259,11 @@ def predict_alignment(
         rng: Seed of the folds, at least 0; generator to draw it from; or None for a fresh one.
 
     Returns:
-        Accuracy and area under the curve with all features and with each alone, the coefficients,
-        and the majority baseline.
+        One row for "all features" and one per feature alone: feature; accuracy and auc (area under
+        the ROC curve), means over test folds, in [0, 1]; coefficient, the weight of the
+        standardised feature in the model of all features, fitted on all rows (NaN in the first
+        row); and in every row baseline_accuracy, that of always predicting the more frequent class
+        of the training folds, n, n_aligned and n_groups.
 
     Raises:
         MissingDependencyError: When scikit-learn, of the extra `analysis`, is not installed.
@@ -347,9 +284,9 @@ def predict_alignment(
         >>> rng = np.random.default_rng(0)
         >>> aligned = np.arange(360) % 2 == 0
         >>> similarity = rng.normal(0.26, 0.05, (360, 2)) + 0.08 * np.outer(aligned, [1.0, 0.0])
-        >>> result = predict_alignment(similarity, aligned, groups=np.arange(360) // 6)
-        >>> result.auc > 0.8, [feature.auc > 0.7 for feature in result.features]
-        (True, [True, False])
+        >>> rows = predict_alignment(similarity, aligned, groups=np.arange(360) // 6)
+        >>> (rows["auc"] > 0.7).tolist()
+        [True, True, False]
     """
     if np.ndim(features) != 2:
         raise ValueError(
@@ -368,26 +305,29 @@ def predict_alignment(
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
     accuracy, auc, baseline = _cross_validated(matrix, labels, folds, _accuracy, feature=_ALIGNMENT)
-    alone = [
-        _cross_validated(matrix[:, [column]], labels, folds, _accuracy, feature=_ALIGNMENT)
-        for column in range(n_features)
+    rows = [
+        {
+            "feature": "all features",
+            "accuracy": float(accuracy.mean()),
+            "auc": _defined_mean(auc, stacklevel=2),
+            "coefficient": math.nan,
+        }
     ]
     weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
-    return AlignmentPredictionResult(
-        accuracy=float(accuracy.mean()),
-        auc=_defined_mean(auc, stacklevel=2),
+    for column, (title, weight) in enumerate(zip(titles, weights, strict=True)):
+        accuracy, auc, _ = _cross_validated(
+            matrix[:, [column]], labels, folds, _accuracy, feature=_ALIGNMENT
+        )
+        rows.append(
+            {
+                "feature": title,
+                "accuracy": float(accuracy.mean()),
+                "auc": _defined_mean(auc),
+                "coefficient": float(weight),
+            }
+        )
+    return pd.DataFrame(rows).assign(
         baseline_accuracy=baseline,
-        features=tuple(
-            FeaturePrediction(
-                name=title,
-                accuracy=float(of_feature[0].mean()),
-                auc=_defined_mean(of_feature[1]),
-                coefficient=float(weight),
-            )
-            for title, of_feature, weight in zip(titles, alone, weights, strict=True)
-        ),
-        fold_accuracy=tuple(accuracy.tolist()),
-        fold_auc=tuple(auc.tolist()),
         n=labels.size,
         n_aligned=int(labels.sum()),
         n_groups=int(owners.max()) + 1,

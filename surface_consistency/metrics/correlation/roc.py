@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,6 @@ from surface_consistency.metrics._inputs import (
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
 from surface_consistency.metrics.uncertainty.intervals import (
-    Interval,
     are_enough,
     t_p_value,
     t_quantile,
@@ -26,45 +24,13 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AreaUnderCurveResult:
-    """How well scores tell positives from negatives; see `clustered_auc`."""
-
-    auc: float
-    """Probability that a positive scores above a negative, ties counting half, in [0, 1]; NaN
-    without both, or where all scores are tied."""
-
-    auc_interval: Interval
-    """Interval of `auc`, in [0, 1], by the logit and Student's t; it leaves out 0.5 where the
-    p-value is below 1 less its level, and only there. NaN bounds where `reason` says why."""
-
-    p_value: float
-    """Two-sided p-value of an area of 0.5, of the same statistic; NaN where the interval is."""
-
-    reason: str
-    """Why there is no interval; empty where there is one."""
-
-    tied_share: float
-    """Share of the pairs of a positive and a negative that are tied, in [0, 1]; NaN without
-    both."""
-
-    n_positive: int
-    """Positives."""
-
-    n_negative: int
-    """Negatives."""
-
-    n_clusters: int
-    """Clusters."""
-
-
 def clustered_auc(
     scores: npt.ArrayLike,
     labels: npt.ArrayLike,
     clusters: Sequence[Hashable] | npt.NDArray[np.generic] | None = None,
     *,
     confidence_level: float = 0.95,
-) -> AreaUnderCurveResult:
+) -> dict[str, object]:
     """Compute the area under the ROC curve with an interval and a test that take clusters whole.
 
     Args:
@@ -75,7 +41,10 @@ def clustered_auc(
         confidence_level: Nominal coverage, in (0, 1).
 
     Returns:
-        The area, its interval, the p-value of 0.5 and the counts.
+        auc, the probability that a random positive scores higher than a random negative, ties as
+        half, in [0, 1]; auc_low and auc_high; p_value (two-sided, of an area of 0.5); reason (why
+        numbers are NaN; empty if they are not); tied_share (pairs of a positive and a negative with
+        equal scores); n_positive, n_negative and n_clusters.
 
     Raises:
         ValueError: If lengths differ, a score is NaN, a label is neither 0 nor 1, or the confidence
@@ -97,7 +66,7 @@ def clustered_auc(
         Kish, Survey Sampling, 1965 (clusters of unequal size).
 
     Examples:
-        >>> clustered_auc([0.9, 0.4, 0.6, 0.1], [1, 1, 0, 0]).auc
+        >>> clustered_auc([0.9, 0.4, 0.6, 0.1], [1, 1, 0, 0])["auc"]
         0.75
     """
     check_confidence_level(confidence_level)
@@ -117,7 +86,7 @@ def clustered_auc(
     codes = label_codes(clusters, values.size, "clusters", row="example")
     n_clusters = int(codes.max(initial=-1)) + 1
     auc = tied_share = p_value = math.nan
-    low, high, method = math.nan, math.nan, "logit-t"
+    low = high = math.nan
     reason = f"there are {n_positive} positives and {n_negative} negatives"
     if n_positive and n_negative:
         above = _placements(values, positive)
@@ -125,21 +94,22 @@ def clustered_auc(
         reason = "all scores are tied"
         if tied_share < 1.0:
             auc = float(above[positive].mean())
-            low, high, p_value, method, reason = _inference(
+            low, high, p_value, reason = _inference(
                 auc, above - auc, positive, codes, confidence_level
             )
     if math.isnan(auc):
         warn_undefined(f"the area under the curve is undefined (NaN): {reason}", stacklevel=2)
-    return AreaUnderCurveResult(
-        auc=auc,
-        auc_interval=Interval(low=low, high=high, confidence_level=confidence_level, method=method),
-        p_value=p_value,
-        reason=reason,
-        tied_share=tied_share,
-        n_positive=n_positive,
-        n_negative=n_negative,
-        n_clusters=n_clusters,
-    )
+    return {
+        "auc": auc,
+        "auc_low": low,
+        "auc_high": high,
+        "p_value": p_value,
+        "reason": reason,
+        "tied_share": tied_share,
+        "n_positive": n_positive,
+        "n_negative": n_negative,
+        "n_clusters": n_clusters,
+    }
 
 
 def area_under_curve(scores: npt.ArrayLike, positive: Flags) -> float:
@@ -175,20 +145,20 @@ def _tied_share(values: Floats, positive: Flags) -> float:
 
 def _inference(
     auc: float, centred: Floats, positive: Flags, codes: Integers, level: float
-) -> tuple[float, float, float, str, str]:
-    """Return bounds, p-value and method from the centred placements, or why there are none."""
+) -> tuple[float, float, float, str]:
+    """Return bounds and p-value from the centred placements, or why there are none."""
     sides = {"positive": positive, "negative": ~positive}
     held = {name: np.bincount(codes[mine]).astype(np.float64) for name, mine in sides.items()}
     worth = {name: float(worth_of_clusters(n)) for name, n in held.items()}
     fewest = min(worth, key=lambda name: worth[name])
-    n, nothing = worth[fewest], (math.nan, math.nan, math.nan, "logit-t")
+    n, nothing = worth[fewest], (math.nan, math.nan, math.nan)
     if not are_enough(n):
         return *nothing, f"the {fewest}s are {too_few_clusters(n)}"
     quantile = float(t_quantile(n - 1.0, level))
     if auc in (0.0, 1.0):
         bound = quantile**2 / (n + quantile**2)
         low, high = (0.0, bound) if auc == 0.0 else (1.0 - bound, 1.0)
-        return low, high, float(t_p_value(math.sqrt(n), n - 1.0)), "wilson", ""
+        return low, high, float(t_p_value(math.sqrt(n), n - 1.0)), ""
     n_clusters, variance = int(codes.max()) + 1, 0.0
     sums = {
         name: np.bincount(codes[mine], centred[mine], minlength=n_clusters) / mine.sum()
@@ -204,4 +174,4 @@ def _inference(
     low, high = (
         (1.0 + math.tanh((logit + sign * quantile * error) / 2.0)) / 2.0 for sign in (-1.0, 1.0)
     )
-    return low, high, float(t_p_value(logit / error, n - 1.0)), "logit-t", ""
+    return low, high, float(t_p_value(logit / error, n - 1.0)), ""

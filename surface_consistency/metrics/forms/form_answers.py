@@ -148,7 +148,7 @@ def _group(
     if known and np.isnan(ends[0, 1]):
         row["not_inferred"] = "kappa: all answers are one, or all clusters alike"
     row |= {"same_answer": agreement.value, "chance": chance[0], "kappa": kappa[0]}
-    row |= {"same_answer_low": agreement.interval.low, "same_answer_high": agreement.interval.high}
+    row |= {"same_answer_low": agreement.low, "same_answer_high": agreement.high}
     row |= {"chance_low": max(ends[0, 0], 0.0) if known else math.nan}
     row |= {"chance_high": ends[1, 0], "kappa_low": ends[0, 1], "kappa_high": ends[1, 1]}
     return row

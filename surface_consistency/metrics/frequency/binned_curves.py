@@ -122,7 +122,7 @@ def _point(columns: dict[str, Floats], intervals: Intervals) -> dict[str, object
     accuracy = columns["accuracy"]
     _, codes = np.unique(columns["clusters"], return_inverse=True)
     sums = cluster_sums(np.column_stack([accuracy, np.ones_like(accuracy)]), codes)
-    bounds = group_values(sums, {"accuracy": _MEAN}, intervals)["accuracy"].interval
+    bounds = group_values(sums, {"accuracy": _MEAN}, intervals)["accuracy"]
     return {
         "frequency_min": float(columns["frequency"].min()),
         "frequency_max": float(columns["frequency"].max()),

@@ -2,8 +2,6 @@
 
 import itertools
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,52 +13,17 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
 )
 from surface_consistency.metrics.judging.judging import JudgeError
-from surface_consistency.metrics.positions.alignment import SCORES, topic_alignment, topic_cells
+from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
 from surface_consistency.metrics.uncertainty.bootstrap import resample_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    Interval,
     Intervals,
     quantiles,
 )
 
 _EM_STEPS = 300
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedAlignmentResult:
-    """Result of `corrected_alignment`: what the verdicts of a judge without error would give."""
-
-    short_accuracy: float
-    """F_S, in [0, 1]; higher is better. NaN, like all below, where the judge is no better than
-    chance."""
-    long_accuracy: float
-    """F_L, in [0, 1]; higher is better."""
-    accuracy_difference: float
-    """F_L - F_S, in [-1, 1]; negative: the long query does worse."""
-    alignment: float
-    """Share of pairs with equal verdicts, in [0, 1]; higher is more consistent."""
-    signed_alignment: float
-    """Both right less both wrong, in [-1, 1]."""
-    short_accuracy_interval: Interval
-    """Interval of `short_accuracy`: of topics and of the judge's errors, as below."""
-    long_accuracy_interval: Interval
-    """Interval of `long_accuracy`."""
-    accuracy_difference_interval: Interval
-    """Interval of `accuracy_difference`."""
-    alignment_interval: Interval
-    """Interval of `alignment`."""
-    signed_alignment_interval: Interval
-    """Interval of `signed_alignment`."""
-    is_cut: bool
-    """Whether the correction asks for a negative cell, so that the closest possible one, 0, was
-    taken: the errors do not fit the verdicts, if only by chance."""
-    n_topics: int
-    """Topics with a scored pair."""
-    n_missing: int
-    """Pairs that lacked a verdict and were left out."""
 
 
 def corrected_alignment(
@@ -72,7 +35,7 @@ def corrected_alignment(
     error_correlation: float = 0.0,
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> CorrectedAlignmentResult:
+) -> dict[str, object]:
     """Estimate F_S, F_L and alignment as a judge without error would see them.
 
     The four observed shares (both right, short only, long only, neither) are the true ones sent
@@ -80,8 +43,8 @@ def corrected_alignment(
     Gladen's correction on both sides of the table at once.
 
     Args:
-        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, as for
-            `alignment_scores`.
+        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, column k being
+            sub-question k: True or False, 1 or 0, None or NaN.
         long: Verdicts on the long answers, `(n_topics, n_slots)` or
             `(n_topics, n_permutations, n_slots)`.
         short_error: Errors of the judge of short answers, from `judge_agreement` on labelled ones.
@@ -97,11 +60,15 @@ def corrected_alignment(
             resamples both at once; there is no "bca". `n_resamples` is the number of draws.
 
     Returns:
-        The corrected scores with intervals.
+        n_topics (with a scored pair) and n_missing; for each of short_accuracy, long_accuracy,
+        accuracy_difference, alignment and signed_alignment `observed_<score>`, as the judge has it,
+        and the corrected `<score>`, `<score>_low` and `<score>_high`; and is_cut, whether the
+        inverse had a cell below 0.
 
     Raises:
-        ValueError: For what `topic_alignment` refuses, when no pair has both verdicts, or when an
-            option is out of range, or errors as frequent as these cannot be correlated so much.
+        ValueError: When shapes do not fit each other, an input is empty, a value is not a verdict
+            or (under "raise") missing, no pair has both verdicts, an option is out of range, or
+            errors as frequent as these cannot be correlated so much.
 
     Notes:
         Without `error_correlation` the judge is taken to err on a short answer independently of the
@@ -124,13 +91,13 @@ def corrected_alignment(
         ... )
         >>> short = [[1, 1, 0, 0, 1], [1, 0, 1, 1, 0]] * 50
         >>> long = [[1, 0, 0, 1, 1], [1, 0, 1, 0, 0]] * 50
-        >>> scores = corrected_alignment(short, long, short_error=error, long_error=error)
-        >>> round(scores.short_accuracy, 3), round(scores.alignment, 3)
+        >>> row = corrected_alignment(short, long, short_error=error, long_error=error)
+        >>> round(row["short_accuracy"], 3), round(row["alignment"], 3)
         (0.611, 0.747)
     """
     check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
-    topics = topic_alignment(short, long, missing=missing)
-    cells = topic_cells(topics)
+    counts = topic_counts(short, long, missing=missing)
+    cells = topic_shares(counts)
     if min(_better(short_error), _better(long_error)) <= 0.0:
         _warn("a judge is no better than chance (sensitivity + specificity at most 1)")
     _check_correlation(error_correlation, short_error, long_error)
@@ -154,21 +121,15 @@ def corrected_alignment(
             bounds = _joined(means, over_topics, bounds)
     else:
         _warn("one topic says nothing of the spread between topics; bounds")
-    fields: dict[str, Any] = {}
+    row: dict[str, object] = {
+        "n_topics": len(cells),
+        "n_missing": int(np.asarray(long).size - counts.sum()),
+    }
+    seen_means = _scores(observed)[0]
     for place, name in enumerate(SCORES):
-        fields[name] = float(means[place])
-        fields[f"{name}_interval"] = Interval(
-            low=float(bounds[0, place]),
-            high=float(bounds[1, place]),
-            confidence_level=intervals.level,
-            method="t" if intervals.method == "auto" else intervals.method,
-        )
-    return CorrectedAlignmentResult(
-        **fields,
-        is_cut=_is_cut(observed[0], exact[0]),
-        n_topics=len(cells),
-        n_missing=topics.n_missing,
-    )
+        row[f"observed_{name}"], row[name] = float(seen_means[place]), float(means[place])
+        row |= {f"{name}_low": float(bounds[0, place]), f"{name}_high": float(bounds[1, place])}
+    return row | {"is_cut": _is_cut(observed[0], exact[0])}
 
 
 _RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])

@@ -17,9 +17,7 @@ from surface_consistency.metrics.paired.paired_tables import PairedTable, paired
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    Interval,
     Intervals,
-    undefined_interval,
     wilson_interval,
 )
 
@@ -66,26 +64,6 @@ class JudgeError:
             raise ValueError("no labelled answer is right: the judge's sensitivity is unknown")
         if self.false_positives + self.true_negatives == 0:
             raise ValueError("no labelled answer is wrong: the judge's specificity is unknown")
-
-    @classmethod
-    def of_table(cls, table: PairedTable) -> "JudgeError":
-        """Read the confusion of `judge_agreement`, the human first.
-
-        Args:
-            table: Its `table`.
-
-        Returns:
-            The counts under the names of this class.
-
-        Raises:
-            ValueError: When there is no right or no wrong answer.
-        """
-        return cls(
-            true_positives=table.both,
-            false_negatives=table.first_only,
-            false_positives=table.second_only,
-            true_negatives=table.neither,
-        )
 
     @property
     def sensitivity(self) -> float:
@@ -159,40 +137,13 @@ def corrected_rate(observed: float, error: JudgeError) -> float:
     return min(1.0, max(0.0, (observed + error.specificity - 1.0) / better))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeAgreementResult:
-    """Result of `judge_agreement`; NaN where nothing defines a value."""
-
-    accuracy: float
-    """Share of labels that the judge agrees with, in [0, 1]; higher is better."""
-    accuracy_interval: Interval
-    """Wilson interval of `accuracy`."""
-    kappa: float
-    """Cohen's kappa of judge and human, in [-1, 1]; higher is better."""
-    kappa_interval: Interval
-    """Interval of `kappa`, with a width even where judge and human never differ."""
-    sensitivity: float
-    """Share of the answers that are right by the human which the judge calls right, in [0, 1]."""
-    sensitivity_interval: Interval
-    """Wilson interval of `sensitivity`."""
-    specificity: float
-    """Share of the answers that are wrong by the human which the judge calls wrong, in [0, 1]."""
-    specificity_interval: Interval
-    """Wilson interval of `specificity`."""
-    table: PairedTable
-    """The confusion, the human first: `both` true positives, `first_only` false negatives,
-    `second_only` false positives, `neither` true negatives."""
-    n_missing: int
-    """Answers that lack a label or a judgement and were left out."""
-
-
 def judge_agreement(
     human: npt.ArrayLike,
     judge: npt.ArrayLike,
     *,
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> JudgeAgreementResult:
+) -> dict[str, object]:
     """Compare a judge's verdicts with human labels of the same answers.
 
     Args:
@@ -204,7 +155,11 @@ def judge_agreement(
             Wilson's, of the same level.
 
     Returns:
-        Accuracy, kappa, sensitivity and specificity with intervals, and the confusion table.
+        n (answers with both), n_missing; true_positives, false_negatives, false_positives and
+        true_negatives, the human label being the truth; and accuracy, kappa, sensitivity and
+        specificity, each with `_low` and `_high`. Sensitivity is the share of the answers that are
+        right by the human which the judge calls right, specificity that of the wrong ones which it
+        calls wrong.
 
     Raises:
         ValueError: When lengths differ, a value is no verdict, a verdict is missing under "raise",
@@ -223,9 +178,9 @@ def judge_agreement(
     Examples:
         >>> human = [1] * 60 + [0] * 40
         >>> judge = [1] * 57 + [0] * 3 + [0] * 36 + [1] * 4
-        >>> result = judge_agreement(human, judge)
-        >>> result.accuracy, round(result.kappa, 3), result.sensitivity, result.specificity
-        (0.93, 0.854, 0.95, 0.9)
+        >>> row = judge_agreement(human, judge)
+        >>> [round(row[name], 3) for name in ("accuracy", "kappa", "sensitivity", "specificity")]
+        [0.93, 0.854, 0.95, 0.9]
     """
     check_same_index(human=human, judge=judge)
     human_values, judge_values = np.asarray(human, dtype=object), np.asarray(judge, dtype=object)
@@ -236,37 +191,38 @@ def judge_agreement(
     for n, name, kind in ((n_right, "sensitivity", "right"), (n_wrong, "specificity", "wrong")):
         if n == 0:
             warn_undefined(f"{name} is undefined (NaN): no answer is {kind} by the human labels")
-    return JudgeAgreementResult(
-        accuracy=(table.both + table.neither) / table.n,
-        accuracy_interval=_share(table.both + table.neither, table.n, intervals.level),
-        kappa=float(kappa_of_counts(table.counts)),
-        kappa_interval=_kappa_interval(table, intervals),
-        sensitivity=table.both / n_right if n_right else math.nan,
-        sensitivity_interval=_share(table.both, n_right, intervals.level),
-        specificity=table.neither / n_wrong if n_wrong else math.nan,
-        specificity_interval=_share(table.neither, n_wrong, intervals.level),
-        table=table,
-        n_missing=len(human_values) - table.n,
-    )
+    kappa, low, high = _kappa(table, intervals)
+    row: dict[str, object] = {"n": table.n, "n_missing": len(human_values) - table.n}
+    row |= {
+        "true_positives": table.both,
+        "false_negatives": table.first_only,
+        "false_positives": table.second_only,
+        "true_negatives": table.neither,
+    }
+    row |= _share("accuracy", table.both + table.neither, table.n, intervals.level)
+    row |= {"kappa": kappa, "kappa_low": low, "kappa_high": high}
+    row |= _share("sensitivity", table.both, n_right, intervals.level)
+    return row | _share("specificity", table.neither, n_wrong, intervals.level)
 
 
-def _share(successes: int, n: int, level: float) -> Interval:
-    """Return the Wilson interval of a share, quietly NaN for no trial."""
-    if n == 0:
-        return undefined_interval(level, "wilson")
-    return wilson_interval(successes, n, confidence_level=level)
+def _share(name: str, successes: int, n: int, level: float) -> dict[str, float]:
+    """Return a share and its Wilson interval by column, NaN for no trial."""
+    bounds, share = (math.nan, math.nan), math.nan
+    if n:
+        bounds, share = wilson_interval(successes, n, confidence_level=level), successes / n
+    return dict(zip((name, f"{name}_low", f"{name}_high"), (share, *bounds), strict=True))
 
 
-def _kappa_interval(table: PairedTable, intervals: Intervals) -> Interval:
-    if math.isnan(float(kappa_of_counts(table.counts))):
+def _kappa(table: PairedTable, intervals: Intervals) -> tuple[float, float, float]:
+    """Return kappa and its bounds, and warn if they are undefined."""
+    answers = np.repeat(np.eye(4), table.counts, axis=0)
+    kappa = group_values(answers, {"kappa": kappa_of_counts}, intervals)["kappa"]
+    if math.isnan(kappa.value):
         warn_undefined(
             f"kappa is undefined (NaN): the verdicts in {table} do not vary", stacklevel=3
         )
-        return undefined_interval(intervals.level, intervals.method)
-    answers = np.repeat(np.eye(4), table.counts, axis=0)
-    bounds = group_values(answers, {"kappa": kappa_of_counts}, intervals)["kappa"].interval
-    if math.isnan(bounds.low):
+    elif math.isnan(kappa.low):
         warn_undefined(
             "the interval of kappa is undefined (NaN): there is one answer", stacklevel=3
         )
-    return bounds
+    return kappa.value, kappa.low, kappa.high

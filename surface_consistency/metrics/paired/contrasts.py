@@ -79,7 +79,7 @@ def contrast(
     Returns:
         The cells of a row of `contrasts_by`, without its labels and Holm's p-value: value_a,
         value_b, difference, difference_low, difference_high, p_value, margin and p_equivalent (NaN
-        without a margin), n_a, n_b, n_clusters, few_clusters and not_inferred.
+        without a margin), n_a, n_b, n_clusters and not_inferred.
 
     Raises:
         TypeError: When counts hold no numbers.
@@ -264,7 +264,6 @@ def _contrasts(
             "n_a": one.n_a,
             "n_b": one.n_b,
             "n_clusters": one.n_clusters,
-            "few_clusters": one.n_clusters < FEW_CLUSTERS,
             "not_inferred": one.not_inferred,
         }
         for place, one in enumerate(compared)
@@ -402,6 +401,7 @@ def contrasts_by(
         )
     ]
     table = pd.DataFrame(rows, columns=[*keys[:-1], *_COLUMNS])
+    table["few_clusters"] = table["n_clusters"] < FEW_CLUSTERS
     table["p_value_holm"] = table.groupby("rate", sort=False)["p_value"].transform(
         lambda part: adjust_p_values(part.to_numpy(dtype=np.float64))
     )

@@ -173,5 +173,5 @@ def _exact(b: int, c: int, level: float) -> tuple[float, float]:
 
 
 def _wilson(b: int, c: int, level: float) -> tuple[float, float]:
-    share = wilson_interval(b, b + c, confidence_level=level)
-    return _odds(share.low, 1.0 - share.low), _odds(share.high, 1.0 - share.high)
+    low, high = wilson_interval(b, b + c, confidence_level=level)
+    return _odds(low, 1.0 - low), _odds(high, 1.0 - high)

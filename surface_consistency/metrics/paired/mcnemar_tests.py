@@ -23,6 +23,7 @@ _WHOLE_NUMBERS_MAX = 2_000
 """Up to here whole numbers are exact and quick; scipy.special takes 0.1 s to import."""
 
 _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
+_Form: TypeAlias = Literal["exact", "corrected", "uncorrected", "mid-p"]
 
 
 def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[float, float]:
@@ -67,18 +68,18 @@ def mcnemar(table: PairedTable, *, method: McNemarMethod = "auto") -> tuple[floa
     """
     b, c = check_table(table).first_only, table.second_only
     check_choice(method, ("auto", *_METHODS), "method")
-    method = _form(b + c, method)
+    form = _form(b + c, method)
     if b + c == 0:
         return 0.0, 1.0
-    if method == "exact" or method == "mid-p":
-        return float(min(b, c)), _binomial_p(b, c, mid=method == "mid-p")
-    distance = max(abs(b - c) - 1, 0) if method == "corrected" else abs(b - c)
+    if form == "exact" or form == "mid-p":
+        return float(min(b, c)), _binomial_p(b, c, mid=form == "mid-p")
+    distance = max(abs(b - c) - 1, 0) if form == "corrected" else abs(b - c)
     statistic = distance * distance / (b + c)
     # The survival function of chi-square with one degree of freedom, exact in the far tail.
     return statistic, math.erfc(math.sqrt(statistic / 2.0))
 
 
-def _form(n_discordant: int, method: McNemarMethod) -> McNemarMethod:
+def _form(n_discordant: int, method: McNemarMethod) -> _Form:
     """Return the form of the test that "auto" chooses (arXiv 2607.00605, D.1)."""
     if method != "auto":
         return method

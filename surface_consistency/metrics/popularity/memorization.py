@@ -1,7 +1,6 @@
 """Memorization scores: verbatim extraction, and membership by the loss of a text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,6 @@ from surface_consistency.metrics._inputs import (
     warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.uncertainty.intervals import Interval, wilson_interval
 
 
 def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[Floats]:
@@ -40,29 +38,12 @@ def _token_rows(log_likelihoods: Sequence[Sequence[float | None]]) -> list[Float
 _Continuation = str | Sequence[int] | Sequence[str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExtractionResult:
-    """Result of `extraction_accuracy`."""
-
-    accuracy: float
-    """Share of instances completed word for word, in [0, 1]."""
-    accuracy_interval: Interval
-    """Wilson interval of the share; it takes instances for independent."""
-    n_extracted: int
-    """Instances completed word for word."""
-    n: int
-    """Instances with a continuation."""
-    n_missing: int
-    """Instances without one; they are left out."""
-
-
 def extraction_accuracy(
     generated: Sequence[_Continuation | None],
     expected: Sequence[_Continuation],
     *,
     missing: MissingPolicy = "raise",
-    confidence_level: float = 0.95,
-) -> ExtractionResult:
+) -> float:
     """Return the share of test instances whose second half a model writes verbatim.
 
     Args:
@@ -70,10 +51,10 @@ def extraction_accuracy(
             the second half: a text, or its tokens; None where it wrote nothing.
         expected: The second halves, as texts or tokens alike.
         missing: "raise" refuses None; "drop" leaves such instances out, with an `UnscoredWarning`.
-        confidence_level: Nominal coverage of the interval, in (0, 1).
 
     Returns:
-        The share, its Wilson interval and counts.
+        The share of instances completed word for word, in [0, 1]; for an interval see
+        `wilson_interval`.
 
     Raises:
         ValueError: When lengths differ, nothing is left, a continuation is missing under "raise",
@@ -89,9 +70,8 @@ def extraction_accuracy(
         section 6 (TDE Accuracy).
 
     Examples:
-        >>> result = extraction_accuracy([[5, 7, 7], [9, 1, 4]], [(5, 7, 7), (9, 1, 3)])
-        >>> result.accuracy, result.n_extracted
-        (0.5, 1)
+        >>> extraction_accuracy([[5, 7, 7], [9, 1, 4]], [(5, 7, 7), (9, 1, 3)])
+        0.5
     """
     check_missing(missing)
     if len(generated) != len(expected):
@@ -111,13 +91,7 @@ def extraction_accuracy(
         if text is not None
     )
     warn_unscored(n_missing, len(expected), what="instances", lack="a continuation", stacklevel=2)
-    return ExtractionResult(
-        accuracy=n_extracted / n,
-        accuracy_interval=wilson_interval(n_extracted, n, confidence_level=confidence_level),
-        n_extracted=n_extracted,
-        n=n,
-        n_missing=n_missing,
-    )
+    return n_extracted / n
 
 
 def extraction_log_likelihood(

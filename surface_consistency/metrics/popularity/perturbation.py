@@ -1,7 +1,6 @@
 """What a lexical perturbation does: relative change of a score, and shift of popularity."""
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -61,36 +60,13 @@ def relative_change(original: float, perturbed: float) -> float:
     return float((perturbed - original) / original)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PopularityShiftResult:
-    """Result of `popularity_shift`."""
-
-    statistic: float
-    """The smaller of the rank sums of rising and falling instances, at least 0."""
-    p_value: float
-    """p-value of no shift, in [0, 1]; 1.0 where no instance changed."""
-    original_mean: float
-    """Mean score of the original instances."""
-    perturbed_mean: float
-    """Mean score of the perturbed instances."""
-    rank_biserial: float
-    """Rank sum of rising less falling instances over the total, in [-1, 1]; -1 where every change
-    is a fall; NaN where no instance changed."""
-    n: int
-    """Instances with both scores."""
-    n_unchanged: int
-    """Instances whose score did not change; they carry no rank."""
-    n_missing: int
-    """Instances without one of the scores; they are left out."""
-
-
 def popularity_shift(
     original: npt.ArrayLike,
     perturbed: npt.ArrayLike,
     *,
     alternative: _Alternative = "two-sided",
     missing: MissingPolicy = "raise",
-) -> PopularityShiftResult:
+) -> dict[str, float]:
     """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
 
     Args:
@@ -101,7 +77,8 @@ def popularity_shift(
             `UnscoredWarning` that says how many.
 
     Returns:
-        Statistic, p-value, means, effect size and counts.
+        statistic (the smaller rank sum), p_value, original_mean, perturbed_mean, rank_biserial (in
+        [-1, 1]; -1 if every change is a fall), n, n_unchanged and n_missing.
 
     Raises:
         ValueError: When lengths differ, the inputs are not one-dimensional, a score is missing
@@ -120,8 +97,8 @@ def popularity_shift(
         (rank-biserial correlation); Ruzzetti, Zanzotto and Caselli, Lexical Popularity, table 3.
 
     Examples:
-        >>> result = popularity_shift([5.0, 8.0, 3.5, 9.0, 2.0], [3.0, 2.5, 3.0, 8.0, 2.25])
-        >>> result.statistic, result.p_value, round(result.rank_biserial, 3)
+        >>> row = popularity_shift([5.0, 8.0, 3.5, 9.0, 2.0], [3.0, 2.5, 3.0, 8.0, 2.25])
+        >>> row["statistic"], row["p_value"], round(row["rank_biserial"], 3)
         (1.0, 0.125, -0.867)
     """
     check_choice(alternative, ("two-sided", "less", "greater"), "alternative")
@@ -145,16 +122,16 @@ def popularity_shift(
         effect = (rising - falling) / (rising + falling)
     else:
         warn_undefined("no instance changed, so the effect size is undefined (NaN)")
-    return PopularityShiftResult(
-        statistic=min(rising, falling),
-        p_value=p_value,
-        original_mean=float(first.mean()),
-        perturbed_mean=float(second.mean()),
-        rank_biserial=effect,
-        n=first.size,
-        n_unchanged=first.size - changed.size,
-        n_missing=n_missing,
-    )
+    return {
+        "statistic": min(rising, falling),
+        "p_value": p_value,
+        "original_mean": float(first.mean()),
+        "perturbed_mean": float(second.mean()),
+        "rank_biserial": effect,
+        "n": first.size,
+        "n_unchanged": first.size - changed.size,
+        "n_missing": n_missing,
+    }
 
 
 def _p_value(changed: Floats, ranks: Floats, alternative: _Alternative) -> float:

@@ -1,7 +1,6 @@
 """Accuracy on the instances with low and with high scores."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,37 +23,7 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitAccuracyResult:
-    """Result of `split_accuracy`."""
-
-    low_accuracy: float
-    """Accuracy where the score is at most the threshold, in [0, 1]; NaN with no instance there."""
-    high_accuracy: float
-    """Accuracy where the score exceeds the threshold, in [0, 1]; NaN with no instance there."""
-    difference: float
-    """High less low accuracy, in [-1, 1]; positive where high scores go with right answers."""
-    low_accuracy_interval: Interval
-    """Confidence interval of `low_accuracy`."""
-    high_accuracy_interval: Interval
-    """Confidence interval of `high_accuracy`."""
-    difference_interval: Interval
-    """Confidence interval of `difference`."""
-    threshold: float
-    """The score that parts low from high."""
-    n_low: int
-    """Instances with low scores."""
-    n_high: int
-    """Instances with high scores."""
-    n_tied: int
-    """Instances among the low whose score is the threshold itself."""
-    n_missing: int
-    """Instances without a score or a verdict; they are left out."""
-    n_clusters: int
-    """Clusters that intervals take whole."""
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 
 def median_split(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -97,7 +66,7 @@ def split_accuracy(
     clusters: Iterable[Hashable] | None = None,
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> SplitAccuracyResult:
+) -> dict[str, float]:
     """Compare accuracy between instances with high and with low scores.
 
     Args:
@@ -110,7 +79,9 @@ def split_accuracy(
         intervals: How intervals are made.
 
     Returns:
-        Both accuracies and their difference with intervals, threshold and counts.
+        low_accuracy, high_accuracy and difference (high minus low), each with `_low` and `_high`;
+        threshold; n_low, n_high, n_tied (scores that equal the threshold, which are low), n_missing
+        and n_clusters.
 
     Raises:
         ValueError: When lengths differ, a verdict is not binary, a value is missing under "raise",
@@ -125,9 +96,9 @@ def split_accuracy(
         Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4, figure 1 and table 4.
 
     Examples:
-        >>> result = split_accuracy([1, 2, 3, 4] * 25, [0, 1, 1, 1] * 25)
-        >>> result.low_accuracy, result.high_accuracy, result.difference
-        (0.5, 1.0, 0.5)
+        >>> row = split_accuracy([1, 2, 3, 4] * 25, [0, 1, 1, 1] * 25)
+        >>> [row[name] for name in ("low_accuracy", "high_accuracy", "difference")]
+        [0.5, 1.0, 0.5]
     """
     check_same_index(scores=scores, correct=correct, clusters=clusters)
     values, codes, complete = _complete(scores, correct, missing)
@@ -137,33 +108,30 @@ def split_accuracy(
     is_high = values > cut
     rates = group_values(
         _sums(is_high, codes, labels),
-        {"low": _LOW, "high": _HIGH, "difference": split_difference},
+        {"low_accuracy": _LOW, "high_accuracy": _HIGH, "difference": split_difference},
         intervals,
     )
-    undefined = [name for name, value in rates.items() if value.interval.low != value.interval.low]
+    undefined = [name for name, value in rates.items() if value.low != value.low]
     if undefined:
         warn_undefined(
-            f"undefined (NaN): interval of {', '.join(undefined)} accuracy; there are "
+            f"undefined (NaN): interval of {', '.join(undefined)}; there are "
             f"{int((~is_high).sum())} low and {int(is_high.sum())} high scores"
         )
     n_missing = int(np.count_nonzero(~complete))
     warn_unscored(
         n_missing, complete.size, what="instances", lack="a score or verdict", stacklevel=2
     )
-    return SplitAccuracyResult(
-        low_accuracy=rates["low"].value,
-        high_accuracy=rates["high"].value,
-        difference=rates["difference"].value,
-        low_accuracy_interval=rates["low"].interval,
-        high_accuracy_interval=rates["high"].interval,
-        difference_interval=rates["difference"].interval,
-        threshold=cut,
-        n_low=int((~is_high).sum()),
-        n_high=int(is_high.sum()),
-        n_tied=int((values == cut).sum()),
-        n_missing=n_missing,
-        n_clusters=np.unique(labels).size,
-    )
+    row: dict[str, float] = {}
+    for name, rate in rates.items():
+        row |= {name: rate.value, f"{name}_low": rate.low, f"{name}_high": rate.high}
+    return row | {
+        "threshold": cut,
+        "n_low": int((~is_high).sum()),
+        "n_high": int(is_high.sum()),
+        "n_tied": int((values == cut).sum()),
+        "n_missing": n_missing,
+        "n_clusters": np.unique(labels).size,
+    }
 
 
 def _complete(

@@ -1,25 +1,38 @@
-"""Alignment of short and long answers: the four scores of SLAQ, by topic and over topics."""
+"""How often short and long answers to the same sub-questions agree, as in SLAQ."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from surface_consistency.metrics._groups import (
+    bound_columns,
+    check_frame,
+    cluster_codes,
+    counted_cells,
+    group_frame,
+    group_positions,
+    grouping_columns,
+)
 from surface_consistency.metrics._inputs import (
     MISSING,
     Codes,
     Floats,
     MissingPolicy,
     check_missing,
+    label_codes,
+    outcome_cells,
     verdict_codes,
-    warn_undefined,
     warn_unscored,
 )
-from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, table_of
-from surface_consistency.metrics.uncertainty.bootstrap import group_values, values_and_intervals
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
+from surface_consistency.metrics.paired.paired_tables import CountRatio
+from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
+from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_ts
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 _TWO_AXES = "(n_topics, n_slots)"
 _THREE_AXES = "(n_topics, n_permutations, n_slots)"
@@ -78,70 +91,14 @@ def _array(values: npt.ArrayLike, name: str, shapes: dict[int, str]) -> npt.NDAr
     return array
 
 
-# What both, short only, long only and neither add to F_S, F_L, Align and signed Align.
-_SCORES = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, -1]])
+def topic_counts(
+    short: npt.ArrayLike, long: npt.ArrayLike, *, missing: MissingPolicy
+) -> npt.NDArray[np.int64]:
+    """Count the pairs of a short and a long answer in each topic, shape `(n_topics, 4)`.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopicAlignmentResult:
-    """Result of `topic_alignment`: one value a topic, in the order of the topics."""
-
-    short_accuracy: npt.NDArray[np.float64]
-    """F_S, in [0, 1]; NaN for a topic without a scored pair."""
-    long_accuracy: npt.NDArray[np.float64]
-    """F_L, averaged over permutations, in [0, 1]."""
-    alignment: npt.NDArray[np.float64]
-    """Share of pairs with equal verdicts, in [0, 1]."""
-    signed_alignment: npt.NDArray[np.float64]
-    """Both right less both wrong, in [-1, 1]."""
-    n_pairs: npt.NDArray[np.int64]
-    """Scored pairs of a short and a long answer; `n_slots` times `n_permutations` at most."""
-    table: PairedTable
-    """All scored pairs, the short answer first."""
-    n_missing: int
-    """Pairs that lacked a verdict and were left out."""
-
-
-def topic_alignment(
-    short: npt.ArrayLike, long: npt.ArrayLike, *, missing: MissingPolicy = "raise"
-) -> TopicAlignmentResult:
-    """Score short against long answers within each topic.
-
-    With S_k and L_k the verdicts on sub-question k of N: F_S = mean of S_k, F_L = mean of L_k,
-    Align = share of k with S_k = L_k, and signed Align = mean of A_k, which is 1 when both are
-    right, -1 when both are wrong and 0 when they differ.
-
-    Args:
-        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, column k being
-            sub-question k: True or False, 1 or 0, and None or NaN where an answer was not judged.
-        long: Verdicts on the same sub-questions in the long answers, shape `(n_topics, n_slots)`,
-            or `(n_topics, n_permutations, n_slots)` where the long query was asked with its
-            sub-questions in several orders. Column k is sub-question k, whatever slot it stood in:
-            see `reorder_to_questions` for verdicts in slot order.
-        missing: "raise" refuses missing verdicts; "drop" leaves out each pair of a short and a long
-            answer that lacks one, with an `UnscoredWarning`.
-
-    Returns:
-        The four scores of each topic, averaged over its permutations, and the table of all pairs.
-
-    Raises:
-        ValueError: When shapes do not fit each other, rows have unequal numbers of slots, an input
-            is empty, a value is no verdict, or a verdict is missing under "raise".
-
-    Notes:
-        A topic without a scored pair scores NaN. With all verdicts there, averaging over
-        permutations first or last is the same; under "drop" each scored pair of a topic has equal
-        weight, and F_S is over the pairs that F_L is over. The order of topics, permutations and
-        sub-questions does not matter. Signed Align = F_S + F_L - 1 always. Swapping the inputs
-        swaps F_S and F_L and changes nothing else, where both have one answer a sub-question.
-
-    References:
-        SLAQ, arXiv 2510.11218: alignment eq. 1, F_S and F_L eq. 2, Align eq. 3, signed Align eq. 4.
-
-    Examples:
-        >>> scores = topic_alignment([[1, 1, 0, 0, 1]], [[1, 0, 0, 0, 1]])
-        >>> float(scores.alignment[0]), float(scores.signed_alignment[0])
-        (0.8, 0.0)
+    The columns are both right, short only, long only, neither. `short` has shape
+    `(n_topics, n_slots)`, `long` that or `(n_topics, n_permutations, n_slots)`, with sub-question k
+    in column k.
     """
     short_verdicts = _codes(short, "short", {2: _TWO_AXES}, missing)
     long_verdicts = response_codes(long, "long", missing=missing)
@@ -157,20 +114,8 @@ def topic_alignment(
     right = (paired == 1, long_verdicts == 1)
     cells = (right[0] & right[1], right[0] & ~right[1], ~right[0] & right[1], ~right[0] & ~right[1])
     counts = np.column_stack([(cell & scored).sum(axis=(1, 2)) for cell in cells]).astype(np.int64)
-    n_pairs, totals = counts.sum(axis=1), counts.sum(axis=0)
-    n_missing = int(scored.size - n_pairs.sum())
-    warn_unscored(n_missing, scored.size, stacklevel=2)
-    with np.errstate(invalid="ignore"):
-        scores = counts @ _SCORES / n_pairs[:, None]
-    return TopicAlignmentResult(
-        short_accuracy=scores[:, 0],
-        long_accuracy=scores[:, 1],
-        alignment=scores[:, 2],
-        signed_alignment=scores[:, 3],
-        n_pairs=n_pairs,
-        table=table_of(totals),
-        n_missing=n_missing,
-    )
+    warn_unscored(int(scored.size - counts.sum()), scored.size, stacklevel=3)
+    return counts
 
 
 SCORES: Mapping[str, CountRatio] = MappingProxyType(
@@ -182,117 +127,187 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
         "signed_alignment": CountRatio(numerator=(1, 0, 0, -1), denominator=(1, 1, 1, 1)),
     }
 )
-"""The five scores by field, of the shares of the four cells in each topic, summed over topics."""
+"""The five scores by name, of the shares of the four cells in each topic, summed over topics."""
 
 
-def topic_cells(topics: TopicAlignmentResult) -> Floats:
-    """Return the shares of both, short only, long only and neither in each topic with a pair."""
-    scored = topics.n_pairs > 0
-    if not scored.any():
+def topic_shares(counts: npt.NDArray[np.int64]) -> Floats:
+    """Return the shares of the four cells in each topic with a pair."""
+    n_pairs = counts.sum(axis=1)
+    if not n_pairs.any():
         raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
-    alignment, signed = topics.alignment[scored], topics.signed_alignment[scored]
-    both, neither = (alignment + signed) / 2, (alignment - signed) / 2
-    return np.column_stack(
-        (both, topics.short_accuracy[scored] - both, topics.long_accuracy[scored] - both, neither)
-    )
+    return np.asarray(counts[n_pairs > 0] / n_pairs[n_pairs > 0, None])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlignmentResult:
-    """Result of `alignment_scores`: means over topics, with intervals that take topics whole."""
-
-    short_accuracy: float
-    """F_S, accuracy of the short answers, in [0, 1]; higher is better."""
-    long_accuracy: float
-    """F_L, accuracy of the long answers, in [0, 1]; higher is better."""
-    accuracy_difference: float
-    """F_L - F_S, in [-1, 1]; negative: the long query does worse."""
-    alignment: float
-    """Align, share of pairs with equal verdicts, in [0, 1]; higher is more consistent."""
-    signed_alignment: float
-    """Align with sign, both right less both wrong, in [-1, 1]; equals F_S + F_L - 1."""
-    short_accuracy_interval: Interval
-    """Interval of `short_accuracy`; NaN bounds for a single topic, here and below."""
-    long_accuracy_interval: Interval
-    """Interval of `long_accuracy`."""
-    accuracy_difference_interval: Interval
-    """Interval of `accuracy_difference`."""
-    accuracy_difference_p_value: float
-    """Two-sided p-value of no difference, of the same statistic: below 1 less the level where the
-    interval leaves out 0, and only there. NaN for a single topic, and where topics are resampled.
-    """
-    alignment_interval: Interval
-    """Interval of `alignment`."""
-    signed_alignment_interval: Interval
-    """Interval of `signed_alignment`."""
-    table: PairedTable
-    """All scored pairs, the short answer first."""
-    n_topics: int
-    """Topics with a scored pair; the means are over them."""
-    n_missing: int
-    """Pairs that lacked a verdict and were left out."""
-    n_resamples: int | None
-    """Number of resamples of topics; None where none were drawn."""
-
-
-def alignment_scores(
+def alignment(
     short: npt.ArrayLike,
     long: npt.ArrayLike,
+    topics: Iterable[Hashable] | None = None,
     *,
     missing: MissingPolicy = "raise",
-    intervals: Intervals = DEFAULT_INTERVALS,
-) -> AlignmentResult:
-    """Score short against long answers: the mean over topics of `topic_alignment`.
+) -> float:
+    """Return Align, how often short and long answers have equal verdicts, averaged over topics.
 
     Args:
-        short: Verdicts on the short answers, shape `(n_topics, n_slots)`, as in `topic_alignment`.
-        long: Verdicts on the long answers by sub-question, shape `(n_topics, n_slots)` or
-            `(n_topics, n_permutations, n_slots)`.
+        short: Verdicts on the short answers, shape `(n_pairs,)`, one per sub-question and order of
+            the long query.
+        long: Verdicts on the same sub-questions in the long answers.
+        topics: Topic of each pair; None takes all pairs for one topic.
         missing: "raise" refuses missing verdicts; "drop" leaves such pairs out, with an
             `UnscoredWarning`.
-        intervals: How intervals are made; resamples of topics are shared by all scores.
 
     Returns:
-        The scores with their intervals, the table of all pairs, and the counts.
+        The mean over topics of the share of pairs with equal verdicts, in [0, 1].
 
     Raises:
-        ValueError: For what `topic_alignment` refuses, or when no pair has both verdicts.
+        ValueError: When lengths differ, a value is not a verdict, a topic is missing, or no pair
+            has both verdicts.
 
     Notes:
-        Intervals take topics whole, since the facts of a topic, and the permutations of one query,
-        are not independent. Fewer than four topics give NaN bounds (a single one, of resamples),
-        with an `UndefinedMetricWarning`. Topics without a scored pair are left out of the means and
-        of `n_topics`. Equal numbers of pairs in all topics make each score the rate of `table`
-        under the same name.
+        Each scored pair of a topic has equal weight. The order of the pairs does not matter. For
+        intervals and groups use `alignment_by`.
 
     References:
-        SLAQ, arXiv 2510.11218, eqs. 2 to 4 and figure 2 ("average over topics").
+        SLAQ, arXiv 2510.11218, eq. 3 and figure 2 ("average over topics").
 
     Examples:
-        >>> short = [[1, 1, 0, 0, 1], [0, 0, 0, 1, 0]] * 50
-        >>> long = [[[1, 0, 0, 0, 1], [1, 1, 0, 0, 1]], [[0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]] * 50
-        >>> scores = alignment_scores(short, long)
-        >>> round(scores.alignment, 2), round(scores.signed_alignment, 2)
-        (0.9, -0.3)
+        >>> alignment([1, 1, 0, 0, 1], [1, 0, 0, 0, 1])
+        0.8
     """
-    topics = topic_alignment(short, long, missing=missing)
-    cells = topic_cells(topics)
-    means = cells @ np.array([score.numerator for score in SCORES.values()]).T
-    scores = group_values(cells, SCORES, intervals)
-    if reason := scores["accuracy_difference"].not_inferred:
-        warn_undefined(f"the intervals are undefined (NaN): {reason}")
-    fields = values_and_intervals(scores)
-    fields |= dict(zip(SCORES, means.mean(axis=0).tolist(), strict=True))
-    return AlignmentResult(
-        **fields,
-        accuracy_difference_p_value=scores["accuracy_difference"].p_value,
-        table=topics.table,
-        n_topics=len(cells),
-        n_missing=topics.n_missing,
-        n_resamples=n_drawn(intervals),
+    return _mean_score("alignment", short, long, topics, missing)
+
+
+def signed_alignment(
+    short: npt.ArrayLike,
+    long: npt.ArrayLike,
+    topics: Iterable[Hashable] | None = None,
+    *,
+    missing: MissingPolicy = "raise",
+) -> float:
+    """Return signed Align, both right minus both wrong, averaged over topics.
+
+    Args:
+        short: As in `alignment`.
+        long: As in `alignment`.
+        topics: As in `alignment`.
+        missing: As in `alignment`.
+
+    Returns:
+        The mean over topics of the mean of A_k, which is 1 if both answers are right, -1 if both
+        are wrong and 0 if they differ; in [-1, 1]. It is F_S + F_L - 1.
+
+    Raises:
+        ValueError: As in `alignment`.
+
+    Notes:
+        As in `alignment`.
+
+    References:
+        SLAQ, arXiv 2510.11218, eq. 4.
+
+    Examples:
+        >>> signed_alignment([1, 1, 0, 0, 1], [1, 0, 0, 0, 1])
+        0.0
+    """
+    return _mean_score("signed_alignment", short, long, topics, missing)
+
+
+def _mean_score(
+    name: str,
+    short: npt.ArrayLike,
+    long: npt.ArrayLike,
+    topics: Iterable[Hashable] | None,
+    missing: MissingPolicy,
+) -> float:
+    """Return the mean over topics of a score."""
+    cells = outcome_cells(short, long, missing=missing, names=("short", "long"))
+    labels = np.zeros(cells.size, dtype=np.int64)
+    if topics is not None:
+        labels = label_codes(topics, cells.size, "topics", row="pair")
+    scored = cells != MISSING
+    warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
+    sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
+    return float(SCORES[name](topic_shares(sums.astype(np.int64))).mean())
+
+
+_COLUMNS: Final = (
+    *("n_topics", "n", "n_clusters", "few_clusters", "n_missing", "n_undefined", "not_inferred"),
+    *(*bound_columns(SCORES), "accuracy_difference_p_value"),
+)
+
+
+def alignment_by(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = (),
+    short: str = "first_correct",
+    long: str = "second_correct",
+    topic: str = "topic_id",
+    intervals: Intervals = DEFAULT_INTERVALS,
+    missing: MissingPolicy = "drop",
+) -> pd.DataFrame:
+    """Score short against long answers in each group: means over topics, with intervals.
+
+    With S_k and L_k the verdicts on sub-question k of N in a topic: F_S = mean of S_k, F_L = mean
+    of L_k, Align = share of k with S_k = L_k, and signed Align = mean of A_k, which is 1 if both
+    are right, -1 if both are wrong and 0 if they differ.
+
+    Args:
+        frame: One row per sub-question and order of the long query, with the columns named below.
+        by: Columns that make the groups, such as the model; none of them gives one row.
+        short: Column of verdicts on the short answers: True or False, 1 or 0, None or NaN.
+        long: Column of verdicts on the same sub-questions in the long answers.
+        topic: Column of topics, over which scores are averaged; they are the clusters.
+        intervals: How intervals are made; each group derives its own seed.
+        missing: "drop" leaves out pairs that lack a verdict, with a count in `n_missing` and an
+            `UnscoredWarning`; "raise" refuses them.
+
+    Returns:
+        One row per group, sorted by label, with the columns `by`; n_topics (with a scored pair), n
+        (scored pairs), n_clusters (n_topics), few_clusters, n_missing, n_undefined and
+        not_inferred; `<score>`, `<score>_low` and `<score>_high` for short_accuracy (F_S),
+        long_accuracy (F_L), accuracy_difference (F_L - F_S), alignment and signed_alignment; and
+        accuracy_difference_p_value, of the same t as its interval (NaN beside resamples).
+
+    Raises:
+        ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
+        TypeError: When `frame` is not a DataFrame.
+        ValueError: When the frame is empty, a verdict is not binary or (under "raise") missing, a
+            topic is missing, or an option is out of range.
+
+    Notes:
+        The orders of a long query are averaged within a topic, then topics. Each scored pair of a
+        topic has equal weight. signed Align = F_S + F_L - 1. Undefined numbers are NaN, as of fewer
+        than four topics; one `UndefinedMetricWarning` names them all.
+
+    References:
+        SLAQ, arXiv 2510.11218, eqs. 1 to 4 and figure 2.
+
+    Examples:
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"topic_id": [0] * 5 + [1] * 5,
+        ...     "first_correct": [1, 1, 0, 0, 1] + [0, 0, 0, 1, 0],
+        ...     "second_correct": [1, 0, 0, 0, 1] + [0, 0, 0, 0, 0]})
+        >>> rows = alignment_by(pd.concat([frame.assign(topic_id=frame["topic_id"] + 2 * k)
+        ...                                for k in range(50)]))
+        >>> rows[["alignment", "signed_alignment"]].round(2).values.tolist()
+        [[0.8, -0.4]]
+    """
+    keys = grouping_columns(by, _COLUMNS)
+    check_frame(frame, [*keys, short, long, topic], options="by, short, long or topic")
+    cells = outcome_cells(
+        frame[short].array, frame[long].array, missing=missing, names=(short, long)
     )
+    topics = cluster_codes(frame, topic)
+    warn_unscored(int((cells == MISSING).sum()), cells.size, stacklevel=2)
 
+    def summed(places: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
+        """Return the counts of a group, and the shares of the cells in each topic."""
+        row, counts = counted_cells(cells[places], topics[places], ("",) * 4)
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        t = cluster_ts(SCORES, shares).get("accuracy_difference") if len(shares) else None
+        p_value = float(t.p_value()) if t is not None and intervals.method == "auto" else math.nan
+        return row | {"n_topics": len(shares), "accuracy_difference_p_value": p_value}, shares
 
-def n_drawn(intervals: Intervals) -> int | None:
-    """Return the number of resamples that intervals take; None for none."""
-    return None if intervals.method == "auto" else intervals.n_resamples
+    return group_frame(
+        group_positions(frame, keys), keys, SCORES, summed, columns=_COLUMNS, intervals=intervals
+    )

@@ -6,7 +6,8 @@ the next. The null band holds what that alone brings about.
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -35,107 +36,16 @@ from surface_consistency.metrics.positions._momentum_null import (
     slopes,
     streak_counts,
 )
-from surface_consistency.metrics.positions.alignment import n_drawn, response_codes
+from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders
-from surface_consistency.metrics.uncertainty.bootstrap import Statistic, group_values
+from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, Statistic, group_values
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    Interval,
     Intervals,
 )
 
 MomentumNull = Literal["topic", "topic-and-slot"]
 """What responses without momentum keep: what each topic got right, or each slot's accuracy too."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentumPoint:
-    """Accuracy after a run of one length."""
-
-    length: int
-    """Length of the run that ends just before the slot; 0 when that slot went the other way."""
-    n: int
-    """Slots that came after such a run."""
-    n_correct: int
-    """Those of them that were right."""
-    probability: float
-    """P(correct), `n_correct / n`, in [0, 1]; NaN when no slot came after such a run."""
-    probability_interval: Interval
-    """Interval of `probability` that takes topics whole; NaN bounds where undefined."""
-    null_probability: float
-    """Mean of P(correct) without momentum, in [0, 1]; NaN where undefined."""
-    null_probability_interval: Interval
-    """The null band: without momentum, a share of data, which is the level of the intervals, stays
-    inside it at all points of both curves at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentumCurve:
-    """P(correct) by the length of one kind of run."""
-
-    streak: int
-    """1 for runs of right slots, 0 for runs of wrong ones."""
-    points: tuple[MomentumPoint, ...]
-    """One point for each length from 0 to `n_slots` - 1."""
-    slope: float
-    """Change of P(correct) with each further slot in the run, by least squares over all slots; NaN
-    where all runs are equally long."""
-    slope_interval: Interval
-    """Interval of `slope` that takes topics whole; NaN bounds where undefined."""
-    null_slope: float
-    """Mean slope without momentum: what topic difficulty alone brings about."""
-    null_slope_interval: Interval
-    """The slopes without momentum that do not leave `slope` significant: it lies outside where
-    `p_value` is below 1 less the level, and only there. [-1, 1] below about 2 / (1 - level) draws.
-    """
-    excess_slope: float
-    """`slope` less `null_slope`: what topic difficulty does not bring about. Positive after right
-    slots, and negative after wrong ones, is momentum."""
-    excess_slope_interval: Interval
-    """Interval of `excess_slope`, from the slopes without momentum: it leaves out 0 where `p_value`
-    is below 1 less the level, and only there."""
-    p_value: float
-    """Two-sided p-value of `excess_slope`, that is of `slope` among the slopes without momentum, in
-    (0, 1]; NaN where the slope is undefined."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MomentumResult:
-    """Result of `momentum`."""
-
-    correct: MomentumCurve
-    """After runs of right slots (figure 3, left)."""
-    incorrect: MomentumCurve
-    """After runs of wrong slots (figure 3, right)."""
-    n_topics: int
-    """Topics with a complete response; what the intervals resample."""
-    n_responses: int
-    """Complete responses, over topics and permutations."""
-    n_missing: int
-    """Responses left out because a slot in them lacks a verdict."""
-    null: MomentumNull
-    """Which null band was drawn."""
-    band_p_value: float
-    """p-value of the point that lies furthest out among the draws without momentum, over both
-    curves, in (0, 1]; at 1 less the level of the intervals or below where a point leaves the band.
-    NaN where no run has a length that the draws have too."""
-    n_resamples: int | None
-    """Number of resamples of topics; None where none were drawn."""
-    n_null: int
-    """Number of draws of the null band."""
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the points of both curves, one a row; needs pandas."""
-        rows: list[dict[str, object]] = []
-        for curve in (self.correct, self.incorrect):
-            for point in curve.points:
-                rows.append({"streak": curve.streak, "length": point.length})
-                rows[-1] |= {"n": point.n, "n_correct": point.n_correct}
-                for name in ("probability", "null_probability"):
-                    bounds: Interval = getattr(point, f"{name}_interval")
-                    rows[-1] |= {name: getattr(point, name)}
-                    rows[-1] |= {f"{name}_low": bounds.low, f"{name}_high": bounds.high}
-        return pd.DataFrame(rows)
 
 
 def _envelope(without: Floats, level: float) -> tuple[Floats, Floats]:
@@ -169,63 +79,58 @@ def _depths(values: Floats, draws: Floats) -> Floats:
     return np.where(np.isnan(values) | (ordered.size == 0), 1.0, depths)
 
 
-def _curve_of(
-    streak: int,
-    counts: Integers,
-    bounds: tuple[list[Interval], Interval],
-    without: Floats,
-    band: Floats,
-    level: float,
-) -> MomentumCurve:
-    """Build the curve of one kind of run; `bounds` are those by length and of the slope.
+def _points(
+    streak: int, counts: Integers, rates: list[GroupValue], without: Floats, band: Floats
+) -> pd.DataFrame:
+    """Return the points of the curve after one kind of run, one row per length.
 
     `counts` has shape `(n_lengths, 2)`; null draws come before those axes.
     """
-    observed = counts.astype(np.float64)
-    share, null_shares = _shares(observed), _shares(without)
-    points = tuple(
-        MomentumPoint(
-            length=length,
-            n=int(counts[length, 0]),
-            n_correct=int(counts[length, 1]),
-            probability=float(share[length]),
-            probability_interval=bounds[0][length],
-            null_probability=_mean(null_shares[:, length]),
-            null_probability_interval=Interval(
-                low=float(band[0, length]),
-                high=float(band[1, length]),
-                confidence_level=level,
-                method="rank-envelope",
-            ),
-        )
-        for length in range(len(counts))
+    null_shares = _shares(without)
+    return pd.DataFrame(
+        {
+            "streak": streak,
+            "length": np.arange(len(counts)),
+            "n": counts[:, 0],
+            "n_correct": counts[:, 1],
+            "probability": _shares(counts.astype(np.float64)),
+            "probability_low": [rate.low for rate in rates],
+            "probability_high": [rate.high for rate in rates],
+            "null_probability": [_mean(column) for column in null_shares.T],
+            "null_probability_low": band[0],
+            "null_probability_high": band[1],
+        }
     )
-    slope, null_slopes = float(slopes(observed)), slopes(without)
+
+
+def _slope_row(
+    streak: int, counts: Integers, rate: GroupValue, without: Floats, level: float
+) -> dict[str, object]:
+    """Return the slope of the curve after one kind of run, and those without momentum."""
+    slope, null_slopes = float(slopes(counts.astype(np.float64))), slopes(without)
     null_slope, (low, high) = _mean(null_slopes), _accepted(null_slopes, level)
-    return MomentumCurve(
-        streak=streak,
-        points=points,
-        slope=slope,
-        slope_interval=bounds[1],
-        null_slope=null_slope,
-        null_slope_interval=Interval(
-            low=low, high=high, confidence_level=level, method="permutation"
-        ),
-        excess_slope=slope - null_slope,
-        excess_slope_interval=Interval(
-            low=slope - high, high=slope - low, confidence_level=level, method="permutation"
-        ),
-        p_value=_p_value(slope, null_slopes),
-    )
+    return {
+        "streak": streak,
+        "slope": slope,
+        "slope_low": rate.low,
+        "slope_high": rate.high,
+        "null_slope": null_slope,
+        "null_slope_low": low,
+        "null_slope_high": high,
+        "excess_slope": slope - null_slope,
+        "excess_slope_low": slope - high,
+        "excess_slope_high": slope - low,
+        "p_value": _p_value(slope, null_slopes),
+    }
 
 
-def _undefined_parts(curve: MomentumCurve) -> list[str]:
+def _undefined_parts(points: pd.DataFrame, slope: Mapping[str, object]) -> list[str]:
     """Name what is NaN in a curve."""
-    lengths = [str(point.length) for point in curve.points if point.n == 0]
-    parts = [f"P(correct) after runs of {curve.streak}s of length {', '.join(lengths)}"]
-    if math.isnan(curve.slope):
-        parts.append(f"the slope after runs of {curve.streak}s")
-    return parts if lengths else parts[1:]
+    lengths, streak = points.loc[points["n"] == 0, "length"], slope["streak"]
+    parts = [f"P(correct) after runs of {streak}s of length {', '.join(map(str, lengths))}"]
+    if slope["slope"] != slope["slope"]:
+        parts.append(f"the slope after runs of {streak}s")
+    return parts if len(lengths) else parts[1:]
 
 
 def _shares(counts: Floats) -> Floats:
@@ -272,7 +177,7 @@ def momentum(
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
     n_null: int = 1_000,
-) -> MomentumResult:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Estimate P(correct) of a slot given the run of right, or wrong, slots just before it.
 
     The run before slot j is the longest stretch of slots that ends at j - 1 and holds one verdict;
@@ -299,7 +204,21 @@ def momentum(
         n_null: Number of draws of the null band; below about 1,000 the band is that of all draws.
 
     Returns:
-        The curves after runs of 1s and of 0s, each with its slope, intervals and null band.
+        The points of both curves and their slopes. The points have one row per kind and length of
+        run: streak (1 for runs of right slots, 0 for runs of wrong ones), length (0 if the slot
+        before went the other way), n (slots after such a run), n_correct, probability with its
+        bounds, null_probability (its mean without momentum) and the null band
+        null_probability_low to null_probability_high, inside which a share of data without
+        momentum, the level of the intervals, stays at all points of both curves at once. The slopes
+        have one row per kind: streak; slope, the change of P(correct) with each further slot in the
+        run, by least squares over all slots, with its bounds; null_slope, its mean without
+        momentum, with the bounds of the slopes that are not significant ([-1, 1] below about
+        2 / (1 - level) draws); excess_slope (slope - null_slope, positive after right slots and
+        negative after wrong ones with momentum) with its bounds, which exclude 0 exactly if
+        p_value (two-sided, of excess_slope) is below 1 minus the level; and in both rows null,
+        n_topics, n_responses, n_missing (responses left out) and band_p_value, that of the point
+        that lies furthest out among the draws, over both curves (1 minus the level or below if a
+        point leaves the band; NaN if no run has a length that the draws have too).
 
     Raises:
         ValueError: When the shape is another, there are fewer than two slots, rows have unequal
@@ -334,10 +253,10 @@ def momentum(
 
     Examples:
         >>> slots = [[1, 1, 1, 0, 0], [0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 1]] * 25
-        >>> result = momentum(slots)
-        >>> [(point.n, round(point.probability, 3)) for point in result.correct.points[:3]]
-        [(175, 0.286), (75, 1.0), (75, 1.0)]
-        >>> result.correct.slope > result.correct.null_slope_interval.high
+        >>> points, slopes = momentum(slots)
+        >>> points.loc[points["streak"] == 1, ["n", "probability"]].round(3).values.tolist()[:3]
+        [[175.0, 0.286], [75.0, 1.0], [75.0, 1.0]]
+        >>> (slopes["slope"] > slopes["null_slope_high"]).tolist()[0]
         True
     """
     n_null = check_n_resamples(n_null, "n_null")
@@ -370,35 +289,25 @@ def momentum(
     null_curves = _shares(without).reshape(n_null, -1)
     bands, depths = _envelope(null_curves, intervals.level)
     bands = bands.reshape(2, len(STREAKS), -1)
-    curves = [
-        _curve_of(
-            streak,
-            counts[kind],
-            (
-                [rates[f"{kind} {length}"].interval for length in range(counts.shape[1])],
-                rates[f"{kind} slope"].interval,
-            ),
-            without[:, kind],
-            bands[:, kind],
-            intervals.level,
+    points, rows, parts = [], [], []
+    for kind, streak in enumerate(STREAKS):
+        of_lengths = [rates[f"{kind} {length}"] for length in range(counts.shape[1])]
+        drawn = without[:, kind]
+        points.append(_points(streak, counts[kind], of_lengths, drawn, bands[:, kind]))
+        rows.append(
+            _slope_row(streak, counts[kind], rates[f"{kind} slope"], drawn, intervals.level)
         )
-        for kind, streak in enumerate(STREAKS)
-    ]
-    parts = [part for curve in curves for part in _undefined_parts(curve)]
+        parts += _undefined_parts(points[-1], rows[-1])
     if len(by_topic) == 1:
         parts.append("all intervals (one topic)")
     if parts:
         warn_undefined(f"undefined (NaN): {'; '.join(parts)}", stacklevel=2)
-    return MomentumResult(
-        correct=curves[0],
-        incorrect=curves[1],
+    return pd.concat(points, ignore_index=True), pd.DataFrame(rows).assign(
+        null=null,
         n_topics=len(by_topic),
         n_responses=len(verdicts),
         n_missing=complete.size - len(verdicts),
-        null=null,
         band_p_value=_band_p_value(_shares(counts.astype(np.float64)).ravel(), null_curves, depths),
-        n_resamples=n_drawn(intervals),
-        n_null=n_null,
     )
 
 

@@ -5,11 +5,10 @@ slot cannot be told from the difficulty of the sub-questions that stand there.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from surface_consistency.metrics._inputs import (
     MISSING,
@@ -20,54 +19,11 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio
-from surface_consistency.metrics.positions.alignment import n_drawn, response_codes
+from surface_consistency.metrics.positions.alignment import response_codes
 from surface_consistency.metrics.positions.topic_layout import checked_orders, slot_counts
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, ShareStatistic, of_shares
-from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Interval, Intervals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionPoint:
-    """Accuracy in one slot."""
-
-    slot: int
-    """Number of the slot, from 1."""
-    n: int
-    """Answers in that slot, over topics and permutations."""
-    n_correct: int
-    """Right ones among them."""
-    accuracy: float
-    """`n_correct / n`, in [0, 1]; higher is better."""
-    accuracy_interval: Interval
-    """Interval of `accuracy` that takes topics whole; NaN bounds for a single topic."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PositionResult:
-    """Result of `position_curve`."""
-
-    points: tuple[PositionPoint, ...]
-    """One point a slot, in order."""
-    slope: float
-    """Change of accuracy from one slot to the next, by least squares; negative: later is worse."""
-    slope_interval: Interval
-    """Interval of `slope` that takes topics whole; NaN bounds for fewer than four topics."""
-    slope_p_value: float
-    """Two-sided p-value of no slope, of the same statistic: below 1 less the level where the
-    interval leaves out 0, and only there. NaN where that is, and where topics are resampled."""
-    last_difference: float
-    """Accuracy in the last slot less that in the first, in [-1, 1]; negative: the last is worse."""
-    last_difference_interval: Interval
-    """Interval of `last_difference`, as that of the slope."""
-    last_difference_p_value: float
-    """Two-sided p-value of no such difference, as that of the slope."""
-    n_topics: int
-    """Topics of which a sub-question was scored."""
-    n_missing: int
-    """Sub-questions, over topics, left out because one of their answers lacks a verdict."""
-    n_resamples: int | None
-    """Number of resamples of topics; None where none were drawn."""
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 
 def position_curve(
@@ -76,7 +32,7 @@ def position_curve(
     *,
     missing: MissingPolicy = "raise",
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> PositionResult:
+) -> pd.DataFrame:
     """Estimate the accuracy of long answers in each slot.
 
     Args:
@@ -90,8 +46,11 @@ def position_curve(
         intervals: How intervals are made; topics are resampled.
 
     Returns:
-        The accuracy in each slot, its slope over slots and the difference of the last and the
-        first slot, with intervals; slope and difference with p-values.
+        One row per slot: slot (from 1), n (answers in it), n_correct, accuracy, accuracy_low and
+        accuracy_high; and in every row slope (change of accuracy per slot, by least squares) and
+        last_difference (accuracy in the last slot minus that in the first), each with `_low`,
+        `_high` and `_p_value` (two-sided, of the same statistic; NaN beside resamples), n_topics
+        and n_missing (sub-questions left out).
 
     Raises:
         ValueError: When the orders are not counter-balanced (the message names a topic, the
@@ -114,11 +73,11 @@ def position_curve(
     Examples:
         >>> orders = [[[0, 1], [1, 0]]] * 40
         >>> slots = [[[1, 0], [1, 1]], [[1, 0], [0, 0]]] * 20
-        >>> result = position_curve(slots, orders)
-        >>> [point.accuracy for point in result.points], result.slope
-        ([0.75, 0.25], -0.5)
-        >>> result.last_difference_interval.high < 0, result.last_difference_p_value < 0.05
-        (True, True)
+        >>> rows = position_curve(slots, orders)
+        >>> rows[["slot", "accuracy", "slope"]].values.tolist()
+        [[1.0, 0.75, -0.5], [2.0, 0.25, -0.5]]
+        >>> (rows["last_difference_high"] < 0).all(), (rows["last_difference_p_value"] < 0.05).all()
+        (np.True_, np.True_)
     """
     right, n_answers, n_missing = _by_topic(slots, orders, missing)
     totals = np.column_stack((right, n_answers)).astype(np.float64)
@@ -132,25 +91,23 @@ def position_curve(
         intervals,
     )
     _warn_undefined(rates["0"].not_inferred, n_slots)
-    fields: dict[str, Any] = {}
+    whole: dict[str, float] = {}
     for name in contrasts:
-        fields[name], fields[f"{name}_interval"] = rates[name].value, rates[name].interval
-        fields[f"{name}_p_value"] = rates[name].p_value
-    return PositionResult(
-        points=tuple(
-            PositionPoint(
-                slot=slot + 1,
-                n=int(n_answers.sum()),
-                n_correct=int(right[:, slot].sum()),
-                accuracy=rates[str(slot)].value,
-                accuracy_interval=rates[str(slot)].interval,
-            )
-            for slot in range(n_slots)
-        ),
-        **fields,
-        n_topics=len(right),
-        n_missing=n_missing,
-        n_resamples=n_drawn(intervals),
+        of_all = rates[name]
+        whole |= {name: of_all.value, f"{name}_low": of_all.low, f"{name}_high": of_all.high}
+        whole[f"{name}_p_value"] = of_all.p_value
+    whole |= {"n_topics": len(right), "n_missing": n_missing}
+    points = [rates[str(slot)] for slot in range(n_slots)]
+    return pd.DataFrame(
+        {
+            "slot": np.arange(1, n_slots + 1),
+            "n": int(n_answers.sum()),
+            "n_correct": right.sum(axis=0),
+            "accuracy": [point.value for point in points],
+            "accuracy_low": [point.low for point in points],
+            "accuracy_high": [point.high for point in points],
+            **whole,
+        }
     )
 
 

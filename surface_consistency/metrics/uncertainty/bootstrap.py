@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,17 +19,14 @@ from surface_consistency.metrics._inputs import (
 from surface_consistency.metrics.uncertainty.cluster_bounds import (
     ClusterT,
     cluster_ts,
-    jackknife,
     statistic_bounds,
 )
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
-    Interval,
     Intervals,
     percentile_interval,
     quantiles,
     too_few_clusters,
-    undefined_interval,
 )
 
 
@@ -81,25 +77,6 @@ _MOST_EMPTY = 4
 _KEPT_CELLS = 2**23
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BootstrapResult:
-    """Result of `cluster_bootstrap`."""
-
-    estimate: float
-    """The statistic of all clusters; NaN where undefined."""
-    estimate_interval: Interval
-    """Confidence interval of the statistic; NaN bounds where undefined."""
-    standard_error: float
-    """By the jackknife over clusters, or the standard deviation over the resamples in which the
-    statistic is finite where some were drawn; NaN below two."""
-    n_clusters: int
-    """Number of clusters."""
-    n_resamples: int | None
-    """Number of resamples; None where none were drawn."""
-    n_undefined: int
-    """Resamples in which the statistic was NaN; they are left out."""
-
-
 def resample_counts(
     counts: npt.ArrayLike, *, n_resamples: int = 10_000, rng: np.random.Generator | int | None = 0
 ) -> npt.NDArray[np.float64]:
@@ -143,7 +120,7 @@ def cluster_bootstrap(
     statistic: Statistic,
     *,
     intervals: Intervals = DEFAULT_INTERVALS,
-) -> BootstrapResult:
+) -> tuple[float, float, float]:
     """Return a statistic of summed counts with an interval that takes clusters whole.
 
     Pairs that share a fact are not independent, so facts, not pairs, are left out one at a time,
@@ -157,7 +134,7 @@ def cluster_bootstrap(
         intervals: Level, method, resamples and seed of the interval.
 
     Returns:
-        Estimate, interval, standard error, and the numbers of clusters and resamples.
+        The statistic of all clusters, and the lower and upper bound of its interval.
 
     Raises:
         ValueError: When `counts` is not a finite matrix with at least one row and one column,
@@ -170,7 +147,7 @@ def cluster_bootstrap(
         one holds half of the pairs; for an undefined estimate; when no resample defines the
         statistic; for a statistic of one's own when leaving out one cluster makes it undefined or
         changes nothing; and under "bca" also when no resample lies on one side of the estimate.
-        Resamples that leave it undefined are left out otherwise and counted in `n_undefined`.
+        Resamples that leave it undefined are left out otherwise.
         Under "percentile" and "bca" a statistic that never varies has an interval of no width, and
         both cover too seldom near 0 and 1 and below about 50 clusters.
         The order of the clusters does not matter. A statistic of one's own is known to be a share
@@ -186,37 +163,27 @@ def cluster_bootstrap(
     Examples:
         >>> from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
         >>> counts = [[2, 1, 0, 0], [0, 0, 0, 1], [1, 0, 0, 2], [0, 2, 1, 0]] * 50
-        >>> result = cluster_bootstrap(counts, PAIRED_RATES["consistency"])
-        >>> bounds = result.estimate_interval
-        >>> result.estimate, round(bounds.low, 2), round(bounds.high, 2)
-        (0.6, 0.54, 0.66)
+        >>> [round(x, 2) for x in cluster_bootstrap(counts, PAIRED_RATES["consistency"])]
+        [0.6, 0.54, 0.66]
     """
     sums = _matrix(counts)
     # Ordered, so that sums round alike in whichever order the clusters come.
     sums = sums[np.lexsort(sums.T)]
     totals = sums.sum(axis=0)
     estimate = float(_evaluate(statistic, totals))
+    values = np.empty(0)
     if intervals.method == "auto":
-        n_resamples, values = None, np.empty(0)
-        error = float(jackknife(estimate, _evaluate(statistic, totals - sums)).error)
+        # Checks that the statistic keeps the leading axes.
+        _evaluate(statistic, totals - sums)
     else:
-        n_resamples = intervals.n_resamples
         values = _evaluate(
-            statistic, resample_counts(sums, n_resamples=n_resamples, rng=intervals.rng)
+            statistic,
+            resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng),
         )
-        finite = values[np.isfinite(values)]
-        error = float(finite.std(ddof=1)) if finite.size > 1 else math.nan
-    bounds, reason = _interval(statistic, sums, values, estimate, intervals)
+    low, high, reason = _interval(statistic, sums, values, estimate, intervals)
     if reason:
         warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
-    return BootstrapResult(
-        estimate=estimate,
-        estimate_interval=bounds,
-        standard_error=error,
-        n_clusters=len(sums),
-        n_resamples=n_resamples,
-        n_undefined=int(np.count_nonzero(np.isnan(values))),
-    )
+    return estimate, low, high
 
 
 def _matrix(counts: npt.ArrayLike) -> Floats:
@@ -312,8 +279,11 @@ class GroupValue(NamedTuple):
     value: float
     """Of all clusters; NaN where undefined."""
 
-    interval: Interval
-    """Its interval; NaN bounds where undefined."""
+    low: float
+    """Lower bound of its interval; NaN where undefined."""
+
+    high: float
+    """Upper bound of its interval; NaN where undefined."""
 
     n_undefined: int
     """Resamples in which it was NaN; 0 where the interval needs none."""
@@ -358,15 +328,9 @@ def group_values(
             value = float(np.asarray(statistic(totals)))
         n_undefined = int(np.count_nonzero(np.isnan(values)))
         t = inferred.get(name)
-        bounds, reason = _interval(statistic, sums, values, value, intervals, t)
-        group[name] = GroupValue(value, bounds, n_undefined, reason, t)
+        low, high, reason = _interval(statistic, sums, values, value, intervals, t)
+        group[name] = GroupValue(value, low, high, n_undefined, reason, t)
     return group
-
-
-def values_and_intervals(group: Mapping[str, GroupValue]) -> dict[str, Any]:
-    """Return each statistic as the fields of a result: its value, and its interval."""
-    fields: dict[str, Any] = {name: result.value for name, result in group.items()}
-    return fields | {f"{name}_interval": result.interval for name, result in group.items()}
 
 
 def _interval(
@@ -376,7 +340,7 @@ def _interval(
     estimate: float,
     intervals: Intervals,
     inferred: ClusterT | None = None,
-) -> tuple[Interval, str]:
+) -> tuple[float, float, str]:
     """Return the interval of one statistic of clusters, and why it is NaN where it is."""
     level, method = intervals.level, intervals.method
     least = LEAST_CLUSTERS if method == "auto" else 2
@@ -384,9 +348,9 @@ def _interval(
         reason = "the statistic of all clusters is itself undefined"
         if not math.isnan(estimate):
             reason = too_few_clusters(len(sums), least)
-        return undefined_interval(level, "jackknife" if method == "auto" else method), reason
+        return math.nan, math.nan, reason
     if method == "auto":
-        low, high, made = statistic_bounds(statistic, sums, level, inferred)
+        low, high, _ = statistic_bounds(statistic, sums, level, inferred)
         reason = (
             "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
             "tells nothing of its spread"
@@ -394,13 +358,10 @@ def _interval(
         if inferred is not None:
             reason = inferred.not_inferred
     elif method == "percentile":
-        bounds = percentile_interval(drawn, confidence_level=level)
-        low, high = np.asarray(bounds.low), np.asarray(bounds.high)
-        made, reason = method, "no resample defines the statistic"
+        low, high = map(np.asarray, percentile_interval(drawn, confidence_level=level))
+        reason = "no resample defines the statistic"
     else:
         skewness = _acceleration(statistic, sums, np.ones(len(sums)))
         low, high = map(np.asarray, _bca_bounds(drawn, estimate, skewness, level))
-        made = method
         reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
-    interval = Interval(low=float(low), high=float(high), confidence_level=level, method=made)
-    return interval, reason if math.isnan(interval.low) else ""
+    return float(low), float(high), reason if np.isnan(low) else ""

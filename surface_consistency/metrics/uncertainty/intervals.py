@@ -64,52 +64,6 @@ def _between(low: float, high: float, share: float) -> float:
     return low + (high - low) * share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """A two-sided confidence interval.
-
-    Args:
-        low: Lower bound; NaN where the interval is undefined.
-        high: Upper bound; NaN where the interval is undefined.
-        confidence_level: Nominal coverage, in (0, 1).
-        method: How it was made: "t" (a share, a difference or other sum of shares, or a function of
-            one), "jackknife" (anything else), "percentile" or "bca" (resampling), "wilson"
-            (independent trials), "exact" (an odds ratio), "fisher-z" or "bonett-wright" (a
-            correlation), "zou" (the difference of two correlations), "logit-t" (an area under a
-            curve), "rank-envelope" (a
-            band), or a name of one's own.
-
-    Raises:
-        ValueError: When `confidence_level` is not in (0, 1) or `low` exceeds `high`.
-
-    References:
-        B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapters 12 to 14.
-
-    Examples:
-        >>> Interval(low=0.62, high=0.68, confidence_level=0.95, method="wilson").high
-        0.68
-    """
-
-    low: float
-    """Lower bound; NaN where undefined."""
-    high: float
-    """Upper bound; NaN where undefined."""
-    confidence_level: float
-    """Nominal coverage, in (0, 1)."""
-    method: str
-    """How the interval was made."""
-
-    def __post_init__(self) -> None:
-        check_confidence_level(self.confidence_level)
-        if self.low > self.high:
-            raise ValueError(f"low must not exceed high; got low={self.low}, high={self.high}")
-
-
-def undefined_interval(confidence_level: float, method: str) -> Interval:
-    """Return an interval that is NaN."""
-    return Interval(low=math.nan, high=math.nan, confidence_level=confidence_level, method=method)
-
-
 IntervalMethod: TypeAlias = Literal["auto", "percentile", "bca"]
 """What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
 
@@ -186,7 +140,9 @@ DEFAULT_INTERVALS = Intervals()
 """Of level 0.95, by "auto"."""
 
 
-def percentile_interval(values: npt.ArrayLike, *, confidence_level: float = 0.95) -> Interval:
+def percentile_interval(
+    values: npt.ArrayLike, *, confidence_level: float = 0.95
+) -> tuple[float, float]:
     """Return the central part of resampled values of a statistic.
 
     Args:
@@ -209,17 +165,19 @@ def percentile_interval(values: npt.ArrayLike, *, confidence_level: float = 0.95
 
     Examples:
         >>> percentile_interval(range(101), confidence_level=0.5)
-        Interval(low=25.0, high=75.0, confidence_level=0.5, method='percentile')
+        (25.0, 75.0)
     """
     tail = (1.0 - check_confidence_level(confidence_level)) / 2.0
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
         raise ValueError(f"values must be one-dimensional; got shape {array.shape}")
     low, high = quantiles(array, (tail, 1.0 - tail))
-    return Interval(low=low, high=high, confidence_level=confidence_level, method="percentile")
+    return low, high
 
 
-def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -> Interval:
+def wilson_interval(
+    successes: int, n: int, *, confidence_level: float = 0.95
+) -> tuple[float, float]:
     """Return Wilson's score interval of a proportion of independent trials.
 
     Args:
@@ -246,8 +204,8 @@ def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -
         E. B. Wilson, Journal of the American Statistical Association 22, 1927.
 
     Examples:
-        >>> interval = wilson_interval(3433, 3433 + 870)
-        >>> round(interval.low, 4), round(interval.high, 4)
+        >>> low, high = wilson_interval(3433, 3433 + 870)
+        >>> round(low, 4), round(high, 4)
         (0.7856, 0.8095)
     """
     check_confidence_level(confidence_level)
@@ -256,14 +214,14 @@ def wilson_interval(successes: int, n: int, *, confidence_level: float = 0.95) -
         raise ValueError(f"successes must not exceed n; got {successes} of {n}")
     if n == 0:
         warn_undefined("the Wilson interval of 0 trials is undefined (NaN)")
-        return undefined_interval(confidence_level, "wilson")
+        return math.nan, math.nan
     z = NormalDist().inv_cdf((1.0 + confidence_level) / 2.0)
     share, shrink = successes / n, 1.0 + z * z / n
     centre = (share + z * z / (2 * n)) / shrink
     half = z * math.sqrt(share * (1.0 - share) / n + z * z / (4 * n * n)) / shrink
     low = 0.0 if successes == 0 else max(0.0, centre - half)
     high = 1.0 if successes == n else min(1.0, centre + half)
-    return Interval(low=low, high=high, confidence_level=confidence_level, method="wilson")
+    return low, high
 
 
 def t_quantile(df: npt.ArrayLike, level: npt.ArrayLike) -> Floats:

@@ -17,8 +17,7 @@ import pandas as pd
 
 from surface_consistency.engine.study import Scored
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.metrics import (
-    DEFAULT_INTERVALS,
+from surface_consistency.metrics.forgetting.audit_checks import (
     contamination_by,
     decomposition_residual,
     recover_table,
@@ -29,6 +28,7 @@ from surface_consistency.metrics.forgetting.forgetting_groups import (
     TRACE_RATES,
 )
 from surface_consistency.metrics.paired.mcnemar_tests import TEST_COLUMNS, run_test
+from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
 from surface_consistency.runs.files import write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, RetrievalTrace

@@ -15,11 +15,13 @@ from surface_consistency.errors import (
 )
 from surface_consistency.metrics import (
     CountRatio,
-    contamination_by,
-    decomposition_residual,
     forgetting_by,
     paired_by,
     with_adjusted_p_values,
+)
+from surface_consistency.metrics.forgetting.audit_checks import (
+    contamination_by,
+    decomposition_residual,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
@@ -354,13 +356,13 @@ def _origins(part: pd.DataFrame) -> Iterator[dict[str, object]]:
             "count": count,
             "n_del_on_correct": n_right,
             "share": share.value,
-            "share_low": share.interval.low,
-            "share_high": share.interval.high,
+            "share_low": share.low,
+            "share_high": share.high,
             "n": len(judged),
             "n_facts": judged["fact_id"].nunique(),
             "rate": rate.value,
-            "rate_low": rate.interval.low,
-            "rate_high": rate.interval.high,
+            "rate_low": rate.low,
+            "rate_high": rate.high,
             **_closure(part),
         }
 
@@ -376,7 +378,7 @@ def _scores(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         names = {f"{prefix}_correct": "exact_match", f"{prefix}_f1": "f1"}
         scores = judged[[*names]].rename(columns=names)
         for name, mean in _means(scores, judged["fact_id"]).items():
-            bounds = {f"{name}_low": mean.interval.low, f"{name}_high": mean.interval.high}
+            bounds = {f"{name}_low": mean.low, f"{name}_high": mean.high}
             row |= {name: mean.value} | bounds
         yield row | _closure(part)
 

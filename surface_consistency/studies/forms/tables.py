@@ -20,9 +20,9 @@ from surface_consistency.metrics import (
     forms_by,
     paired_by,
     rank_agreement,
-    right_counts_by,
     variance_shares_by,
 )
+from surface_consistency.metrics.forms.form_spread import right_counts_by
 from surface_consistency.models.options import option_scores
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt, read_jsonl
@@ -359,11 +359,11 @@ def rank_table(scored: Scored) -> pd.DataFrame:
         sums = np.column_stack([agreement, np.ones(len(pairs))])
         row = {"form": form, "n_facts": len(pairs)}
         row |= dict(zip(("rank_agreement", "chance"), agreement.mean(axis=0), strict=True))
-        row["over_chance"] = float(_over_chance(sums.sum(axis=0)))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            bounds = cluster_bootstrap(sums, _over_chance).estimate_interval
-        rows.append(row | {"over_chance_low": bounds.low, "over_chance_high": bounds.high})
+            over_chance = cluster_bootstrap(sums, _over_chance)
+        names = ("over_chance", "over_chance_low", "over_chance_high")
+        rows.append(row | dict(zip(names, over_chance, strict=True)))
     return pd.DataFrame(rows)
 
 

@@ -17,10 +17,6 @@ from surface_consistency.engine.paired.page import model_dots
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
-    SplitAccuracyResult,
-    correctness_regression,
-    extraction_log_likelihood,
-    majority_macro_f1,
     membership_loss,
     min_k_plus_plus,
     min_k_probability,
@@ -29,6 +25,9 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
+from surface_consistency.metrics.correlation.prediction import majority_macro_f1
+from surface_consistency.metrics.frequency.regression import correctness_regression
+from surface_consistency.metrics.popularity.memorization import extraction_log_likelihood
 from surface_consistency.report.page import Dot, ForestPlot
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.folder import RunFolder
@@ -38,7 +37,7 @@ from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
 from surface_consistency.tables.table import Table
-from surface_consistency.tables.tabulation import spread, tabulate
+from surface_consistency.tables.tabulation import tabulate
 
 _SCORES: Final = {
     "extracted": "TDE accuracy",
@@ -51,7 +50,10 @@ _SCORES: Final = {
 _LABELS: Final = {"score": _SCORES}
 _FOLDS: Final = 5
 _TASKS: Final = ["model", "task"]
-_SPLIT: Final = ("low_accuracy", "high_accuracy", "difference", "n_low", "n_high")
+_SPLIT: Final = (
+    *(f"{of}_accuracy{end}" for of in ("low", "high") for end in ("", "_low", "_high")),
+    *("difference", "difference_low", "difference_high", "n_low", "n_high"),
+)
 _TEXTS: Final = Texts("surface_consistency.studies.lexical")
 
 
@@ -263,9 +265,10 @@ def _split(features: pd.DataFrame) -> Iterator[dict[str, object]]:
     if "wrong" in features:
         scores = relative_difference(scores, features["wrong"].to_numpy(float))
     if np.isnan(scores).all():
-        yield spread(SplitAccuracyResult, _SPLIT) | {"n_low": 0, "n_high": 0}
+        yield dict.fromkeys(_SPLIT, math.nan) | {"n_low": 0, "n_high": 0}
     else:
-        yield spread(split_accuracy(scores, features["correct"], missing="drop"), _SPLIT)
+        row = split_accuracy(scores, features["correct"], missing="drop")
+        yield {name: row[name] for name in _SPLIT}
 
 
 def _prediction(
@@ -290,11 +293,11 @@ def _prediction(
             rng=settings.fold_seed,
         )
         result = predict()
-        row |= {"baseline": result.baseline_macro_f1}
-        row |= {"macro_f1": result.macro_f1, "auc": result.auc}
+        row |= {"baseline": result["baseline_macro_f1"]}
+        row |= {"macro_f1": result["macro_f1"], "auc": result["auc"]}
         if settings.svm:
             result = predict(classifier="svm")
-            row |= {"svm_macro_f1": result.macro_f1, "svm_auc": result.auc}
+            row |= {"svm_macro_f1": result["macro_f1"], "svm_auc": result["auc"]}
     yield row
 
 

@@ -21,7 +21,6 @@ from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import (
     PopularityScale,
-    PopularityShiftResult,
     adjust_p_values,
     fit_popularity_scale,
     instance_popularity,
@@ -42,12 +41,16 @@ from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.sentences import Sentence, difference, paragraph, size
 from surface_consistency.tables.table import Table
-from surface_consistency.tables.tabulation import spread, tabulate
+from surface_consistency.tables.tabulation import tabulate
 
 _TEXTS: Final = Texts("surface_consistency.studies.lexical")
 _WORDINGS: Final = {"first": "original", "second": "other words"}
 _TASKS: Final = ["model", "task"]
-_SPLIT: Final = ("n_low", "n_high", "threshold", "low_accuracy", "high_accuracy", "difference")
+_SPLIT: Final = (
+    *("n_low", "n_high", "threshold"),
+    *(f"{of}_accuracy{end}" for of in ("low", "high") for end in ("", "_low", "_high")),
+    *("difference", "difference_low", "difference_high"),
+)
 _SHIFT: Final = {
     "original_mean": "original",
     "perturbed_mean": "perturbed",
@@ -251,7 +254,7 @@ def _accuracy(frame: pd.DataFrame, report: Report) -> Table:
             known["correct"].astype(bool),
             clusters=known[report.cluster],
         )
-        return {"n_missing": len(part) - len(known), **spread(result, _SPLIT)}
+        return {"n_missing": len(part) - len(known)} | {name: result[name] for name in _SPLIT}
 
     rows = tabulate(_by_wording(frame), [*_TASKS, "wording"], split)
     return _TEXTS.table("popularity_accuracy", rows)
@@ -271,11 +274,11 @@ def _shifts(part: pd.DataFrame) -> Iterator[dict[str, object]]:
         sides = ["first_popularity", "second_popularity"]
         means = rows.dropna(subset=sides).groupby("fact_id", sort=False)[sides].mean()
         first, second = means[sides[0]], means[sides[1]]
-        result = popularity_shift(first, second) if len(means) else PopularityShiftResult
+        result = popularity_shift(first, second) if len(means) else {}
         yield {
             "pairs": pairs,
             "n": len(means),
-            **spread(result, _SHIFT),
+            **{column: result.get(name, math.nan) for name, column in _SHIFT.items()},
             "original_deviation": first.std(),
             "perturbed_deviation": second.std(),
         }

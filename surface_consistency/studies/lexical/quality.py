@@ -254,7 +254,7 @@ def share_columns(name: str, is_true: pd.Series, facts: pd.Series) -> dict[str, 
     trials = pd.DataFrame({"true": known, "all": 1.0}).groupby(facts.loc[known.index]).sum()
     ratio = CountRatio(numerator=(1, 0), denominator=(0, 1))
     share = group_values(trials.to_numpy(), {name: ratio}, DEFAULT_INTERVALS)[name]
-    bounds = {f"{name}_low": share.interval.low, f"{name}_high": share.interval.high}
+    bounds = {f"{name}_low": share.low, f"{name}_high": share.high}
     return {name: share.value, **bounds}
 
 

@@ -22,7 +22,8 @@ from surface_consistency.engine.paired.page import (
     tables_section,
 )
 from surface_consistency.engine.paired.tables import paired_rates, paired_tables, score_table
-from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
+from surface_consistency.metrics import adjust_p_values, paired_by
+from surface_consistency.metrics.popularity.perturbation import relative_change
 from surface_consistency.report.page import Section
 from surface_consistency.report.texts import Texts
 from surface_consistency.studies.lexical.quality import quality_section

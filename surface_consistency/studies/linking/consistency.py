@@ -15,7 +15,7 @@ import pandas as pd
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
+from surface_consistency.metrics import cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.loader import Run, load_runs, study_name
@@ -24,7 +24,7 @@ from surface_consistency.studies.linking.page import TEXTS
 from surface_consistency.studies.linking.records import LinkingOutcome
 from surface_consistency.tables.sentences import difference, paragraph
 from surface_consistency.tables.table import Table
-from surface_consistency.tables.tabulation import spread, tabulate
+from surface_consistency.tables.tabulation import tabulate
 
 _NAMES: Final = ["first_surface", "second_surface"]
 
@@ -139,14 +139,16 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
         "flip_rate_not_linked": other_flips / n_others if n_others else math.nan,
     }
     is_known = n_linked and n_others and len(counts) > 1
-    difference = cluster_bootstrap(counts, _difference) if is_known else BootstrapResult
+    difference = cluster_bootstrap(counts, _difference) if is_known else (math.nan,) * 3
     known = part[part["first_log_odds"].notna()]
     area = clustered_auc(
         -known["first_log_odds"].to_numpy(dtype=float),
         known["is_flip"].to_numpy(dtype=float),
         known[cluster].to_numpy(dtype=object),
     )
-    return row | spread(difference, {"estimate": "difference"}) | spread(area, ["auc"])
+    names = ("difference", "difference_low", "difference_high")
+    row |= dict(zip(names, difference, strict=True))
+    return row | {name: area[name] for name in ("auc", "auc_low", "auc_high")}
 
 
 @of_shares(Part(1.0, (1, 0, 0, 0), (0, 1, 0, 0)), Part(-1.0, (0, 0, 1, 0), (0, 0, 0, 1)))

@@ -24,7 +24,7 @@ from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
 from surface_consistency.tables.sentences import Sentence, direction, rate
 from surface_consistency.tables.table import Table
-from surface_consistency.tables.tabulation import spread, tabulate
+from surface_consistency.tables.tabulation import tabulate
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
 KIND_TITLES: Final = {
@@ -118,7 +118,7 @@ def _rates(part: pd.DataFrame, cluster: str) -> dict[str, object]:
             (rows["kind"] == "positive").to_numpy(dtype=float),
             rows[cluster].to_numpy(dtype=object),
         )
-        row |= spread(area, {"auc": name})
+        row |= {f"{name}{end}": area[f"auc{end}"] for end in _ENDS}
     return row
 
 

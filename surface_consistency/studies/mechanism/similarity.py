@@ -10,17 +10,17 @@ import pandas as pd
 
 from surface_consistency.errors import MissingDependencyError
 from surface_consistency.metrics import (
-    TokenMetric,
     assignment_similarity,
     group_difference_by,
     predict_alignment,
     token_similarity,
     transport_similarity,
 )
+from surface_consistency.metrics.components.answer_similarity import TokenMetric
 from surface_consistency.studies.mechanism.sample import SampledPair
 from surface_consistency.studies.mechanism.spans import Span
 from surface_consistency.studies.mechanism.store import Measured
-from surface_consistency.tables import spread, tabulate
+from surface_consistency.tables import tabulate
 
 if TYPE_CHECKING:
     from surface_consistency.studies.mechanism.ablation import ComponentMap
@@ -40,7 +40,6 @@ ALL_MODELS: Final = "all models"
 """Label of the rows of all runs together."""
 
 _Floats = npt.NDArray[np.float64]
-_PREDICTED: Final = ("auc", "accuracy")
 _SHOWN: Final = {
     "n_group": "n_aligned",
     "n_other": "n_misaligned",
@@ -165,8 +164,8 @@ def _fill(
 ) -> None:
     """Write the similarity of two answers into both ways of matching tokens."""
     if matrix is not None and np.isfinite(matrix).all():
-        rows["transport", tokens][feature] = transport_similarity(matrix).similarity
-        rows["assignment", tokens][feature] = assignment_similarity(matrix).similarity
+        rows["transport", tokens][feature] = transport_similarity(matrix)
+        rows["assignment", tokens][feature] = assignment_similarity(matrix)
 
 
 def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
@@ -236,9 +235,9 @@ def _predicted(
     groups: Iterable[Any],
     n_folds: int,
     rng: int,
-) -> list[dict[str, object]]:
+) -> list[dict[Any, Any]]:
     """Predict with one kind of folds."""
-    result = predict_alignment(
+    rows = predict_alignment(
         known[list(FEATURES)].to_numpy(),
         aligned,
         groups=groups,
@@ -246,14 +245,5 @@ def _predicted(
         n_folds=n_folds,
         rng=rng,
     )
-    shared = {
-        "folds": folds,
-        **spread(result, {"n": "n", "n_aligned": "n_aligned", "n_groups": "n_clusters"}),
-        "baseline_accuracy": result.baseline_accuracy,
-    }
-    whole = {"feature": "all features", "coefficient": math.nan, **spread(result, _PREDICTED)}
-    single = [
-        {"feature": one.name, **spread(one, (*_PREDICTED, "coefficient"))}
-        for one in result.features
-    ]
-    return [shared | row for row in (whole, *single)]
+    rows = rows.rename(columns={"n_groups": "n_clusters"}).assign(folds=folds)
+    return rows.to_dict("records")

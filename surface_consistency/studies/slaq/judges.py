@@ -17,7 +17,7 @@ from surface_consistency.matching.answering_part import LongAnswer, TopicQuestio
 from surface_consistency.matching.bulk import match_columns
 from surface_consistency.matching.judge_reply import FactState, parse_states
 from surface_consistency.matching.rules import resolve_rule
-from surface_consistency.metrics import JudgeAgreementResult, judge_agreement
+from surface_consistency.metrics import judge_agreement
 from surface_consistency.models.runner import Runner
 from surface_consistency.runs.frames import TEXT
 from surface_consistency.schemas import DataSource, Prompt
@@ -149,7 +149,7 @@ def matcher_agreement(
     part: Literal["answering", "whole"] = "answering",
     entities_only: bool = False,
     form: Literal["short", "long"] | None = None,
-) -> JudgeAgreementResult:
+) -> dict[str, object]:
     """Hold the string matcher of SLAQ against answers that are labelled by reading.
 
     Args:
@@ -159,8 +159,8 @@ def matcher_agreement(
         form: Short or long answers; both when None.
 
     Returns:
-        Accuracy, kappa, sensitivity and specificity of the matcher on the 480 labelled facts of
-        `load_labelled_answers`, with intervals, and the confusion table, the label first.
+        The columns of `metrics.judge_agreement` on the 480 labelled facts of
+        `load_labelled_answers`.
 
     Raises:
         ValueError: If there is no such rule or part.
@@ -170,10 +170,10 @@ def matcher_agreement(
         agreement is that of the best case; and they are one small model's, which is seldom right.
 
     Examples:
-        >>> old = matcher_agreement(part="whole", form="long").table
-        >>> new = matcher_agreement(form="long").table
-        >>> old.second_only, new.second_only, old.both, new.both
-        (11, 4, 25, 25)
+        >>> names = ["false_positives", "true_positives"]
+        >>> old, new = matcher_agreement(part="whole", form="long"), matcher_agreement(form="long")
+        >>> [old[name] for name in names], [new[name] for name in names]
+        ([11, 25], [4, 25])
     """
     labelled = [one for one in load_labelled_answers() if form in (None, one.form)]
     targets = pd.DataFrame(

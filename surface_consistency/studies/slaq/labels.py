@@ -10,7 +10,6 @@ import pandas as pd
 from surface_consistency.data.slaq import SLAQ_SAMPLE_PATH, load_slaq_sample
 from surface_consistency.data.slaq_records import SlaqQuestion
 from surface_consistency.engine.judging.judge_agreement import (
-    agreement_columns,
     corrected_scores,
     error_of_counts,
     hold_against,
@@ -18,7 +17,7 @@ from surface_consistency.engine.judging.judge_agreement import (
 )
 from surface_consistency.engine.judging.labels import check_labelled_answers, check_labels
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import topic_arrays
+from surface_consistency.metrics.positions.topic_layout import topic_arrays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +149,7 @@ def judge_checks(
             agreement = hold_against(*sides, n_resamples=n_resamples, seed=seed)
             if agreement is not None:
                 head = {"judge": part["judged_by"].iloc[0], "form": form, "verdict": verdict}
-                rows.append(head | agreement_columns(agreement))
+                rows.append(head | agreement)
     corrected = _corrected(outcomes, rows, n_resamples, seed)
     return {"judge_agreement": pd.DataFrame(rows), "corrected": pd.DataFrame(corrected)}
 

@@ -19,19 +19,20 @@ from surface_consistency.metrics import (
     PAIRED_RATES,
     CountRatio,
     Intervals,
-    MomentumResult,
-    TopicArraysResult,
-    is_balanced,
     momentum,
     paired_by,
     position_curve,
+)
+from surface_consistency.metrics.positions.topic_layout import (
+    TopicArraysResult,
+    is_balanced,
     topic_arrays,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.report.texts import Texts
 from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.table import Table
-from surface_consistency.tables.tabulation import spread, tabulate
+from surface_consistency.tables.tabulation import tabulate
 
 TEXTS: Final = Texts("surface_consistency.studies.slaq")
 """Captions, notes, checks and method of SLAQ."""
@@ -284,64 +285,48 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].to_numpy(float, na_value=np.nan) for name in masked})
 
 
+_SLOPES: Final = (
+    *("null", "streak", "slope", "slope_low", "slope_high", "null_slope", "null_low", "null_high"),
+    *("p_value", "band_p_value", "n_responses", "n_missing"),
+)
+_POSITION: Final = (
+    *("slot", "n", "accuracy", "accuracy_low", "accuracy_high"),
+    *("slope", "slope_low", "slope_high", "n_topics", "n_facts_left_out"),
+)
+
+
 def _momentum(
     arrays: TopicArraysResult, n_resamples: int, n_null: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Compute the curves after runs of right and wrong slots, under both nulls."""
     if not np.isfinite(arrays.slots).all(axis=-1).any():
         return {}
-    results: list[MomentumResult] = []
+    curves: list[pd.DataFrame] = []
+    slopes: list[pd.DataFrame] = []
     for null in MOMENTUM_NULLS:
         with warnings.catch_warnings():
             # Balanced orders repeat within a topic only when there are more than 120 of them.
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-            results.append(
-                momentum(
-                    arrays.slots,
-                    orders=arrays.orders,
-                    null=null,
-                    missing="drop",
-                    # The curve and its intervals are the same under both nulls; one is enough.
-                    intervals=Intervals(n_resamples=1 if results else n_resamples, rng=seed),
-                    n_null=n_null,
-                )
+            points, of_null = momentum(
+                arrays.slots,
+                orders=arrays.orders,
+                null=null,
+                missing="drop",
+                # The curve and its intervals are the same under both nulls; one is enough.
+                intervals=Intervals(n_resamples=1 if curves else n_resamples, rng=seed),
+                n_null=n_null,
             )
-    first = results[0].to_frame()
-    measured = {name: first[name] for name in ("probability_low", "probability_high")}
-    curves = []
-    for result in results:
-        points = result.to_frame().assign(**measured)
-        points.insert(0, "null", result.null)
-        curves.append(points)
+        curves.append(points.assign(null=of_null["null"].iloc[0]))
+        slopes.append(
+            of_null.rename(columns={"null_slope_low": "null_low", "null_slope_high": "null_high"})
+        )
+        for tables, name in ((curves, "probability"), (slopes, "slope")):
+            for end in ("_low", "_high"):
+                tables[-1][name + end] = tables[0][name + end]
     return {
-        "momentum": pd.concat(curves, ignore_index=True),
-        "momentum_slopes": _slopes(results),
+        "momentum": pd.concat(curves, ignore_index=True)[["null", *points.columns]],
+        "momentum_slopes": pd.concat(slopes, ignore_index=True)[list(_SLOPES)],
     }
-
-
-def _slopes(results: Sequence[MomentumResult]) -> pd.DataFrame:
-    """List the slopes of the curves under each null, their intervals from the first result."""
-    rows = []
-    for result in results:
-        for kind in ("correct", "incorrect"):
-            curve, measured = getattr(result, kind), getattr(results[0], kind)
-            rows.append(
-                {
-                    "null": result.null,
-                    "streak": curve.streak,
-                    "slope": curve.slope,
-                    "slope_low": measured.slope_interval.low,
-                    "slope_high": measured.slope_interval.high,
-                    "null_slope": curve.null_slope,
-                    "null_low": curve.null_slope_interval.low,
-                    "null_high": curve.null_slope_interval.high,
-                    "p_value": curve.p_value,
-                    "band_p_value": result.band_p_value,
-                    "n_responses": result.n_responses,
-                    "n_missing": result.n_missing,
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[str, pd.DataFrame]:
@@ -349,17 +334,13 @@ def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[st
     complete = np.isfinite(arrays.long).all(axis=1)
     if not complete.any() or not is_balanced(arrays.orders):
         return {}
-    result = position_curve(
+    rows = position_curve(
         arrays.slots,
         arrays.orders,
         missing="drop",
         intervals=Intervals(n_resamples=n_resamples, rng=seed),
     )
-    whole = spread(
-        result, {"slope": "slope", "n_topics": "n_topics", "n_missing": "n_facts_left_out"}
-    )
-    rows = [spread(point, ("slot", "n", "accuracy")) | whole for point in result.points]
-    return {"position": pd.DataFrame(rows)}
+    return {"position": rows.rename(columns={"n_missing": "n_facts_left_out"})[list(_POSITION)]}
 
 
 def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -> pd.DataFrame:
@@ -389,8 +370,8 @@ def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -
                 "n_changing": changing,
                 "changing_share": float(changing / several.sum()),
                 "disagreement": disagreement.value,
-                "disagreement_low": disagreement.interval.low,
-                "disagreement_high": disagreement.interval.high,
+                "disagreement_low": disagreement.low,
+                "disagreement_high": disagreement.high,
             }
         ]
     )

@@ -16,7 +16,7 @@ from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics import UnlearningVerdictResult
+from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictResult
 from surface_consistency.report import Block, Prose
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts

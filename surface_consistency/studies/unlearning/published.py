@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from surface_consistency.metrics import (
-    clustered_auc,
+from surface_consistency.metrics import clustered_auc
+from surface_consistency.metrics.forgetting.unlearning_scores import (
     forget_quality,
     model_utility,
     privleak,
@@ -101,7 +101,9 @@ def _aggregate(name: str, metric: Mapping[str, Any]) -> tuple[float, int]:
         sides = [_numbers(metric.get(side, {})) for side in ("forget", "holdout")]
         labels = np.repeat([0, 1], [len(side) for side in sides])
         is_known = all(map(len, sides))
-        return (clustered_auc([*chain(*sides)], labels).auc if is_known else math.nan), len(labels)
+        return (
+            float(clustered_auc([*chain(*sides)], labels)["auc"]) if is_known else math.nan
+        ), len(labels)
     field = "prob" if "_Prob" in name else "score"
     if name.endswith("_ROUGE"):
         field = "rougeL_recall" if "Q_A" in name else "rougeL_f1"

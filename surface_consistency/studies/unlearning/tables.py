@@ -1,6 +1,7 @@
 """The numbers of crossed models: rates by form, what was kept, scores, and what survived."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -10,16 +11,15 @@ import pandas as pd
 from surface_consistency.matching import match_columns
 from surface_consistency.metrics import (
     CountRatio,
-    UnlearningVerdictResult,
     cluster_bootstrap,
     paired_by,
     unlearning_by,
     unlearning_verdict,
 )
+from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictResult
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
-from surface_consistency.tables import spread
 
 ANY: Final = "any form"
 """The row of facts that are right under some form."""
@@ -200,7 +200,7 @@ def verdicts_frame(
         names = {name: getattr(result, name) for name in ("leaking", "below", "unclear")}
         names["lost"] = price.loc[is_lost, "set"].unique()
         cells = {name: "; ".join(values) or None for name, values in names.items()}
-        rows.append(spread(result) | {"model": model} | cells)
+        rows.append(asdict(result) | {"model": model} | cells)
     return pd.DataFrame(rows)
 
 
@@ -236,13 +236,12 @@ def scores_frame(crossing: Crossing) -> pd.DataFrame:
         both = both.dropna(subset="cluster")
         for (of_set, measure), part in both.groupby(["set", "measure"], sort=False):
             sums = part.groupby("cluster")[["change", "n"]].sum().to_numpy(dtype=float)
-            result = cluster_bootstrap(sums, _mean)
+            names = ("score_difference", "score_difference_low", "score_difference_high")
+            change = dict(zip(names, cluster_bootstrap(sums, _mean), strict=True))
             row = {"model": model, "set": of_set, "measure": measure, "n": len(part)}
             means = {"value": "value", "value_reference": "reference_value"}
             row |= {title: float(part[name].mean()) for name, title in means.items()}
-            rows.append(
-                row | spread(result, {"estimate": "score_difference"}) | {"n_clusters": len(sums)}
-            )
+            rows.append(row | change | {"n_clusters": len(sums)})
     return pd.DataFrame(rows)
 
 

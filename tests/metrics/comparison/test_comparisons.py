@@ -5,7 +5,8 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest, f, ttest_1samp, ttest_rel
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
-from surface_consistency.metrics import Intervals, compare_models, equality_test, paired_by
+from surface_consistency.metrics import Intervals, compare_models, paired_by
+from surface_consistency.metrics.comparison.equality import equality_test
 
 SWE_BENCH = {
     0.868: (19, 17), 0.901: (33, 31), 0.243: (22, 14), 0.253: (29, 20),

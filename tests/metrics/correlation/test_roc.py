@@ -26,8 +26,8 @@ rows = st.lists(
 def test_the_area_is_that_of_scikit_learn_and_lies_in_its_interval(rows):
     scores, labels, clusters = (list(column) for column in zip(*rows, strict=True))
     found = clustered_auc(scores, labels, clusters)
-    assert found.auc == pytest.approx(metrics.roc_auc_score(labels, scores))
-    assert found.n_positive + found.n_negative == len(rows)
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(labels, scores))
+    assert found["n_positive"] + found["n_negative"] == len(rows)
     ties = [
         s == t
         for s, x in zip(scores, labels, strict=True)
@@ -35,21 +35,21 @@ def test_the_area_is_that_of_scikit_learn_and_lies_in_its_interval(rows):
         for t, y in zip(scores, labels, strict=True)
         if not y
     ]
-    assert found.tied_share == pytest.approx(np.mean(ties))
-    low, high = found.auc_interval.low, found.auc_interval.high
+    assert found["tied_share"] == pytest.approx(np.mean(ties))
+    low, high = found["auc_low"], found["auc_high"]
     if not np.isnan(low):
-        assert 0.0 <= low <= found.auc + 1e-12
-        assert found.auc - 1e-12 <= high <= 1.0
+        assert 0.0 <= low <= found["auc"] + 1e-12
+        assert found["auc"] - 1e-12 <= high <= 1.0
 
 
 @given(rows, st.sampled_from([0.5, 0.9, 0.95, 0.99]))
 def test_the_interval_leaves_out_a_half_exactly_where_the_test_rejects(rows, level):
     scores, labels, clusters = (list(column) for column in zip(*rows, strict=True))
     found = clustered_auc(scores, labels, clusters, confidence_level=level)
-    interval = found.auc_interval
-    assert np.isnan(found.p_value) == np.isnan(interval.low) == bool(found.reason)
-    if not found.reason and abs(found.p_value - (1 - level)) > 1e-9:
-        assert (found.p_value < 1 - level) == (interval.low > 0.5 or interval.high < 0.5)
+    low, high = found["auc_low"], found["auc_high"]
+    assert np.isnan(found["p_value"]) == np.isnan(low) == bool(found["reason"])
+    if not found["reason"] and abs(found["p_value"] - (1 - level)) > 1e-9:
+        assert (found["p_value"] < 1 - level) == (low > 0.5 or high < 0.5)
 
 
 def test_without_clusters_the_variance_is_that_of_delong():
@@ -61,10 +61,10 @@ def test_without_clusters_the_variance_is_that_of_delong():
     labels = np.r_[np.ones(60), np.zeros(80)]
     found = clustered_auc(np.r_[positive, negative], labels)
     auc = above.mean()
-    low, high = found.auc_interval.low, found.auc_interval.high
+    low, high = found["auc_low"], found["auc_high"]
     logit = np.log([low / (1 - low), high / (1 - high)])
     spread = np.diff(logit)[0] / 2 / stats.t.ppf(0.975, 59) * auc * (1 - auc)
-    assert found.auc == pytest.approx(auc)
+    assert found["auc"] == pytest.approx(auc)
     assert spread == pytest.approx(np.sqrt(expected), rel=1e-9)
 
 
@@ -81,9 +81,9 @@ def test_intervals_cover_where_clusters_share_their_level():
             scores, np.r_[np.ones(n), np.zeros(n)], np.r_[np.arange(n), np.arange(n)]
         )
         if truth is None:
-            truth = found.auc
+            truth = found["auc"]
         else:
-            covered += found.auc_interval.low <= truth <= found.auc_interval.high
+            covered += found["auc_low"] <= truth <= found["auc_high"]
     assert 0.92 <= covered / tries <= 0.985
 
 
@@ -96,8 +96,8 @@ def test_degrees_are_those_of_the_clusters_that_hold_positives():
         labels[[0, 3, 6, 9, 12]] = True
         scores = rng.normal(0, 1, 200)[owners] + rng.normal(0, 1, 600)
         found = clustered_auc(scores, labels, owners)
-        covered += found.auc_interval.low <= 0.5 <= found.auc_interval.high
-        rejected += found.p_value < 0.05
+        covered += found["auc_low"] <= 0.5 <= found["auc_high"]
+        rejected += found["p_value"] < 0.05
     assert covered + rejected == tries
     assert 0.93 <= covered / tries <= 0.985
 
@@ -114,46 +114,46 @@ def test_where_nothing_can_be_inferred_the_reason_is_given(owners_of_positives, 
     owners = np.r_[owners_of_positives, np.arange(100, 160)]
     labels = np.r_[np.ones(n), np.zeros(60)]
     found = clustered_auc(np.random.default_rng(0).normal(size=n + 60), labels, owners)
-    assert re.search(reason, found.reason)
-    assert 0 < found.auc < 1
-    assert np.isnan([found.p_value, found.auc_interval.low, found.auc_interval.high]).all()
+    assert re.search(reason, found["reason"])
+    assert 0 < found["auc"] < 1
+    assert np.isnan([found["p_value"], found["auc_low"], found["auc_high"]]).all()
 
 
 def test_four_equal_clusters_are_enough():
     scores = [1, 2, 3, 1.5, 2.5, 0, 2, 4]
     found = clustered_auc(scores, [0, 1] * 4, np.repeat(np.arange(4), 2))
-    assert found.reason == ""
-    assert 0 < found.p_value < 1
+    assert found["reason"] == ""
+    assert 0 < found["p_value"] < 1
 
 
 def test_perfect_scores_do_not_get_an_interval_of_no_width():
     found = clustered_auc([1, 2] * 4, [0, 1] * 4, np.repeat(np.arange(4), 2))
-    assert found.auc == found.auc_interval.high == 1.0
+    assert found["auc"] == found["auc_high"] == 1.0
     # Wilson's for four trials, t with 3 degrees: 1 - 3.182^2 / (4 + 3.182^2).
-    assert found.auc_interval.low == pytest.approx(1 - 10.1276 / 14.1276, abs=1e-4)
-    assert found.p_value == pytest.approx(2 * stats.t.sf(2, 3))
+    assert found["auc_low"] == pytest.approx(1 - 10.1276 / 14.1276, abs=1e-4)
+    assert found["p_value"] == pytest.approx(2 * stats.t.sf(2, 3))
     found = clustered_auc([4, 3, 2, 1] * 10, [0, 0, 1, 1] * 10, np.repeat(np.arange(20), 2))
-    assert found.auc == 0.0
-    assert found.auc_interval.low == 0.0
-    assert found.auc_interval.high > 0.05
+    assert found["auc"] == 0.0
+    assert found["auc_low"] == 0.0
+    assert found["auc_high"] > 0.05
 
 
 def test_clusters_that_do_not_vary_tell_nothing_of_the_spread():
     found = clustered_auc([1, 2, 2, 1] * 6, [0, 1, 0, 1] * 6, np.repeat(np.arange(6), 4))
-    assert found.auc == 0.5
-    assert found.reason == "the clusters do not vary"
+    assert found["auc"] == 0.5
+    assert found["reason"] == "the clusters do not vary"
 
 
 def test_scores_that_are_all_tied_rank_nothing():
     with pytest.warns(UndefinedMetricWarning, match="undefined.*all scores are tied"):
         found = clustered_auc([0.5] * 20, [0, 1] * 10)
-    assert np.isnan(found.auc)
-    assert (found.tied_share, found.reason) == (1.0, "all scores are tied")
+    assert np.isnan(found["auc"])
+    assert (found["tied_share"], found["reason"]) == (1.0, "all scores are tied")
 
 
 def test_what_has_no_area_is_nan_and_what_is_no_label_is_refused():
     with pytest.warns(UndefinedMetricWarning, match="2 positives and 0 negatives"):
-        assert np.isnan(clustered_auc([1, 2], [1, 1]).auc)
+        assert np.isnan(clustered_auc([1, 2], [1, 1])["auc"])
     with pytest.raises(ValueError, match=r"scores\[1\] is NaN"):
         clustered_auc([1, np.nan], [1, 0])
     with pytest.raises(ValueError, match="labels must be 0 or 1"):

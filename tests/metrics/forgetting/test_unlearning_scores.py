@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, strategies as st
 
-from surface_consistency.metrics import (
+from surface_consistency.metrics.forgetting.unlearning_scores import (
     forget_quality,
     model_utility,
     privleak,

@@ -9,10 +9,9 @@ from surface_consistency.metrics import (
     form_contrasts,
     form_spread_by,
     forms_by,
-    right_counts_by,
     variance_shares_by,
 )
-from surface_consistency.metrics.forms.form_spread import expected_range
+from surface_consistency.metrics.forms.form_spread import expected_range, right_counts_by
 
 
 def long(right, **columns):

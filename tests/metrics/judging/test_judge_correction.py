@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
@@ -10,17 +11,24 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
     Intervals,
     JudgeError,
-    alignment_scores,
+    alignment_by,
     corrected_alignment,
     corrected_rate,
     judge_agreement,
 )
-from surface_consistency.metrics.positions.alignment import SCORES
+from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
 
+ERRORS = ("true_positives", "false_negatives", "false_positives", "true_negatives")
 PERFECT = JudgeError(
     true_positives=10**6, false_negatives=0, false_positives=0, true_negatives=10**6
 )
 ERRING = JudgeError(true_positives=900, false_negatives=100, false_positives=50, true_negatives=950)
+
+
+def plain_scores(short, long):
+    """The scores of verdicts as they are."""
+    shares = topic_shares(topic_counts(short, long, missing="raise"))
+    return {name: float(score(shares).mean()) for name, score in SCORES.items()}
 
 
 def through(verdicts, sensitivity, specificity, rng):
@@ -60,16 +68,25 @@ def test_perfect_judges_change_nothing():
     rng = np.random.default_rng(0)
     short, long = rng.random((40, 5)) < 0.6, rng.random((40, 3, 5)) < 0.5
 
-    plain = alignment_scores(short, long, intervals=Intervals(n_resamples=500))
+    topics, _, slots = np.indices(long.shape).reshape(3, -1)
+    frame = pd.DataFrame(
+        {
+            "topic_id": topics,
+            "first_correct": short[topics, slots],
+            "second_correct": long.ravel(),
+        }
+    )
+    plain = alignment_by(frame).iloc[0]
     corrected = corrected_alignment(
         short, long, short_error=PERFECT, long_error=PERFECT, intervals=Intervals(n_resamples=500)
     )
 
     for name in SCORES:
-        assert getattr(corrected, name) == pytest.approx(getattr(plain, name))
-        low, high = getattr(corrected, f"{name}_interval"), getattr(plain, f"{name}_interval")
-        assert (low.low, low.high) == pytest.approx((high.low, high.high), abs=1e-4)
-    assert not corrected.is_cut
+        assert corrected[name] == corrected[f"observed_{name}"] == pytest.approx(plain[name])
+        for end in ("low", "high"):
+            assert corrected[f"{name}_{end}"] == pytest.approx(plain[f"{name}_{end}"], abs=1e-4)
+    assert not corrected["is_cut"]
+    assert (corrected["n_topics"], corrected["n_missing"]) == (40, 0)
 
 
 def test_signed_alignment_is_the_sum_of_accuracies_less_one():
@@ -80,10 +97,12 @@ def test_signed_alignment_is_the_sum_of_accuracies_less_one():
         short, long, short_error=ERRING, long_error=ERRING, intervals=Intervals(n_resamples=50)
     )
 
-    assert result.signed_alignment == pytest.approx(
-        result.short_accuracy + result.long_accuracy - 1
+    assert result["signed_alignment"] == pytest.approx(
+        result["short_accuracy"] + result["long_accuracy"] - 1
     )
-    assert result.accuracy_difference == pytest.approx(result.long_accuracy - result.short_accuracy)
+    assert result["accuracy_difference"] == pytest.approx(
+        result["long_accuracy"] - result["short_accuracy"]
+    )
 
 
 def test_the_truth_comes_back_from_an_erring_judge():
@@ -102,9 +121,9 @@ def test_the_truth_comes_back_from_an_erring_judge():
         agreement = judge_agreement(
             labelled, through(labelled, 0.9, 0.85, rng), intervals=Intervals(n_resamples=10)
         )
-        error = JudgeError.of_table(agreement.table)
+        error = JudgeError(**{name: agreement[name] for name in ERRORS})
         judged = through(short, 0.9, 0.85, rng), through(long, 0.9, 0.85, rng)
-        truth = alignment_scores(short, long, intervals=Intervals(n_resamples=10))
+        truth = plain_scores(short, long)
 
         result = corrected_alignment(
             *judged,
@@ -115,11 +134,10 @@ def test_the_truth_comes_back_from_an_erring_judge():
 
         names = ("short_accuracy", "long_accuracy", "alignment", "accuracy_difference")
         for place, name in enumerate(names):
-            interval = getattr(result, f"{name}_interval")
-            covered[place] += interval.low <= getattr(truth, name) <= interval.high
-        seen = alignment_scores(*judged, intervals=Intervals(n_resamples=10))
-        judged_bias.append(seen.alignment - truth.alignment)
-        corrected_bias.append(result.alignment - truth.alignment)
+            covered[place] += result[f"{name}_low"] <= truth[name] <= result[f"{name}_high"]
+        assert result["observed_alignment"] == pytest.approx(plain_scores(*judged)["alignment"])
+        judged_bias.append(result["observed_alignment"] - truth["alignment"])
+        corrected_bias.append(result["alignment"] - truth["alignment"])
 
     assert np.mean(judged_bias) < -0.1
     assert abs(np.mean(corrected_bias)) < 0.02
@@ -139,7 +157,7 @@ def test_a_judge_no_better_than_chance_says_nothing():
             intervals=Intervals(n_resamples=20),
         )
 
-    assert math.isnan(result.alignment)
+    assert math.isnan(result["alignment"])
 
 
 def test_one_topic_has_no_interval():
@@ -152,8 +170,8 @@ def test_one_topic_has_no_interval():
             intervals=Intervals(n_resamples=20),
         )
 
-    assert result.alignment == pytest.approx(2 / 3)
-    assert math.isnan(result.alignment_interval.low)
+    assert result["alignment"] == pytest.approx(2 / 3)
+    assert math.isnan(result["alignment_low"])
 
 
 def test_errors_that_do_not_fit_are_told():
@@ -170,8 +188,8 @@ def test_errors_that_do_not_fit_are_told():
         intervals=Intervals(n_resamples=20),
     )
 
-    assert result.is_cut
-    assert 0 <= result.alignment <= 1
+    assert result["is_cut"]
+    assert 0 <= result["alignment"] <= 1
 
 
 @pytest.mark.parametrize(
@@ -212,10 +230,10 @@ def test_correlated_errors_are_taken_out_when_told():
         for correlation in (1.0, 0.0)
     )
 
-    assert told.alignment == pytest.approx(truth, abs=0.01)
-    assert untold.alignment > truth + 0.1
+    assert told["alignment"] == pytest.approx(truth, abs=0.01)
+    assert untold["alignment"] > truth + 0.1
     observed = float((short ^ errs).mean())
-    assert told.short_accuracy == pytest.approx(corrected_rate(observed, error))
+    assert told["short_accuracy"] == pytest.approx(corrected_rate(observed, error))
 
 
 def test_impossible_correlation_of_errors_is_refused():

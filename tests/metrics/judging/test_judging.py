@@ -17,14 +17,14 @@ def test_judge_agreement_agrees_with_scikit_learn():
 
     result = judge_agreement(human, judge, intervals=Intervals(n_resamples=200))
 
-    assert result.accuracy == pytest.approx(metrics.accuracy_score(human, judge))
-    assert result.kappa == pytest.approx(metrics.cohen_kappa_score(human, judge))
-    assert result.sensitivity == pytest.approx(metrics.recall_score(human, judge))
-    assert result.specificity == pytest.approx(metrics.recall_score(~human, ~judge))
+    assert result["accuracy"] == pytest.approx(metrics.accuracy_score(human, judge))
+    assert result["kappa"] == pytest.approx(metrics.cohen_kappa_score(human, judge))
+    assert result["sensitivity"] == pytest.approx(metrics.recall_score(human, judge))
+    assert result["specificity"] == pytest.approx(metrics.recall_score(~human, ~judge))
     tn, fp, fn, tp = metrics.confusion_matrix(human, judge).ravel()
-    table = result.table
-    assert (table.both, table.first_only, table.second_only, table.neither) == (tp, fn, fp, tn)
-    assert result.kappa_interval.low < result.kappa < result.kappa_interval.high
+    names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
+    assert [result[name] for name in names] == [tp, fn, fp, tn]
+    assert result["kappa_low"] < result["kappa"] < result["kappa_high"]
 
 
 def test_the_judge_of_slaq_is_within_its_interval():
@@ -33,10 +33,10 @@ def test_the_judge_of_slaq_is_within_its_interval():
     judge = [1] * 115 + [0] * 10 + [0] * 115 + [1] * 10
     result = judge_agreement(human, judge)
 
-    assert result.accuracy == 0.92
+    assert result["accuracy"] == 0.92
     # R: binom::binom.wilson(230, 250)
-    assert result.accuracy_interval.low == pytest.approx(0.8795, abs=5e-4)
-    assert result.accuracy_interval.high == pytest.approx(0.9476, abs=5e-4)
+    assert result["accuracy_low"] == pytest.approx(0.8795, abs=5e-4)
+    assert result["accuracy_high"] == pytest.approx(0.9476, abs=5e-4)
 
 
 def test_swapping_right_and_wrong_swaps_the_error_rates():
@@ -47,8 +47,8 @@ def test_swapping_right_and_wrong_swaps_the_error_rates():
         [1 - v for v in human], [1 - v for v in judge], intervals=Intervals(n_resamples=50)
     )
 
-    assert plain.sensitivity == swapped.specificity
-    assert plain.kappa == pytest.approx(swapped.kappa)
+    assert plain["sensitivity"] == swapped["specificity"]
+    assert plain["kappa"] == pytest.approx(swapped["kappa"])
 
 
 def test_unjudged_answers_are_dropped_and_counted():
@@ -60,7 +60,7 @@ def test_unjudged_answers_are_dropped_and_counted():
             intervals=Intervals(n_resamples=50),
         )
 
-    assert (result.accuracy, result.n_missing, result.table.n) == (1.0, 2, 4)
+    assert (result["accuracy"], result["n_missing"], result["n"]) == (1.0, 2, 4)
 
 
 def test_judge_agreement_rejects_missing_verdicts():
@@ -83,6 +83,6 @@ def test_labels_of_one_kind_leave_a_rate_undefined():
     ):
         result = judge_agreement([1, 1, 1], [1, 1, 1], intervals=Intervals(n_resamples=10))
 
-    assert math.isnan(result.specificity)
-    assert math.isnan(result.kappa)
-    assert result.sensitivity == 1.0
+    assert math.isnan(result["specificity"])
+    assert math.isnan(result["kappa"])
+    assert result["sensitivity"] == 1.0

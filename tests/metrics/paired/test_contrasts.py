@@ -13,10 +13,10 @@ from surface_consistency.metrics import (
     PAIRED_RATES,
     contrast,
     contrasts_by,
-    kappa_of_counts,
     paired_by,
     paired_table,
 )
+from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 
 cells = npst.arrays(
     np.int64, st.tuples(st.integers(3, 12), st.just(4)), elements=st.integers(0, 4)

@@ -15,12 +15,12 @@ from surface_consistency.metrics import (
     PAIRED_RATES,
     CountRatio,
     PairedTable,
-    cluster_counts,
     consistency,
     consistency_given,
     flip_rate,
     paired_table,
 )
+from surface_consistency.metrics.paired.paired_tables import cluster_counts
 
 counts = st.tuples(*[st.integers(0, 10_000)] * 4)
 verdict_pairs = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)

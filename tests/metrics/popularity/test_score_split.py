@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import Intervals, median_split, split_accuracy
+from surface_consistency.metrics import Intervals, split_accuracy
+from surface_consistency.metrics.popularity.score_split import median_split
 
 # Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
 # and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
@@ -62,17 +63,19 @@ def test_split_accuracy_agrees_with_a_naive_loop(rows, threshold):
         warnings.simplefilter("always")
         result = split_accuracy(scores, correct, threshold=threshold)
 
-    bounds = [result.low_accuracy_interval, result.high_accuracy_interval]
+    bounds = [result["low_accuracy_low"], result["high_accuracy_low"]]
     assert [w.category for w in told] == [UndefinedMetricWarning] * bool(told)
-    assert bool(told) == any(math.isnan(interval.low) for interval in bounds)
-    assert [math.isnan(i.low) for i in bounds] == [len(low) < 4, len(high) < 4]
-    assert (result.n_low, result.n_high) == (len(low), len(high))
-    assert result.n_tied == sum(score == cut for score in scores)
-    assert result.threshold == cut
-    assert result.low_accuracy == pytest.approx(np.mean(low) if low else math.nan, nan_ok=True)
-    assert result.high_accuracy == pytest.approx(np.mean(high) if high else math.nan, nan_ok=True)
-    assert result.difference == pytest.approx(
-        result.high_accuracy - result.low_accuracy, nan_ok=True
+    assert bool(told) == any(map(math.isnan, bounds))
+    assert [math.isnan(bound) for bound in bounds] == [len(low) < 4, len(high) < 4]
+    assert (result["n_low"], result["n_high"]) == (len(low), len(high))
+    assert result["n_tied"] == sum(score == cut for score in scores)
+    assert result["threshold"] == cut
+    assert result["low_accuracy"] == pytest.approx(np.mean(low) if low else math.nan, nan_ok=True)
+    assert result["high_accuracy"] == pytest.approx(
+        np.mean(high) if high else math.nan, nan_ok=True
+    )
+    assert result["difference"] == pytest.approx(
+        result["high_accuracy"] - result["low_accuracy"], nan_ok=True
     )
 
 
@@ -83,12 +86,15 @@ def test_interval_of_the_difference_agrees_with_two_independent_halves():
 
     result = split_accuracy(scores, correct)
 
-    low, high = result.low_accuracy, result.high_accuracy
-    error = math.sqrt(low * (1 - low) / result.n_low + high * (1 - high) / result.n_high)
-    interval = result.difference_interval
-    assert interval.low == pytest.approx(result.difference - 1.96 * error, abs=0.1 * error)
-    assert interval.high == pytest.approx(result.difference + 1.96 * error, abs=0.1 * error)
-    assert result.low_accuracy_interval.low < low < result.low_accuracy_interval.high
+    low, high = result["low_accuracy"], result["high_accuracy"]
+    error = math.sqrt(low * (1 - low) / result["n_low"] + high * (1 - high) / result["n_high"])
+    assert result["difference_low"] == pytest.approx(
+        result["difference"] - 1.96 * error, abs=0.1 * error
+    )
+    assert result["difference_high"] == pytest.approx(
+        result["difference"] + 1.96 * error, abs=0.1 * error
+    )
+    assert result["low_accuracy_low"] < low < result["low_accuracy_high"]
 
 
 def test_clusters_widen_the_intervals():
@@ -99,9 +105,9 @@ def test_clusters_widen_the_intervals():
     grouped = split_accuracy(scores, correct, clusters=np.repeat(np.arange(80), 9).tolist())
 
     def width(result):
-        return result.difference_interval.high - result.difference_interval.low
+        return result["difference_high"] - result["difference_low"]
 
-    assert grouped.n_clusters == 80
+    assert grouped["n_clusters"] == 80
     assert width(grouped) / width(single) == pytest.approx(3, rel=0.15)
 
 
@@ -116,7 +122,7 @@ def test_missing_values_are_left_out_and_counted():
             scores, correct, missing="drop", intervals=Intervals(n_resamples=50)
         )
 
-    assert (result.n_low, result.n_high, result.n_missing) == (2, 1, 2)
+    assert (result["n_low"], result["n_high"], result["n_missing"]) == (2, 1, 2)
     with pytest.raises(ValueError, match=r"scores\[1\] is missing .*leave such instances out"):
         split_accuracy(scores, correct)
 
@@ -125,9 +131,9 @@ def test_empty_side_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="0 low and 3 high|3 low and 0 high"):
         result = split_accuracy([2, 2, 2], [1, 0, 1], intervals=Intervals(n_resamples=50))
 
-    assert math.isnan(result.high_accuracy)
-    assert math.isnan(result.difference)
-    assert result.low_accuracy == pytest.approx(2 / 3)
+    assert math.isnan(result["high_accuracy"])
+    assert math.isnan(result["difference"])
+    assert result["low_accuracy"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(

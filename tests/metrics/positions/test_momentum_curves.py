@@ -1,5 +1,6 @@
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from surface_consistency.metrics.positions._momentum_null import (
     slopes,
     streak_counts,
 )
-from surface_consistency.metrics.positions.momentum_curves import _accepted, _p_value, momentum
+from surface_consistency.metrics.positions.momentum_curves import _accepted, _p_value
 from surface_consistency.metrics.positions.topic_layout import reorder_to_slots
 
 SLOTS = 5
@@ -67,6 +68,27 @@ def fixed_order(seed, n_permutations=5):
     rng = np.random.default_rng(seed)
     slots = rng.random((40, n_permutations, SLOTS)) < rng.beta(0.5, 0.5, (40, 1, SLOTS))
     return slots, np.broadcast_to(np.arange(SLOTS), slots.shape)
+
+
+def momentum(*args, **options):
+    """What `metrics.momentum` gives: its two curves, with the numbers of both, by attribute."""
+    points, rows = momentum_curves.momentum(*args, **options)
+    assert len(points) == 2 * len(set(points["length"]))
+    assert rows["streak"].tolist() == [1, 0]
+    correct, incorrect = (
+        SimpleNamespace(
+            points=[
+                SimpleNamespace(**point)
+                for point in points[points["streak"] == row["streak"]].to_dict("records")
+            ],
+            **row,
+        )
+        for row in rows.to_dict("records")
+    )
+    names = ("null", "n_topics", "n_responses", "n_missing", "band_p_value")
+    whole = {name: rows[name].unique().tolist() for name in names}
+    whole = {name: value for name, [value] in whole.items()}
+    return SimpleNamespace(correct=correct, incorrect=incorrect, **whole)
 
 
 def probabilities(curve):
@@ -250,7 +272,7 @@ def test_momentum_of_difficulty_alone_lies_in_its_band():
     assert probabilities(result.correct) == sorted(probabilities(result.correct))
     assert result.correct.slope > 0.04
     for curve in (result.correct, result.incorrect):
-        assert curve.null_slope_interval.low < curve.slope < curve.null_slope_interval.high
+        assert curve.null_slope_low < curve.slope < curve.null_slope_high
         assert curve.p_value > 0.05
         assert curve.null_slope == pytest.approx(curve.slope, abs=0.02)
 
@@ -261,13 +283,11 @@ def test_momentum_that_is_planted_leaves_the_band(null):
 
     result = momentum(slots, orders=orders, null=null, intervals=Intervals(n_resamples=500))
 
-    assert result.correct.slope > result.correct.null_slope_interval.high
-    assert result.incorrect.slope < result.incorrect.null_slope_interval.low
+    assert result.correct.slope > result.correct.null_slope_high
+    assert result.incorrect.slope < result.incorrect.null_slope_low
     assert max(result.correct.p_value, result.incorrect.p_value) < 0.01
-    assert result.correct.slope_interval.low > result.correct.null_slope
-    assert (
-        result.correct.excess_slope_interval.low > 0 > result.incorrect.excess_slope_interval.high
-    )
+    assert result.correct.slope_low > result.correct.null_slope
+    assert result.correct.excess_slope_low > 0 > result.incorrect.excess_slope_high
     excess = result.correct.slope - result.correct.null_slope
     assert result.correct.excess_slope == pytest.approx(excess)
 
@@ -331,8 +351,8 @@ def test_momentum_p_values_are_fair_without_momentum(null, design):
 def leaves_band(result):
     """Tell whether a point of either curve lies outside the band."""
     return any(
-        point.probability < point.null_probability_interval.low - 1e-12
-        or point.probability > point.null_probability_interval.high + 1e-12
+        point.probability < point.null_probability_low - 1e-12
+        or point.probability > point.null_probability_high + 1e-12
         for curve in (result.correct, result.incorrect)
         for point in curve.points
     )
@@ -437,12 +457,8 @@ def test_momentum_intervals_are_clustered_by_topic():
     for short, long in zip(once.correct.points[:3], repeated.correct.points[:3], strict=True):
         assert long.n == 5 * short.n
         assert long.probability == pytest.approx(short.probability)
-        assert long.probability_interval.low == pytest.approx(
-            short.probability_interval.low, abs=0.02
-        )
-        assert long.probability_interval.high == pytest.approx(
-            short.probability_interval.high, abs=0.02
-        )
+        assert long.probability_low == pytest.approx(short.probability_low, abs=0.02)
+        assert long.probability_high == pytest.approx(short.probability_high, abs=0.02)
 
 
 def test_momentum_is_mirrored_by_negation():
@@ -525,7 +541,7 @@ def test_momentum_of_constant_verdicts_is_undefined_where_nothing_happened():
     assert math.isnan(result.incorrect.slope)
     assert math.isnan(result.incorrect.p_value)
     assert math.isnan(result.incorrect.points[1].probability)
-    assert math.isnan(result.incorrect.points[1].probability_interval.low)
+    assert math.isnan(result.incorrect.points[1].probability_low)
     assert math.isnan(result.incorrect.points[1].null_probability)
 
 
@@ -547,8 +563,8 @@ def test_momentum_of_one_topic_has_no_intervals():
     with pytest.warns(UndefinedMetricWarning, match=r"all intervals \(one topic\)"):
         result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=10), n_null=10)
 
-    assert math.isnan(result.correct.slope_interval.low)
-    assert not math.isnan(result.correct.null_slope_interval.low)
+    assert math.isnan(result.correct.slope_low)
+    assert not math.isnan(result.correct.null_slope_low)
 
 
 def test_momentum_shuffles_long_responses_one_by_one():
@@ -561,24 +577,6 @@ def test_momentum_shuffles_long_responses_one_by_one():
 
     assert result.correct.p_value > 0.01
     assert result.correct.null_slope == pytest.approx(result.correct.slope, abs=0.05)
-
-
-def test_momentum_frame_holds_every_point():
-    slots, orders = planted("none", 14, n_topics=60)
-    result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=100), n_null=50)
-
-    frame = result.to_frame()
-
-    assert len(frame) == 2 * SLOTS
-    for row in frame.itertuples():
-        curve = result.correct if row.streak else result.incorrect
-        point = curve.points[row.length]
-        assert (row.n, row.n_correct) == (point.n, point.n_correct)
-        assert row.probability == point.probability
-        assert (row.probability_low, row.null_probability_high) == (
-            point.probability_interval.low,
-            point.null_probability_interval.high,
-        )
 
 
 @pytest.mark.parametrize(
@@ -619,11 +617,10 @@ def test_momentum_is_bounded(seed):
 
     result = momentum(slots, orders=orders, intervals=Intervals(n_resamples=20), n_null=20)
 
-    assert isinstance(result, momentum_curves.MomentumResult)
     for curve in (result.correct, result.incorrect):
         assert math.isnan(curve.p_value) or 0 < curve.p_value <= 1
         for point in curve.points:
             assert 0 <= point.n_correct <= point.n
             assert math.isnan(point.probability) == (point.n == 0)
-            if point.n and not math.isnan(point.probability_interval.low):
-                assert 0 <= point.probability_interval.low <= point.probability_interval.high <= 1
+            if point.n and not math.isnan(point.probability_low):
+                assert 0 <= point.probability_low <= point.probability_high <= 1

@@ -285,12 +285,12 @@ def test_the_matcher_is_measured_on_labelled_answers():
     """On 480 labelled facts the part that answers takes less for right that is wrong."""
     part, whole = matcher_agreement(form="long"), matcher_agreement(part="whole", form="long")
 
-    assert (part.table.n, whole.table.n) == (360, 360)
-    assert part.table.both == whole.table.both
-    assert part.table.second_only < whole.table.second_only / 2
+    assert (part["n"], whole["n"]) == (360, 360)
+    assert part["true_positives"] == whole["true_positives"]
+    assert part["false_positives"] < whole["false_positives"] / 2
     assert part.accuracy_interval.low > 0.95
-    assert part.kappa > 0.8
-    assert matcher_agreement(entities_only=True).table.n == 324
+    assert part["kappa"] > 0.8
+    assert matcher_agreement(entities_only=True)["n"] == 324
 
 
 def test_the_labelled_answers_are_whole():
@@ -320,16 +320,16 @@ def test_a_model_that_is_named_judges():
 def test_the_guide_says_how_far_the_matcher_errs(part, form):
     """The table of the guide is that of `matcher_agreement`."""
     found = matcher_agreement(part=part, form=form)
-    table, interval = found.table, found.accuracy_interval
-    bounds = f"[{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+    bounds = f"[{100 * found['accuracy_low']:.1f}, {100 * found['accuracy_high']:.1f}]"
+    hits = found["true_positives"]
     cells = (
         part,
         form,
-        table.n,
-        f"{100 * found.accuracy:.1f} {bounds}",
-        f"{found.kappa:.2f}",
-        f"{table.both} of {table.both + table.second_only}",
-        f"{table.both} of {table.both + table.first_only}",
+        found["n"],
+        f"{100 * found['accuracy']:.1f} {bounds}",
+        f"{found['kappa']:.2f}",
+        f"{hits} of {hits + found['false_positives']}",
+        f"{hits} of {hits + found['false_negatives']}",
     )
 
     guide = Path(__file__).parents[3] / "docs" / "guides" / "slaq.md"

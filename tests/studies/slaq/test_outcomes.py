@@ -6,7 +6,8 @@ import pytest
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine.features import read_parquet
 from surface_consistency.errors import ColumnNotFoundError, DataError
-from surface_consistency.metrics import Intervals, paired_by, topic_arrays
+from surface_consistency.metrics import Intervals, paired_by
+from surface_consistency.metrics.positions.topic_layout import topic_arrays
 from surface_consistency.runs.frames import write_frame
 from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.settings import SlaqSettings
