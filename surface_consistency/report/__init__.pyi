@@ -17,7 +17,6 @@ from .page import (
     Prose as Prose,
     Section as Section,
 )
-from .wording import (
-    Wording as Wording,
-    compared as compared,
+from .texts import (
+    Texts as Texts,
 )

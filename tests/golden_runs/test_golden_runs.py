@@ -40,7 +40,6 @@ The numbers of a page are rounded, so its text is the same."""
 NEEDS = {"mechanism": ("torch", "transformers")}
 
 
-
 @pytest.fixture(scope="module", params=sorted(RUNS))
 def made(request, tmp_path_factory):
     """The name of a golden run, and what it gives now."""

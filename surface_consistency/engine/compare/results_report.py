@@ -59,7 +59,8 @@ _NO_EQUALITY: Final = (
     "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
 )
 _CONCLUSIONS: Final = {"not told apart": "not significant"}
-"""Wording of conclusions in tables."""
+_SIGNS: Final = {"other sign, not shown": "other sign, not significant"}
+"""Wording of labels in tables."""
 _SCORES: Final = (
     *("difference", "pooled_difference", "detectable", "reference_mean", "model_mean", "mean"),
 )
@@ -216,7 +217,14 @@ class ComparisonReport:
         if not rest:
             return sentences
         others = many(
-            rest, "difference", self.quantity, self._between, p="p_value_holm", level=self.level
+            rest,
+            "difference",
+            self.quantity,
+            self._between,
+            p="p_value_holm",
+            kind=self.kind,
+            level=self.level,
+            reach=self.result.scale[1] - self.result.scale[0],
         )
         return [*sentences, *others]
 
@@ -346,7 +354,7 @@ class ComparisonReport:
             frame,
             f"{caption} ({self.what})",
             shown,
-            labels={"conclusion": _CONCLUSIONS},
+            labels={"conclusion": _CONCLUSIONS, "against": _SIGNS},
             model=None,
             note=note,
             cluster_column=None,
@@ -386,7 +394,7 @@ class ComparisonReport:
         """Describe the differences within tasks or slices."""
         against = np.where(
             frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not significant", ""),
+            np.where(frame["is_against"], "other sign, not shown", ""),
         )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(
