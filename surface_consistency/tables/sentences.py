@@ -199,6 +199,22 @@ def rate(
     ]
 
 
+def estimate(row: Row, name: str, *, kind: Kind = "rate", level: float = 0.95) -> Sentence:
+    """Write an estimate with its interval, as a part of a sentence.
+
+    Args:
+        row: The row, with the estimate and its interval.
+        name: Name of the estimate.
+        kind: How the estimate is formatted.
+        level: Confidence level of the interval.
+
+    Returns:
+        Such as "47.5 % (95 % CI 37.3 to 57.8)".
+    """
+    value = Value(value=float(row[name]), kind=kind, tone="strong")
+    return [value, f" ({_interval(row, name, kind, level)})"]
+
+
 def equivalence(
     row: Row,
     name: str,

@@ -120,7 +120,8 @@ class ComparisonReport:
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.level = compared.table.confidence
         self.what = metric or "the score"
-        base = "accuracy" if self.result.is_verdicts else "mean score"
+        is_right = self.result.is_verdicts and not compared.settings.lower_is_better
+        base = "accuracy" if is_right else "mean score"
         self.quantity = f"{base} ({metric})" if metric else base
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
@@ -200,7 +201,9 @@ class ComparisonReport:
         against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
         shown = against[against["is_shown_against"]]
         for row in shown.head(5).to_dict("records"):
-            yield self._difference_sentence(row, f"{self.quantity} on {row['group']}", "Holm")
+            yield self._difference_sentence(
+                row, f"{self.quantity} on {row['group']}, against the overall difference,", "Holm"
+            )
         if n := against["group"].nunique() - shown["group"].nunique():
             yield TEXTS.sentence("unshown", n=int(n))
         noise = self.compared.noise

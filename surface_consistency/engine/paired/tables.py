@@ -114,8 +114,8 @@ def with_detectable(table: pd.DataFrame, name: str = "accuracy_difference") -> p
         The table with `detectable_difference`: the true difference that the test finds with a
         probability of 80 %; NaN without an interval.
     """
-    bounds = (table[f"{name}_{end}"] for end in ("low", "high"))
-    return table.assign(detectable_difference=detectable_difference(*bounds))
+    low, high = (table[f"{name}_{end}"] for end in ("low", "high"))
+    return table.assign(detectable_difference=detectable_difference(low, high))
 
 
 def paired_tables(
@@ -123,7 +123,7 @@ def paired_tables(
     *,
     rates: Rates | None = None,
     shown: str = SCORES,
-    answers: Mapping[str, pd.DataFrame] | None = None,
+    answers: Mapping[str, Table] | None = None,
 ) -> dict[str, Table]:
     """Compute the tables of any paired study.
 
@@ -156,7 +156,7 @@ def score_table(
     *,
     shown: str = SCORES,
     adjusted: bool = False,
-    **values: object,
+    name: str = "",
 ) -> Table:
     """Describe a table of rates of pairs.
 
@@ -167,7 +167,7 @@ def score_table(
         labels: Columns before the numbers.
         shown: Columns of the numbers.
         adjusted: Whether the p-value is that of `adjusted_p_value`.
-        values: Placeholders of the entry.
+        name: Name of the grouping, for the caption of "group".
 
     Returns:
         The table.
@@ -183,7 +183,7 @@ def score_table(
         titles={key: title.capitalize() for key, title in titles.items() if key in keys},
         labels={"mcnemar_method": TEST_NAMES},
         detectable=detectable_note(frame),
-        **values,
+        name=name,
     )
 
 
@@ -371,7 +371,9 @@ def sorted_rows(report: Report, table: pd.DataFrame, keys: Sequence[str]) -> pd.
 
     def rank(column: pd.Series) -> list[tuple[int, str]]:
         order = (
-            report.index if column.name == "model" else report.design.labels.get(column.name, {})
+            report.index
+            if column.name == "model"
+            else report.design.labels.get(str(column.name), {})
         )
         places = {value: place for place, value in enumerate(order)}
         return [(places.get(value, len(places)), str(value)) for value in column]

@@ -146,6 +146,11 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[Sentence]:
         ),
         p="adjusted_p_value",
     )
+    signs = [direction(one, "accuracy_difference", one["adjusted_p_value"]) for one in compared]
+    for one in rows_of(tables, "spread", of) if not any(signs) else ():
+        if one["p_value"] < 0.05:
+            p_value = Value(value=float(one["p_value"]), kind="p_value")
+            yield TEXTS.sentence("together_differ", model=model, p_value=p_value)
     if run.outcomes["is_same_answer"].all():
         quantity = (
             f"proportion of identical answers of {model} among pairs incorrect in {reference} and "

@@ -146,9 +146,12 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
         quantity = f"{title} {model} distinguish two names of one entity from names of two"
         quantity = quantity if has_odds else quantity.replace("distinguish", "distinguishes")
         leads.append(say(row, name, quantity, kind="number" if has_odds else "rate", null=0.5))
+        n_true = row["positive_right"] + row["positive_wrong"]
+        sizes = {"positive_accuracy": n_true, "negative_accuracy": row["n"] - n_true}
         for name, quantity in _QUANTITIES.items():
             if direction(row, name) is not None:
-                details.append(say(row, name, quantity.format(model)))
+                counted = row | {"n": sizes.get(name, row["n"])}
+                details.append(say(counted, name, quantity.format(model)))
     for row in first_panel(report, tables):
         quantity = f"proportion of verdicts of {row['model']} that flip with the order of the names"
         if direction(row, "flip_rate") is not None:

@@ -63,7 +63,7 @@ from surface_consistency.studies.slaq.tables import (
     slot_tables,
 )
 from surface_consistency.tables.numbers import Value, interval_value
-from surface_consistency.tables.sentences import Sentence, difference, rate
+from surface_consistency.tables.sentences import Sentence, difference, estimate, rate
 from surface_consistency.tables.table import Table
 
 _SCORES: Final = (
@@ -216,7 +216,7 @@ def _matcher_sentences(report: Report) -> Iterator[Sentence]:
             label=run.label,
             judged_by=run.judged_by,
             n=table.n,
-            share=Value(value=agreement.accuracy, low=ends.low, high=ends.high),
+            share=estimate({"a": agreement.accuracy, "a_low": ends.low, "a_high": ends.high}, "a"),
             n_false=table.second_only,
             n_positive=table.both + table.second_only,
             n_missed=table.first_only,

@@ -144,7 +144,7 @@ def test_the_page_shows_figures_maps_and_how(analysed):
     assert "(right both times)" in maps[0].title
     assert "(right once)" in maps[1].title
     told = " ".join(str(block) for block in section.blocks)
-    assert "the logit less the mean of all logits" in told
+    assert "the logit minus the mean of all logits" in told
     assert "mechanism-difference" in told
 
 
