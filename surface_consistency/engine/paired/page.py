@@ -259,8 +259,6 @@ def accuracy_sentences(
     Returns:
         Sentences; a number without an interval is not reported.
     """
-    if direction(row, "accuracy_difference") is None:
-        return []
     lead = difference(
         row,
         "accuracy_difference",
@@ -270,8 +268,9 @@ def accuracy_sentences(
         p="mcnemar_p_value",
         clusters=report.clusters,
     )
+    has_interval = direction(row, "accuracy_difference") is not None
     return [
-        lead,
+        lead if has_interval else [],
         *same_sentences(report, tables, row),
         noise_sentence(report, tables, row),
     ]

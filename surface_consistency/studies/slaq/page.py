@@ -63,7 +63,7 @@ from surface_consistency.studies.slaq.tables import (
     slot_tables,
 )
 from surface_consistency.tables.numbers import Value, interval_value
-from surface_consistency.tables.sentences import Sentence, difference, estimate, rate
+from surface_consistency.tables.sentences import Sentence, difference, direction, estimate, rate
 from surface_consistency.tables.table import Table
 
 _SCORES: Final = (
@@ -178,19 +178,21 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
 def _details(report: Report, tables: Tables, row: Row) -> Iterator[Sentence]:
     """Report the alignment, equal answers, slots and noise of a model."""
     model = row["model"]
-    quantity = f"alignment of {model} between short and long answers"
-    yield rate(row, "consistency", quantity, clusters=report.clusters)
+    if direction(row, "consistency") is not None:
+        quantity = f"alignment of {model} between short and long answers"
+        yield rate(row, "consistency", quantity, clusters=report.clusters)
     yield from same_sentences(report, tables, row)
     for slot in rows_of(tables, "position", {"model": model})[:1]:
-        yield rate(
-            slot | {"n_clusters": slot["n_topics"]},
-            "slope",
-            f"accuracy change of {model} per slot of the long answer",
-            kind="difference",
-            null=0.0,
-            unit="answers",
-            clusters="topics",
-        )
+        if direction(slot, "slope") is not None:
+            yield rate(
+                slot | {"n_clusters": slot["n_topics"]},
+                "slope",
+                f"accuracy change of {model} per slot of the long answer",
+                kind="difference",
+                null=0.0,
+                unit="answers",
+                clusters="topics",
+            )
     yield noise_sentence(report, tables, row)
 
 

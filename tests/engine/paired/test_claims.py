@@ -125,7 +125,7 @@ def test_numbers_without_an_interval_are_not_quoted(world):
     assert tables["overall"].frame["flip_rate_low"].isna().all()
     assert sentence_text(page.finding.sentence) == (
         "The flip rate of m between plain and capitals cannot be inferred: 40 pairs in 1 fact are "
-        "too few."
+        "too few (worth 1 cluster, under 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
     squares = page.sections[0].blocks[0]
