@@ -39,12 +39,7 @@ from surface_consistency.models.options import OptionScore
 from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
-from surface_consistency.report.page import (
-    Block,
-    Check,
-    Prose,
-    Section,
-)
+from surface_consistency.report.page import Block, Check, Prose, Section
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict

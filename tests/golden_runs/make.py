@@ -26,13 +26,7 @@ from pathlib import Path
 import pandas as pd
 
 from tests.golden_runs.files import EXPECTED, WORDING, GoldenRun, whole_text
-from tests.golden_runs.gather import (
-    RESAMPLES,
-    gathered,
-    load_redirectqa,
-    of_study,
-    rendered,
-)
+from tests.golden_runs.gather import RESAMPLES, gathered, load_redirectqa, of_study, rendered
 from tests.golden_runs.inputs import (
     COUNTRIES,
     DECOYS,

@@ -17,10 +17,7 @@ def mechanism(home: Path) -> GoldenRun:
 
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
-    from surface_consistency.studies.mechanism.analysis import (
-        MechanismAnalysis,
-        MechanismSettings,
-    )
+    from surface_consistency.studies.mechanism.analysis import MechanismAnalysis, MechanismSettings
     from surface_consistency.studies.slaq.data import Slaq, load_slaq_sample
     from surface_consistency.studies.slaq.settings import SlaqScoring, SlaqSettings
     from surface_consistency.studies.slaq.study import SlaqStudy

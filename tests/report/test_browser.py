@@ -12,11 +12,7 @@ import pytest
 
 from surface_consistency.report.colours import DARK, LIGHT
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import (
-    Dot,
-    ForestPlot,
-    Section,
-)
+from surface_consistency.report.page import Dot, ForestPlot, Section
 from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Column, Table, interval_column
 from tests.report.example import page

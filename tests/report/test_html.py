@@ -14,25 +14,10 @@ import surface_consistency
 from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
-from surface_consistency.report.page import (
-    Dot,
-    ForestPlot,
-    Heatmap,
-    MosaicPlot,
-    Section,
-)
+from surface_consistency.report.page import Dot, ForestPlot, Heatmap, MosaicPlot, Section
 from surface_consistency.tables.numbers import Value
 from surface_consistency.tables.table import Table
-from tests.report.example import (
-    LABELS,
-    LONG,
-    answers,
-    dots,
-    flow,
-    group_table,
-    page,
-    squares,
-)
+from tests.report.example import LABELS, LONG, answers, dots, flow, group_table, page, squares
 
 
 class _Reader(HTMLParser):

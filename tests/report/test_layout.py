@@ -15,12 +15,7 @@ from surface_consistency.report.layout import (
     nice_scale,
     square_cells,
 )
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    Dot,
-    ForestPlot,
-    MosaicPlot,
-)
+from surface_consistency.report.page import AlluvialPlot, Dot, ForestPlot, MosaicPlot
 from surface_consistency.report.scene import Box, Stroke
 from surface_consistency.report.strips import forest_strips
 from surface_consistency.tables.numbers import Value

@@ -7,13 +7,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.report.colours import (
-    DARK,
-    LIGHT,
-    MARKERS,
-    heat_colours,
-    model_style,
-)
+from surface_consistency.report.colours import DARK, LIGHT, MARKERS, heat_colours, model_style
 from surface_consistency.tables.numbers import (
     Value,
     format_cell,

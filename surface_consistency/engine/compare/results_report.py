@@ -17,14 +17,9 @@ from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
-from surface_consistency.report.page import (
-    Check,
-    Dot,
-    ForestPlot,
-    MosaicPlot,
-    MosaicPlots,
-)
+from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.texts import Texts
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import (
     Part,
     Value,
@@ -32,19 +27,6 @@ from surface_consistency.tables.numbers import (
     format_number,
     interval_value,
     span_text,
-)
-from surface_consistency.tables.sentences import (
-    Sentence,
-    detectable_difference,
-    difference,
-    direction,
-    equivalence,
-    many,
-    missing,
-    paragraph,
-    ranking,
-    rate,
-    repeats,
 )
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
@@ -111,7 +93,7 @@ class ComparisonReport:
         self.compared, self.metric = compared, metric
         self.result: ModelComparisonResult = compared.metrics[metric]
         frame = self.result.differences
-        detectable = detectable_difference(
+        detectable = say.detectable_difference(
             frame["difference_low"], frame["difference_high"], compared.table.confidence
         )
         self.differences = frame.assign(detectable=detectable)
@@ -144,10 +126,10 @@ class ComparisonReport:
         n, n_any = self.result.n_items, self.result.n_items_of_any
         excluded = n_any - n if 1 - n / n_any > SAID_MISSING else 0
         reason = "lack a score of at least one model"
-        return paragraph(
+        return say.paragraph(
             [
                 self._best() if self._of_all() else self._between(self._leading()),
-                missing(excluded, n_any, "items", reason=reason),
+                say.missing(excluded, n_any, "items", reason=reason),
             ]
         )
 
@@ -176,9 +158,9 @@ class ComparisonReport:
         Returns:
             Texts and numbers.
         """
-        return paragraph(self._summary())
+        return say.paragraph(self._summary())
 
-    def _summary(self) -> Iterator[Sentence]:
+    def _summary(self) -> Iterator[say.Sentence]:
         """Yield the sentences of the summary."""
         rows = self.differences
         if self.n_tasks > 1:
@@ -208,9 +190,9 @@ class ComparisonReport:
             yield TEXTS.sentence("unshown", n=int(n))
         noise = self.compared.noise
         for row in noise[noise["metric"] == self.metric].to_dict("records"):
-            yield repeats([row], of=f" of {row['model']}")
+            yield say.repeats([row], of=f" of {row['model']}")
 
-    def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[Sentence]:
+    def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:
         """Report the differences of several models: equivalent ones, then the others."""
         equal = [row for row in rows if row["conclusion"] == "equivalent"]
         rest = [row for row in rows if row["conclusion"] != "equivalent"]
@@ -219,7 +201,7 @@ class ComparisonReport:
             sentences.append([f"{n_more} more models are equivalent to their reference."])
         if not rest:
             return sentences
-        others = many(
+        others = say.many(
             rest,
             "difference",
             self.quantity,
@@ -231,15 +213,15 @@ class ComparisonReport:
         )
         return [*sentences, *others]
 
-    def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[Sentence]:
+    def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
             ("lost_of_known", "negative", "correctly", "both", "reference_only"),
             ("gained_of_unknown", "positive", "incorrectly", "model_only", "neither"),
         )
         for name, sign, how, *cells in sides:
-            if direction(row, name) is not None:
-                yield rate(
+            if say.direction(row, name) is not None:
+                yield say.rate(
                     {name: row[name], "n": sum(row[cell] for cell in cells)}
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
@@ -284,18 +266,18 @@ class ComparisonReport:
         order = {name: place for place, name in enumerate(self.result.models["model"])}
         return int(self.differences["model"].map(order).to_numpy().argmin())
 
-    def _best(self) -> Sentence:
+    def _best(self) -> say.Sentence:
         """Report which models may be the best."""
         models = self.result.models
         best = models.loc[models["may_be_best"], "model"].tolist()
-        return ranking(best, len(models), self.quantity, self.level)
+        return say.ranking(best, len(models), self.quantity, self.level)
 
-    def _between(self, row: Mapping[Any, Any]) -> Sentence:
+    def _between(self, row: Mapping[Any, Any]) -> say.Sentence:
         """Report what the difference of two models shows."""
         correction = "Holm" if len(self.differences) > 1 else ""
         margin = self.compared.settings.margin
         if row["conclusion"] == "equivalent" and margin is not None:
-            return equivalence(
+            return say.equivalence(
                 row,
                 "difference",
                 self.quantity,
@@ -312,10 +294,10 @@ class ComparisonReport:
 
     def _difference_sentence(
         self, row: Mapping[Any, Any], quantity: str, correction: str
-    ) -> Sentence:
+    ) -> say.Sentence:
         """Report a difference of two models."""
         low, high = self.result.scale
-        return difference(
+        return say.difference(
             row,
             "difference",
             quantity,

@@ -20,12 +20,7 @@ from surface_consistency.engine.paired.contrasts import (
 )
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
-from surface_consistency.metrics import (
-    PAIRED_RATES,
-    adjust_p_values,
-    kappa_of_counts,
-    paired_by,
-)
+from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, kappa_of_counts, paired_by
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
 from surface_consistency.tables.numbers import is_missing

@@ -25,12 +25,7 @@ from surface_consistency.engine.suite.sweep import ask_sweep
 from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
-from surface_consistency.report.page import (
-    Finding,
-    Page,
-    Prose,
-    Section,
-)
+from surface_consistency.report.page import Finding, Page, Prose, Section
 from surface_consistency.runs.files import output_folder, write_json, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.tables.numbers import Link, Part

@@ -8,11 +8,7 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.paired.tables import with_detectable
-from surface_consistency.errors import (
-    ContaminationWarning,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
+from surface_consistency.errors import ContaminationWarning, UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import (
     CountRatio,
     contamination_by,

@@ -18,14 +18,7 @@ from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
-from surface_consistency.report.page import (
-    Block,
-    Lines,
-    Point,
-    Prose,
-    Section,
-    Series,
-)
+from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series
 from surface_consistency.report.texts import Texts
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning

@@ -14,10 +14,7 @@ from pydantic import Field
 
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis
-from surface_consistency.errors import (
-    DataError,
-    SurfaceConsistencyWarning,
-)
+from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import (
     corrected_frequency_analysis,
     frequency_analysis,

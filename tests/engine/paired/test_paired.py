@@ -18,16 +18,11 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
-from surface_consistency.report.page import (
-    ForestPlot,
-)
+from surface_consistency.report.page import ForestPlot
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.data import load_sample
-from surface_consistency.studies.redirectqa.study import (
-    RedirectQASettings,
-    RedirectQAStudy,
-)
+from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.tables.numbers import Value, sentence_text
 from surface_consistency.tables.sentences import detectable_note
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes

@@ -8,13 +8,7 @@ import pytest
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.report.page import (
-    AlluvialPlot,
-    MosaicPlots,
-    Prose,
-    StackedBars,
-    Trace,
-)
+from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
 from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.page import _score_charts
 from surface_consistency.studies.audit.tables import baseline_checks

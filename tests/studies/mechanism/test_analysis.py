@@ -19,10 +19,7 @@ from surface_consistency.errors import (
     RunnerError,
     UndefinedMetricWarning,
 )
-from surface_consistency.metrics import (
-    intersection_over_union,
-    transport_similarity,
-)
+from surface_consistency.metrics import intersection_over_union, transport_similarity
 from surface_consistency.models.loading import find_model
 from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs

@@ -8,13 +8,7 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.report.page import (
-    Answers,
-    ForestPlot,
-    Lines,
-    Matrix,
-    MosaicPlots,
-)
+from surface_consistency.report.page import Answers, ForestPlot, Lines, Matrix, MosaicPlots
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
 from surface_consistency.studies.slaq.study import SlaqStudy
