@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.paired.contrasts import compare_models
-from surface_consistency.engine.paired.tables import SCORES, _overall, paired_rates
+from surface_consistency.engine.paired.tables import _overall, paired_rates
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
@@ -81,9 +81,9 @@ def report(tmp_path, make_manifest):
     return build
 
 
-def overall(made, rates=paired_rates, shown=SCORES):
+def overall(made, rates=paired_rates):
     """The table of all pairs."""
-    return _overall(made, rates, shown)
+    return _overall(made, rates)
 
 
 def finding(spec, made, tables):
@@ -142,7 +142,7 @@ def slaq_text(report, monkeypatch, frame):
     made = report(SlaqStudy(), frame, "topic_id")
     numbers = slot_tables(made.frame, n_resamples=200, n_null=1_000)
     tables = {
-        "overall": overall(made, slaq_page._scores, slaq_page._SCORES),
+        "overall": overall(made, slaq_page._scores),
         **describe_slot_tables(numbers),
     }
     momentum = slaq_page._momentum(made, tables).lead
@@ -489,7 +489,7 @@ def said_of_models(name, report, *worlds):
         rates = [audit_tables(run.outcomes)["overall"] for run in made.runs]
         tables["overall"] = Table(frame=pd.concat(rates), caption="", columns=[])
     elif name == "slaq":
-        tables["overall"] = overall(made, slaq_page._scores, slaq_page._SCORES)
+        tables["overall"] = overall(made, slaq_page._scores)
     else:
         tables["overall"] = overall(made)
     tables["contrasts"] = compare_models(made)

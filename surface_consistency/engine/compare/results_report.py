@@ -105,6 +105,9 @@ class ComparisonReport:
         is_right = self.result.is_verdicts and not compared.settings.lower_is_better
         base = "accuracy" if is_right else "mean score"
         self.quantity = f"{base} ({metric})" if metric else base
+        low, high = self.result.scale
+        self._reach = high - low
+        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.level}
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
@@ -209,7 +212,7 @@ class ComparisonReport:
             p="p_value_holm",
             kind=self.kind,
             level=self.level,
-            reach=self.result.scale[1] - self.result.scale[0],
+            reach=self._reach,
         )
         return [*sentences, *others]
 
@@ -276,40 +279,27 @@ class ComparisonReport:
         """Report what the difference of two models shows."""
         correction = "Holm" if len(self.differences) > 1 else ""
         margin = self.compared.settings.margin
-        if row["conclusion"] == "equivalent" and margin is not None:
-            return say.equivalence(
-                row,
-                "difference",
-                self.quantity,
-                str(row["reference"]),
-                str(row["model"]),
-                p="p_equivalent_holm",
-                margin=margin,
-                correction=correction,
-                kind=self.kind,
-                unit="items",
-                level=self.level,
-            )
-        return self._difference_sentence(row, self.quantity, correction)
+        if row["conclusion"] != "equivalent" or margin is None:
+            return self._difference_sentence(row, self.quantity, correction)
+        names = str(row["reference"]), str(row["model"])
+        options: dict[str, Any] = {
+            "p": "p_equivalent_holm",
+            "margin": margin,
+            "correction": correction,
+        }
+        return say.equivalence(row, "difference", self.quantity, *names, **options, **self._words)
 
     def _difference_sentence(
         self, row: Mapping[Any, Any], quantity: str, correction: str
     ) -> say.Sentence:
         """Report a difference of two models."""
-        low, high = self.result.scale
-        return say.difference(
-            row,
-            "difference",
-            quantity,
-            str(row["reference"]),
-            str(row["model"]),
-            p="p_value_holm",
-            correction=correction,
-            kind=self.kind,
-            unit="items",
-            level=self.level,
-            reach=high - low,
-        )
+        names = str(row["reference"]), str(row["model"])
+        options: dict[str, Any] = {
+            "p": "p_value_holm",
+            "correction": correction,
+            "reach": self._reach,
+        }
+        return say.difference(row, "difference", quantity, *names, **options, **self._words)
 
     def _differences(self) -> Table:
         """Describe the differences."""

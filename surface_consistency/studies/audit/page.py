@@ -88,10 +88,6 @@ _COLOURS: Final = dict(
 _CELL_RATES: Final = ("both_rate", "retrieval_mediated", "interference", "neither_rate")
 """Proportions of the cells."""
 _ASKED: Final = "n_full? n_del_on? n_del_off?"
-_RATES: Final = (
-    "square? leakage? retrieval_mediated? interference? del_on_accuracy? artifact_rate? "
-    "full_accuracy? survival_given_full? n_incomplete?"
-)
 _LABELS: Final = {"attribution": {str(kind): title for kind, title in KIND_TITLES.items()}}
 
 Row = Mapping[Any, Any]
@@ -153,22 +149,18 @@ def _described(
 ) -> Table:
     """Describe a table, with the incomplete deletions in its note."""
     first = [one for one in labels if isinstance(one, str) or one.key in frame]
-    table = _TEXTS.table(
+    is_asked = "states_note" in frame and frame["states_note"].any()
+    return _TEXTS.table(
         entry,
         frame,
         first,
-        titles={"exact_match": _right(report)} if entry == "states" and "state" in frame else {},
+        titles={"exact_match": _right(report)} if entry == "states" and len(frame) else {},
         labels=_LABELS,
         cluster_column="n_clusters" if "n_clusters" in frame else "n_facts",
         incomplete=_incomplete(report),
+        asked=_ASKED if is_asked else "",
         **values,
     )
-    if entry != "rates":
-        return table
-    asked = _ASKED if "states_note" in frame and frame["states_note"].any() else ""
-    rates = _TEXTS.table("rates", frame, [asked, _RATES], incomplete="", group="")
-    n_sizes = len(table.columns) - len(first)
-    return replace(table, columns=[*table.columns, *rates.columns[:-n_sizes]])
 
 
 def _plain(report: Report, frame: pd.DataFrame, caption: str) -> Table:

@@ -43,10 +43,6 @@ from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Value, interval_value
 from surface_consistency.tables.table import Table
 
-_SCORES: Final = (
-    "n n_clusters square first_accuracy:f_s second_accuracy:f_l accuracy_difference "
-    "consistency:alignment signed_alignment {p_value} mcnemar_method"
-)
 _SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
 _JUDGE: Final = ("judge_agreement", "corrected")
 _STREAKS: Final = ((1, "correct"), (0, "incorrect"))
@@ -89,7 +85,7 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
         seed=settings.bootstrap_seed,
     )
     same = same_answers(report, _answer_texts, rule="token_f1")
-    paired = paired_tables(report, rates=_scores, shown=_SCORES, answers=same)
+    paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
     return paired | describe_slot_tables(frames)
 
 
