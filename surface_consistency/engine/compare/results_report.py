@@ -313,7 +313,7 @@ class ComparisonReport:
             "conclusion",
             "p_equivalent_holm p_not_worse_holm" if has_margin else "",
             "detectable n:items n_clusters reference_mean model_mean",
-            Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
+            Column(key="square", title="Correct", kind="square", unit=unit, cells=_CELLS)
             if self.is_of_right
             else "",
             "pooled_difference" if self.n_tasks > 1 else "",

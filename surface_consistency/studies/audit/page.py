@@ -308,7 +308,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     names = dict.fromkeys(_NAMES[str(one["closure"])] for one in settings if "closure" in one)
     facts += [("deleted by", ", ".join(names))] if names else []
     if any(one.get("as_published") for one in settings):
-        facts.append(("run", "as published"))
+        facts.append(("protocol", "as published"))
     data, pairs, *rest = key_facts(report)
     return [data, pairs, *facts, *rest]
 

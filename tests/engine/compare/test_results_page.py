@@ -318,7 +318,7 @@ def test_a_loss_is_no_right_answer():
     assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
     shown = [column.title for block in blocks for column in getattr(block, "columns", ())]
     assert "Difference" in shown
-    assert "Right" not in shown
+    assert "Correct" not in shown
     assert len(tables["changed"]) > 0
 
 

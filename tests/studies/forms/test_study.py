@@ -259,7 +259,7 @@ def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
     assert outcomes["is_same_answer"].all()
     assert "Unequal numbers of forms" in [check.title for check in page.checks]
     heads = {column.key: column.title for column in tables["forms"].columns}
-    assert heads["all_right_of"] == "Right in 3"
+    assert heads["all_right_of"] == "Correct in 3"
 
 
 def test_forms_can_be_chosen():
