@@ -172,7 +172,7 @@ def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
 
     reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15, roles=roles)
 
-    assert any("one of them may know the facts" in note for note in reported.notes)
+    assert any("One of the references may know the facts" in note for note in reported.notes)
     assert not any("is the original" in note for note in reported.notes)
 
 
@@ -185,7 +185,7 @@ def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path
     assert (
         frame_of(reported, "unlearning_verdicts", "model").loc["refusal", "leaking"] == "reworded"
     )
-    assert any("the verdict leaves it out" in note for note in reported.notes)
+    assert any("the verdict excludes the form" in note for note in reported.notes)
 
 
 def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
@@ -194,7 +194,7 @@ def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
     reported = analysed(paths, tmp_path, margin=0.15)
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
-    assert any("it may know the facts, or roles are not" in note for note in reported.notes)
+    assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
     assert "under no form is the original shown to answer more" in reported.page.read_text("utf-8")
 
 
