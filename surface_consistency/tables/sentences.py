@@ -439,7 +439,7 @@ def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> s
     """
     bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
     least = [detectable_difference(low, high) for low, high in zip(*bounds, strict=True)]
-    known = [f"{100 * one:.1f}" for one in sorted(least) if one < 1.0]
+    known = [f"{100 * one:.1f}" for one in sorted(one for one in least if one < 1.0)]
     n_without = sum(
         not (one < 1.0 or direction(row, name))
         for one, row in zip(least, frame.to_dict("records"), strict=True)

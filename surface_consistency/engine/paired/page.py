@@ -801,7 +801,8 @@ def paired_method(report: Report) -> list[str]:
         Paragraphs.
     """
     first, second = report.design.conditions
-    return TEXTS.paragraphs("method", first=first, second=second, clusters=report.clusters)
+    by = "" if report.clusters == "clusters" else f" (clusters: {report.clusters})"
+    return TEXTS.paragraphs("method", first=first, second=second, by=by)
 
 
 @dataclass(frozen=True, kw_only=True)
