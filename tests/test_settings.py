@@ -9,7 +9,7 @@ import pytest
 from surface_consistency.cli.main import main
 from surface_consistency.cli.record_command import SETTING, flag_of
 from surface_consistency.engine.model_settings import ModelsSettings
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired import page
 from surface_consistency.engine.report import report_runs
 from surface_consistency.engine.settings import ReportSettings, study_records
 from surface_consistency.engine.study import find_study
@@ -129,10 +129,8 @@ def test_every_field_is_in_the_manifest_or_the_scoring(run):
 def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
     study, folder = run
     seen = []
-    made = PairedReport.provenance
-    monkeypatch.setattr(
-        PairedReport, "provenance", lambda self: seen.append(made(self)) or seen[-1]
-    )
+    made = page.provenance
+    monkeypatch.setattr(page, "provenance", lambda report: seen.append(made(report)) or seen[-1])
 
     report_runs([folder], tmp_path / "page", settings=ReportSettings(resamples=60))
 
@@ -143,5 +141,5 @@ def test_every_field_is_a_row_of_how_it_was_made(run, tmp_path, monkeypatch):
             assert name.replace("_", " ") in shown.settings, name
     assert shown.settings["resamples"] == "60"
     assert shown.settings["model"] == "walked"
-    page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
-    assert all(name in page for name in shown.settings)
+    text = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
+    assert all(name in text for name in shown.settings)

@@ -14,4 +14,4 @@ from .plots import (
     plot_groups as plot_groups,
     plot_paired as plot_paired,
 )
-from .wording import Wording as Wording, compared as compared
+from .texts import Texts as Texts

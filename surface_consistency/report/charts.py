@@ -15,13 +15,7 @@ from surface_consistency.report.layout import (
     dots_scale,
     square_cells,
 )
-from surface_consistency.report.page import (
-    ForestPlot,
-    Heatmap,
-    Lines,
-    MosaicPlots,
-    StackedBars,
-)
+from surface_consistency.report.page import ForestPlot, Heatmap, Lines, MosaicPlots, StackedBars
 from surface_consistency.report.squares import small_square, square_scene
 from surface_consistency.report.strips import bars_strips, forest_strips
 from surface_consistency.tables.numbers import format_number, format_value

@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import FEW_POINTS, lines_scales
 from surface_consistency.report.page import Lines, Point, Series
-from surface_consistency.report.scene import (
-    Box,
-    Mark,
-    Scene,
-    Stroke,
-    Symbol,
-    Words,
-    px,
-    straight,
-)
+from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Symbol, Words, px, straight
 from surface_consistency.tables.numbers import format_value, span_text, tick_text, value_text
 
 

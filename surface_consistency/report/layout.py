@@ -6,12 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from surface_consistency.clusters import FEW_CLUSTERS, LEAST_CLUSTERS
-from surface_consistency.report.page import (
-    Dot,
-    ForestPlot,
-    Lines,
-    MosaicPlot,
-)
+from surface_consistency.report.page import Dot, ForestPlot, Lines, MosaicPlot
 from surface_consistency.tables.numbers import Value
 
 CellName = Literal["both", "first_only", "second_only", "neither"]

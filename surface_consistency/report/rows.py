@@ -54,7 +54,7 @@ def table_view(table: Table, models: Sequence[str]) -> View:
     has_few = table.cluster_column is not None and any(_is_few(table))
     notes = (
         table.note,
-        f"Grey rows stand on fewer than {FEW_CLUSTERS}." if has_few else "",
+        f"Grey rows have fewer than {FEW_CLUSTERS} clusters." if has_few else "",
     )
     spans = [(title, len(list(group))) for title, group in groupby(columns, lambda c: c.group)]
     return {

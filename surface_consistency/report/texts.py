@@ -98,7 +98,7 @@ class Texts:
             labels: Wording of the labels in a column, by column.
             model: Column that names the run of a row; None if rows are not of single runs.
             cluster_column: Column of the number of clusters, by which rows are faded.
-            values: Values of the placeholders of caption and note.
+            values: Values of the placeholders of caption, columns and note.
 
         Returns:
             The table.
@@ -108,7 +108,7 @@ class Texts:
         return describe(
             frame,
             caption,
-            [*first, spec["columns"]],
+            [*first, spec["columns"].format(**values)],
             titles={**spec.get("titles", {}), **(titles or {})},
             labels={**spec.get("labels", {}), **(labels or {})},
             note=note,

@@ -8,6 +8,18 @@ from .numbers import (
     interval_value as interval_value,
     table_text as table_text,
 )
+from .sentences import (
+    difference as difference,
+    direction as direction,
+    equivalence as equivalence,
+    many as many,
+    missing as missing,
+    not_inferred as not_inferred,
+    paragraph as paragraph,
+    ranking as ranking,
+    rate as rate,
+    repeats as repeats,
+)
 from .table import (
     Column as Column,
     Table as Table,

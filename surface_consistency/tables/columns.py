@@ -52,7 +52,7 @@ def catalogue(text: str) -> dict[str, Column]:
             high=ends[1],
             cells=_SQUARE if kind == "square" else None,
             group=group,
-            direction=next((one for one in ("higher", "lower") if one in flags), "neither"),  # type: ignore[arg-type]
+            direction=next((one for one in ("higher", "lower") if one in flags), "neither"),
             on_phones="wide" not in flags,
         )
     return columns

@@ -199,6 +199,22 @@ def rate(
     ]
 
 
+def estimate(row: Row, name: str, *, kind: Kind = "rate", level: float = 0.95) -> Sentence:
+    """Write an estimate with its interval, as a part of a sentence.
+
+    Args:
+        row: The row, with the estimate and its interval.
+        name: Name of the estimate.
+        kind: How the estimate is formatted.
+        level: Confidence level of the interval.
+
+    Returns:
+        Such as "47.5 % (95 % CI 37.3 to 57.8)".
+    """
+    value = Value(value=float(row[name]), kind=kind, tone="strong")
+    return [value, f" ({_interval(row, name, kind, level)})"]
+
+
 def equivalence(
     row: Row,
     name: str,
@@ -347,7 +363,9 @@ def many(
     *,
     p: str | None,
     most: int = 3,
+    kind: Kind = "difference",
     level: float = 0.95,
+    reach: float = 1.0,
 ) -> list[Sentence]:
     """Report a family of comparisons: the significant ones, and how many are not.
 
@@ -358,11 +376,14 @@ def many(
         sentence: Makes the sentence of a row.
         p: Column of the corrected p-value; None if the interval is the test.
         most: Number of significant rows that have a sentence of their own.
+        kind: How the differences are formatted.
         level: Confidence level of the intervals.
+        reach: Largest possible difference.
 
     Returns:
-        One sentence per significant row, up to `most`, then how many more are significant and how
-        many are not; the sentence of the row if there is only one.
+        One sentence per significant row, up to `most`, then how many more are significant, and how
+        many are not, with the largest of their minimum detectable differences; the sentence of the
+        row if there is only one.
     """
     if len(rows) == 1:
         return [sentence(rows[0])]
@@ -374,7 +395,12 @@ def many(
     if n_more := len(found) - len(sentences):
         sentences.append([f"{n_more} more {family} {_be(n_more)} statistically significant."])
     if n_not := tested.count(0):
-        sentences.append([f"{n_not} {family} {_be(n_not)} not statistically significant."])
+        nulls = [row for row, sign in zip(rows, signs, strict=True) if sign == 0]
+        widest = max(nulls, key=lambda row: row[f"{name}_high"] - row[f"{name}_low"])
+        least = detectable(widest, name, kind=kind, level=level, reach=reach)
+        least = f"largest {least}" if n_not > 1 and least.startswith("minimum") else least
+        words = f"{n_not} {family} {_be(n_not)} not statistically significant ({least})."
+        sentences.append([words])
     return sentences
 
 
@@ -413,7 +439,7 @@ def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> s
     """
     bounds = [frame[f"{name}_{end}"].astype(float) for end in ("low", "high")]
     least = [detectable_difference(low, high) for low, high in zip(*bounds, strict=True)]
-    known = [f"{100 * one:.1f}" for one in sorted(least) if one < 1.0]
+    known = [f"{100 * one:.1f}" for one in sorted(one for one in least if one < 1.0)]
     n_without = sum(
         not (one < 1.0 or direction(row, name))
         for one, row in zip(least, frame.to_dict("records"), strict=True)
@@ -426,7 +452,8 @@ def detectable_note(frame: pd.DataFrame, name: str = "accuracy_difference") -> s
         )
     if n_without:
         rows = "row" if len(frame) == 1 else "rows"
-        notes.append(f"{n_without} of {len(frame)} {rows} have too few pairs to detect any.")
+        has = "has" if n_without == 1 else "have"
+        notes.append(f"{n_without} of {len(frame)} {rows} {has} too few pairs to detect any.")
     return " ".join(notes)
 
 
@@ -442,7 +469,7 @@ def size(row: Row, unit: str = "pairs", clusters: str = "clusters") -> str:
         Such as "; 122 pairs, 60 facts"; only the first if every cluster has one observation.
     """
     counts = [(row.get("n"), unit), (row.get("n_clusters"), clusters)]
-    known = [(int(n), words) for n, words in counts if not is_missing(n)]  # type: ignore[call-overload]
+    known = [(int(n or 0), words) for n, words in counts if not is_missing(n)]
     if len(known) == 2 and known[0][0] == known[1][0]:
         known = known[:1]
     shown = [f"{n:,} {words if n != 1 else words.removesuffix('s')}" for n, words in known]
@@ -502,7 +529,7 @@ def _tests(row: Row, p_value: float | None, correction: str, level: float) -> st
         return ""
     plain = row.get("p_value")
     shown = [f"{correction}-corrected {_p(p_value)}" if correction else _p(p_value)]
-    if correction and not is_missing(plain) and plain < 1.0 - level <= p_value:
+    if correction and plain is not None and plain < 1.0 - level <= p_value:
         shown.insert(0, _p(plain))
     return f", {', '.join(shown)}"
 

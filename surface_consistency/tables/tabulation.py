@@ -171,7 +171,7 @@ def _described(key: str | Column, frame: pd.DataFrame, caption: str) -> Column |
     column = COLUMNS[entry]
     if key.endswith("?") and not {*(column.cells or (name,))} <= {*frame.columns}:
         return None
-    bounds = (None, None)
+    bounds: tuple[str | None, str | None] = (None, None)
     if column.low is not None and (frame.empty or f"{name}_low" in frame):
         bounds = (f"{name}_low", f"{name}_high")
     return replace(column, key=name, low=bounds[0], high=bounds[1])

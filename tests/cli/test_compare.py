@@ -61,7 +61,10 @@ def test_two_files_of_a_tool_need_no_option(capsys):
     assert main(["compare", *NEMO]) == 0
     out = capsys.readouterr().out
     assert out.startswith("6 of 6 items have a score of every model.")
-    assert "No difference is shown between beta and alpha on reward (−33.3 points" in out
+    assert (
+        "The accuracy (reward) does not differ significantly between alpha and beta (difference"
+        in out
+    )
     assert "3/2/0/1" in out
     assert "clusters: items, each on its own" in out
 
@@ -99,7 +102,9 @@ def test_the_exit_code_tells_of_a_model_that_is_worse(worse, options, code, caps
 def test_markdown_lists_what_was_lost_with_both_answers(worse, capsys):
     assert main(["compare", *worse, "--markdown"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("**branch is worse than main on score (−25.0 points [")
+    assert out.startswith(
+        "**The accuracy (score) is 25.0 points lower for branch than for main (95 "
+    )
     assert "<summary>10 items lost</summary>" in out
     assert "main 3 | branch 3" in out
 

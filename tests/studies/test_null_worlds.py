@@ -14,7 +14,8 @@ import pytest
 from scipy.stats import binom
 
 from surface_consistency.engine.design import Report
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.contrasts import compare_models
+from surface_consistency.engine.paired.tables import _overall, paired_rates
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.report.page import Prose
 from surface_consistency.runs.folder import RunFolder
@@ -24,7 +25,8 @@ from surface_consistency.studies.audit.tables import audit_tables
 from surface_consistency.studies.lexical import popularity
 from surface_consistency.studies.lexical.popularity import PopularityAnalysis, PopularitySettings
 from surface_consistency.studies.lexical.study import LexicalStudy
-from surface_consistency.studies.linking import consistency
+from surface_consistency.studies.lexical.tables import lexical_tables
+from surface_consistency.studies.linking import consistency, page as linking_page
 from surface_consistency.studies.linking.consistency import (
     LinkingConsistency,
     LinkingConsistencySettings,
@@ -35,9 +37,11 @@ from surface_consistency.studies.mechanism.tables import make_finding
 from surface_consistency.studies.redirectqa import frequency
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
+from surface_consistency.studies.slaq import page as slaq_page
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_tables
 from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.sentences import paragraph
 from surface_consistency.tables.table import Table
 
 pytestmark = pytest.mark.filterwarnings(
@@ -46,8 +50,8 @@ pytestmark = pytest.mark.filterwarnings(
 
 SEEDS = range(40)
 LABELS = ("m", "other", "third")
-CLAIM = re.compile(r"\b(more|fewer|less|lower|rises|falls|gains|loses|tells|these do)\b", re.I)
-NO_CLAIM = re.compile(r"not shown|no difference|No similarity|leave it here|too few")
+CLAIM = re.compile(r"\b(higher|lower|significantly|Curves that leave)\b")
+NO_CLAIM = re.compile(r"not (differ )?significantly|not statistically|No curve|cannot be inferred")
 
 
 def claims(text):
@@ -77,10 +81,14 @@ def report(tmp_path, make_manifest):
     return build
 
 
-def finding(reported, tables):
-    """What stands at the head of a page."""
-    said = reported.finding(tables)
-    return f"{sentence_text(said.sentence)} {sentence_text(said.summary)}"
+def overall(made, rates=paired_rates):
+    """The table of all pairs."""
+    return _overall(made, rates)
+
+
+def finding(spec, made, tables):
+    """Finding and summary of a page."""
+    return " ".join(sentence_text(paragraph(one)) for one in spec.finding(made, tables))
 
 
 def prose(analysis, made, tables):
@@ -131,12 +139,14 @@ def slaq_world(rng, *, long=0.0, slot=0.0, momentum=0.0, n_topics=24):
 
 
 def slaq_text(report, monkeypatch, frame):
-    study = SlaqStudy()
-    reported = study.report(report(study, frame, "topic_id"))
-    numbers = slot_tables(reported.frame, n_resamples=200, n_null=1_000)
-    tables = {"overall": reported.overall(), **describe_slot_tables(numbers)}
-    momentum = reported._momentum_section(tables).lead
-    return f"{finding(reported, tables)} {sentence_text(momentum)}"
+    made = report(SlaqStudy(), frame, "topic_id")
+    numbers = slot_tables(made.frame, n_resamples=200, n_null=1_000)
+    tables = {
+        "overall": overall(made, slaq_page._scores),
+        **describe_slot_tables(numbers),
+    }
+    momentum = slaq_page._momentum(made, tables).lead
+    return f"{finding(SlaqStudy.report, made, tables)} {sentence_text(momentum)}"
 
 
 def linking_world(rng, *, shift=0.0, n_subjects=60):
@@ -171,12 +181,10 @@ def linking_world(rng, *, shift=0.0, n_subjects=60):
 
 
 def linking_text(report, monkeypatch, frame):
-    study = LinkingStudy()
-    # The tables of any paired study say nothing of linking.
-    monkeypatch.setattr(PairedReport, "tables", lambda self: {"overall": self.overall()})
-    reported = study.report(report(study, frame, "subject_id"))
-    tables = reported.tables()
-    return finding(reported, tables)
+    # The tables of any paired study do not describe linking.
+    monkeypatch.setattr(linking_page, "paired_tables", lambda made: {"overall": overall(made)})
+    made = report(LinkingStudy(), frame, "subject_id")
+    return finding(LinkingStudy.report, made, LinkingStudy.report.compute(made))
 
 
 def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
@@ -209,9 +217,8 @@ def redirect_world(rng, *, loss=0.0, of_linked=0.0, n_facts=80):
 
 
 def redirect_text(report, monkeypatch, frame):
-    study = RedirectQAStudy()
-    reported = study.report(report(study, frame.drop(columns="is_linked"), "fact_id"))
-    return finding(reported, {"overall": reported.overall()})
+    made = report(RedirectQAStudy(), frame.drop(columns="is_linked"), "fact_id")
+    return finding(RedirectQAStudy.report, made, {"overall": overall(made)})
 
 
 def consistency_text(report, monkeypatch, frame):
@@ -269,7 +276,7 @@ def frequency_text(report, monkeypatch, world, tmp_path):
     analysis = FrequencyAnalysis()
     # What the page says stands on the first tables alone.
     monkeypatch.setattr(frequency, "_variants", lambda *_: None)
-    monkeypatch.setattr(frequency, "_bins", lambda *_: None)
+    monkeypatch.setattr(frequency, "frequency_curves", lambda *_, **__: pd.DataFrame())
     made = report(RedirectQAStudy(), world.frame, "fact_id")
     tables = analysis.tables(made, FrequencySettings(frequencies=file, bins=3))
     return prose(analysis, made, tables)
@@ -309,10 +316,8 @@ def lexical_world(rng, *, loss=0.0, common=0.0, n=60, tasks=("piqa", "copa", "wi
 
 
 def lexical_text(report, monkeypatch, frame):
-    study = LexicalStudy()
-    reported = study.report(report(study, frame, "fact_id"))
-    tables = {"overall": reported.overall(), **reported._pooled()}
-    return finding(reported, tables)
+    made = report(LexicalStudy(), frame, "fact_id")
+    return finding(LexicalStudy.report, made, {"overall": overall(made), **lexical_tables(made)})
 
 
 def popularity_text(report, monkeypatch, frame):
@@ -365,9 +370,9 @@ def audit_world(rng, *, store=0.0, n_facts=40):
 
 
 def audit_text(report, monkeypatch, frame):
-    reported = AuditStudy().report(report(AuditStudy(), frame, "fact_id"))
-    rates = audit_tables(reported.frame)["overall"]
-    return finding(reported, {"overall": Table(frame=rates, caption="", columns=[])})
+    made = report(AuditStudy(), frame, "fact_id")
+    rates = audit_tables(made.frame)["overall"]
+    return finding(AuditStudy.report, made, {"overall": Table(frame=rates, caption="", columns=[])})
 
 
 def mechanism_world(rng, *, shift=0.0, n_topics=30):
@@ -424,22 +429,38 @@ def test_a_world_without_an_effect_is_not_said_to_have_one(name, report, monkeyp
 @pytest.mark.parametrize(
     ("name", "effect", "claim"),
     [
-        ("slaq", {"long": -1.5}, r"states .* fewer of them rightly"),
-        ("slaq", {"long": 1.5}, r"states .* more of them rightly"),
-        ("slaq", {"slot": -0.6}, r"accuracy falls by"),
-        ("slaq", {"slot": 0.6}, r"accuracy rises by"),
-        ("slaq", {"momentum": 1.5, "n_topics": 60}, r"These do: m after right slots"),
-        ("linking", {"shift": 1.5}, r"tells two names of one entity from names of two"),
-        ("linking_vs_consistency", {"of_linked": 0.9}, r"flips .* less often on pairs whose names"),
-        ("frequency", {"entity": 1.0}, r"more often the more often the corpus names the entity"),
-        ("frequency", {"surface": 1.0}, r"more often the more often the corpus names it by this"),
-        ("lexical", {"loss": 1.5}, r"over 3 tasks together, is right .* less often"),
-        ("lexical", {"loss": -1.5}, r"over 3 tasks together, is right .* more often"),
-        ("popularity", {"common": 1.5}, r"is right .* more often on the common instances"),
-        ("popularity", {"loss": 1.0}, r"Other words make the texts of piqa less popular"),
-        ("mechanism", {"shift": 0.2}, r"more alike in containment by"),
-        ("audit", {"store": 1.5}, r"with retrieval on .* more are right"),
-        ("audit", {"store": -1.5}, r"with retrieval on .* fewer are right"),
+        ("slaq", {"long": -1.5}, r"accuracy of m is .* lower in long answers"),
+        ("slaq", {"long": 1.5}, r"accuracy of m is .* higher in long answers"),
+        ("slaq", {"slot": -0.6}, r"per slot .* is −.* significantly different from 0"),
+        ("slaq", {"slot": 0.6}, r"per slot .* is \+.* significantly different from 0"),
+        ("slaq", {"momentum": 1.5, "n_topics": 60}, r"Curves that leave it: m after correct slots"),
+        (
+            "linking",
+            {"shift": 1.5},
+            r"names of one entity from names of two is 0.* significantly different",
+        ),
+        (
+            "linking_vs_consistency",
+            {"of_linked": 0.9},
+            r"flip rate of m .* lower for pairs whose names are linked",
+        ),
+        (
+            "frequency",
+            {"entity": 1.0},
+            r"with the frequency of the entity, .* is 0.* significantly different from 0",
+        ),
+        (
+            "frequency",
+            {"surface": 1.0},
+            r"with the frequency of the name, .* is 0.* significantly different from 0",
+        ),
+        ("lexical", {"loss": 1.5}, r"over 3 tasks together is .* lower in other words"),
+        ("lexical", {"loss": -1.5}, r"over 3 tasks together is .* higher in other words"),
+        ("popularity", {"common": 1.5}, r"higher for common instances than for rare"),
+        ("popularity", {"loss": 1.0}, r"popularity of the texts of piqa is significantly lower"),
+        ("mechanism", {"shift": 0.2}, r"\(Containment\) is .* higher for pairs correct both times"),
+        ("audit", {"store": 1.5}, r"after deletion is .* higher with retrieval on"),
+        ("audit", {"store": -1.5}, r"after deletion is .* lower with retrieval on"),
     ],
 )
 def test_a_planted_effect_is_claimed(name, effect, claim, report, monkeypatch, tmp_path):
@@ -462,15 +483,18 @@ def said_of_models(name, report, *worlds):
     """What stands first on a page of several models."""
     study, _, cluster = MODELS[name]
     first, *others = worlds
-    reported = study().report(report(study(), first, cluster, *others))
+    made = report(study(), first, cluster, *others)
+    tables = {}
     if name == "audit":
-        rates = [audit_tables(run.outcomes)["overall"] for run in reported.report.runs]
-        tables = {"overall": Table(frame=pd.concat(rates), caption="", columns=[])}
+        rates = [audit_tables(run.outcomes)["overall"] for run in made.runs]
+        tables["overall"] = Table(frame=pd.concat(rates), caption="", columns=[])
+    elif name == "slaq":
+        tables["overall"] = overall(made, slaq_page._scores)
     else:
-        tables = {"overall": reported.overall()}
-    tables |= {"contrasts": reported.compare_models()}
-    tables |= reported._pooled() if name == "lexical" else {}
-    return sentence_text(reported.finding(tables).sentence)
+        tables["overall"] = overall(made)
+    tables["contrasts"] = compare_models(made)
+    tables |= lexical_tables(made) if name == "lexical" else {}
+    return sentence_text(paragraph(study.report.finding(made, tables)[0]))
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -484,19 +508,23 @@ def test_models_alike_are_not_said_to_differ(name, report):
 
     made = [claim for text in texts for claim in claims(text)]
     assert len(made) <= binom.ppf(0.999, len(SEEDS), 0.05), made
-    assert all("would be found 4 times in 5" in text for text in texts if not claims(text))
+    assert all("minimum detectable" in text for text in texts if not claims(text))
 
 
 @pytest.mark.parametrize(
     ("name", "effect", "claim"),
     [
-        ("redirectqa", {"loss": 3.0}, r"the verdicts of m flip less often than those of other"),
-        ("slaq", {"long": -2.0}, r"of m falls less, or rises more, than that of other"),
-        ("slaq", {"long": 2.0}, r"of m falls more, or rises less, than that of other"),
-        ("lexical", {"loss": 2.0}, r"of m over 3 tasks together falls less, or rises more,"),
-        ("lexical", {"loss": -2.0}, r"of m over 3 tasks together falls more, or rises less,"),
-        ("audit", {"store": 2.0}, r"retrieval on, m answers fewer prompts rightly than other"),
-        ("audit", {"store": -2.0}, r"retrieval on, m answers more prompts rightly than other"),
+        (
+            "redirectqa",
+            {"loss": 3.0},
+            r"flip rate between title and redirect is .* higher for other|lower for m",
+        ),
+        ("slaq", {"long": -2.0}, r"short to long answers is .* higher for m than for other"),
+        ("slaq", {"long": 2.0}, r"short to long answers is .* lower for m than for other"),
+        ("lexical", {"loss": 2.0}, r"over 3 tasks together is .* higher for m than for other"),
+        ("lexical", {"loss": -2.0}, r"over 3 tasks together is .* lower for m than for other"),
+        ("audit", {"store": 2.0}, r"with retrieval on is .* lower for m than for other"),
+        ("audit", {"store": -2.0}, r"with retrieval on is .* higher for m than for other"),
     ],
 )
 def test_a_model_with_a_planted_effect_is_said_to_differ(name, effect, claim, report):
@@ -506,7 +534,7 @@ def test_a_model_with_a_planted_effect_is_said_to_differ(name, effect, claim, re
     text = said_of_models(name, report, *worlds)
 
     assert re.search(claim, text), text
-    assert re.search(r"points \[.*\], p\s.\s[\d.]+\)\.$", text), text
+    assert re.search(r"\(95 % CI .*, p\s.\s[\d.]+; \d+ \w+, \d+ \w+\)\.$", text), text
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -520,7 +548,9 @@ def test_of_three_models_the_ones_that_differ_are_named(name, report):
     alike = said_of_models(name, report, *worlds, world(np.random.default_rng(3)))
     differ = said_of_models(name, report, *worlds, world(np.random.default_rng(3), **effect[name]))
 
-    assert alike.startswith("In none of the 3 pairs of models that were compared is a difference")
+    assert alike.startswith("3 of the 3 comparisons in ")
+    assert "not statistically significant (largest minimum detectable difference " in alike
     assert len(claims(differ)) == 2
     assert all("third" in claim for claim in claims(differ))
-    assert "No difference in that is shown between m and other (at worst " in differ
+    assert "1 of the 3 comparisons in " in differ
+    assert "is not statistically significant (minimum detectable difference " in differ

@@ -76,7 +76,7 @@ def test_format_interval_needs_both_bounds():
         (Value(value=0.173, low=0.121, high=0.231), ("17.3 %", "[12.1, 23.1]")),
         (Value(value=-0.082, kind="difference"), ("−8.2 points", "")),
         (
-            Value(value=0.39, low=0.316, high=0.462, kind="difference", tone="lost"),
+            Value(value=0.39, low=0.316, high=0.462, kind="difference", signed=False),
             ("39.0 points", "[31.6, 46.2]"),
         ),
         (Value(value=1e-5, kind="p_value"), ("p < 0.001", "")),

@@ -1,6 +1,7 @@
 """Groups of a frame, results laid out, and columns described."""
 
 from math import nan
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
 from surface_consistency.metrics import split_accuracy
 from surface_consistency.tables.columns import COLUMNS, catalogue
-from surface_consistency.tables.table import Column
+from surface_consistency.tables.table import Column, ColumnKind
 from surface_consistency.tables.tabulation import Row, describe, tabulate
 
 _FRAME = pd.DataFrame(
@@ -159,7 +160,32 @@ def test_a_heading_of_a_column_that_is_not_shown_is_refused() -> None:
 
 def test_a_catalogue_describes_a_column_once() -> None:
     with pytest.raises(ValueError, match="'n' twice"):
-        catalogue(Column(key="n", title="Pairs"), Column(key="n", title="Texts"))
+        catalogue("key\ttitle\tkind\nn\tPairs\tcount\nn\tTexts\tcount")
+
+
+def test_every_row_of_the_catalogue_has_a_kind_that_cells_know() -> None:
+    kinds = set(get_args(ColumnKind))
+
+    assert {column.kind for column in COLUMNS.values()} <= kinds
+    assert all(column.title for column in COLUMNS.values())
+
+
+def test_a_column_may_be_shown_as_another_entry() -> None:
+    frame = pd.DataFrame({"n": [3], "accuracy": [0.5], "accuracy_low": [0.4], "accuracy_high": [1]})
+
+    table = describe(frame, "Slots", "n:slots accuracy:agreement_with kappa? accuracy_difference?")
+
+    assert [(one.key, one.title) for one in table.columns] == [
+        ("n", "Slots"),
+        ("accuracy", "Agreement"),
+    ]
+    assert (table.columns[1].low, table.columns[1].high) == ("accuracy_low", "accuracy_high")
+
+
+def test_a_column_without_bounds_is_shown_without_an_interval() -> None:
+    table = describe(pd.DataFrame({"auc": [0.6]}), "Areas", "auc", labels={"auc": {"x": "y"}})
+
+    assert (table.columns[0].low, table.columns[0].labels) == (None, {"x": "y"})
 
 
 def test_a_large_frame_is_parted_like_a_loop_over_its_labels() -> None:

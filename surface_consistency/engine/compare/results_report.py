@@ -19,6 +19,7 @@ from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
 from surface_consistency.report.page import Check, Dot, ForestPlot, MosaicPlot, MosaicPlots
 from surface_consistency.report.texts import Texts
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import (
     Part,
     Value,
@@ -26,19 +27,6 @@ from surface_consistency.tables.numbers import (
     format_number,
     interval_value,
     span_text,
-)
-from surface_consistency.tables.sentences import (
-    Sentence,
-    detectable_difference,
-    difference,
-    direction,
-    equivalence,
-    many,
-    missing,
-    paragraph,
-    ranking,
-    rate,
-    repeats,
 )
 from surface_consistency.tables.table import Column, Table
 from surface_consistency.tables.tabulation import describe
@@ -53,7 +41,8 @@ _NO_EQUALITY: Final = (
     "“Not significant” does not mean equal: only an interval within a margin is called equivalent."
 )
 _CONCLUSIONS: Final = {"not told apart": "not significant"}
-"""Wording of conclusions in tables."""
+_SIGNS: Final = {"other sign, not shown": "other sign, not significant"}
+"""Wording of labels in tables."""
 _SCORES: Final = (
     *("difference", "pooled_difference", "detectable", "reference_mean", "model_mean", "mean"),
 )
@@ -104,7 +93,7 @@ class ComparisonReport:
         self.compared, self.metric = compared, metric
         self.result: ModelComparisonResult = compared.metrics[metric]
         frame = self.result.differences
-        detectable = detectable_difference(
+        detectable = say.detectable_difference(
             frame["difference_low"], frame["difference_high"], compared.table.confidence
         )
         self.differences = frame.assign(detectable=detectable)
@@ -113,8 +102,12 @@ class ComparisonReport:
         self.kind: Literal["difference", "number"] = "difference" if is_share else "number"
         self.level = compared.table.confidence
         self.what = metric or "the score"
-        base = "accuracy" if self.result.is_verdicts else "mean score"
+        is_right = self.result.is_verdicts and not compared.settings.lower_is_better
+        base = "accuracy" if is_right else "mean score"
         self.quantity = f"{base} ({metric})" if metric else base
+        low, high = self.result.scale
+        self._reach = high - low
+        self._words: dict[str, Any] = {"kind": self.kind, "unit": "items", "level": self.level}
         self.groups = self.result.groups
         self.is_of_right = self.result.is_verdicts and not compared.settings.lower_is_better
         self.has_flips = self.is_of_right and len(compared.models) == 2 and self.n_tasks == 1
@@ -136,10 +129,10 @@ class ComparisonReport:
         n, n_any = self.result.n_items, self.result.n_items_of_any
         excluded = n_any - n if 1 - n / n_any > SAID_MISSING else 0
         reason = "lack a score of at least one model"
-        return paragraph(
+        return say.paragraph(
             [
                 self._best() if self._of_all() else self._between(self._leading()),
-                missing(excluded, n_any, "items", reason=reason),
+                say.missing(excluded, n_any, "items", reason=reason),
             ]
         )
 
@@ -168,9 +161,9 @@ class ComparisonReport:
         Returns:
             Texts and numbers.
         """
-        return paragraph(self._summary())
+        return say.paragraph(self._summary())
 
-    def _summary(self) -> Iterator[Sentence]:
+    def _summary(self) -> Iterator[say.Sentence]:
         """Yield the sentences of the summary."""
         rows = self.differences
         if self.n_tasks > 1:
@@ -193,14 +186,16 @@ class ComparisonReport:
         against = self.groups[self.groups["is_against"] & (self.groups["by"] == "task")]
         shown = against[against["is_shown_against"]]
         for row in shown.head(5).to_dict("records"):
-            yield self._difference_sentence(row, f"{self.quantity} on {row['group']}", "Holm")
+            yield self._difference_sentence(
+                row, f"{self.quantity} on {row['group']}, against the overall difference,", "Holm"
+            )
         if n := against["group"].nunique() - shown["group"].nunique():
             yield TEXTS.sentence("unshown", n=int(n))
         noise = self.compared.noise
         for row in noise[noise["metric"] == self.metric].to_dict("records"):
-            yield repeats([row], of=f" of {row['model']}")
+            yield say.repeats([row], of=f" of {row['model']}")
 
-    def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[Sentence]:
+    def _many(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:
         """Report the differences of several models: equivalent ones, then the others."""
         equal = [row for row in rows if row["conclusion"] == "equivalent"]
         rest = [row for row in rows if row["conclusion"] != "equivalent"]
@@ -209,20 +204,27 @@ class ComparisonReport:
             sentences.append([f"{n_more} more models are equivalent to their reference."])
         if not rest:
             return sentences
-        others = many(
-            rest, "difference", self.quantity, self._between, p="p_value_holm", level=self.level
+        others = say.many(
+            rest,
+            "difference",
+            self.quantity,
+            self._between,
+            p="p_value_holm",
+            kind=self.kind,
+            level=self.level,
+            reach=self._reach,
         )
         return [*sentences, *others]
 
-    def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[Sentence]:
+    def _flip_sentences(self, row: Mapping[Any, Any]) -> Iterator[say.Sentence]:
         """Report what a model loses and gains compared with its reference."""
         sides = (
             ("lost_of_known", "negative", "correctly", "both", "reference_only"),
             ("gained_of_unknown", "positive", "incorrectly", "model_only", "neither"),
         )
         for name, sign, how, *cells in sides:
-            if direction(row, name) is not None:
-                yield rate(
+            if say.direction(row, name) is not None:
+                yield say.rate(
                     {name: row[name], "n": sum(row[cell] for cell in cells)}
                     | {f"{name}_{end}": row[f"{name}_{end}"] for end in ("low", "high")},
                     name,
@@ -267,50 +269,37 @@ class ComparisonReport:
         order = {name: place for place, name in enumerate(self.result.models["model"])}
         return int(self.differences["model"].map(order).to_numpy().argmin())
 
-    def _best(self) -> Sentence:
+    def _best(self) -> say.Sentence:
         """Report which models may be the best."""
         models = self.result.models
         best = models.loc[models["may_be_best"], "model"].tolist()
-        return ranking(best, len(models), self.quantity, self.level)
+        return say.ranking(best, len(models), self.quantity, self.level)
 
-    def _between(self, row: Mapping[Any, Any]) -> Sentence:
+    def _between(self, row: Mapping[Any, Any]) -> say.Sentence:
         """Report what the difference of two models shows."""
         correction = "Holm" if len(self.differences) > 1 else ""
         margin = self.compared.settings.margin
-        if row["conclusion"] == "equivalent" and margin is not None:
-            return equivalence(
-                row,
-                "difference",
-                self.quantity,
-                str(row["reference"]),
-                str(row["model"]),
-                p="p_equivalent_holm",
-                margin=margin,
-                correction=correction,
-                kind=self.kind,
-                unit="items",
-                level=self.level,
-            )
-        return self._difference_sentence(row, self.quantity, correction)
+        if row["conclusion"] != "equivalent" or margin is None:
+            return self._difference_sentence(row, self.quantity, correction)
+        names = str(row["reference"]), str(row["model"])
+        options: dict[str, Any] = {
+            "p": "p_equivalent_holm",
+            "margin": margin,
+            "correction": correction,
+        }
+        return say.equivalence(row, "difference", self.quantity, *names, **options, **self._words)
 
     def _difference_sentence(
         self, row: Mapping[Any, Any], quantity: str, correction: str
-    ) -> Sentence:
+    ) -> say.Sentence:
         """Report a difference of two models."""
-        low, high = self.result.scale
-        return difference(
-            row,
-            "difference",
-            quantity,
-            str(row["reference"]),
-            str(row["model"]),
-            p="p_value_holm",
-            correction=correction,
-            kind=self.kind,
-            unit="items",
-            level=self.level,
-            reach=high - low,
-        )
+        names = str(row["reference"]), str(row["model"])
+        options: dict[str, Any] = {
+            "p": "p_value_holm",
+            "correction": correction,
+            "reach": self._reach,
+        }
+        return say.difference(row, "difference", quantity, *names, **options, **self._words)
 
     def _differences(self) -> Table:
         """Describe the differences."""
@@ -324,7 +313,7 @@ class ComparisonReport:
             "conclusion",
             "p_equivalent_holm p_not_worse_holm" if has_margin else "",
             "detectable n:items n_clusters reference_mean model_mean",
-            Column(key="square", title="Right", kind="square", unit=unit, cells=_CELLS)
+            Column(key="square", title="Correct", kind="square", unit=unit, cells=_CELLS)
             if self.is_of_right
             else "",
             "pooled_difference" if self.n_tasks > 1 else "",
@@ -340,7 +329,7 @@ class ComparisonReport:
             frame,
             f"{caption} ({self.what})",
             shown,
-            labels={"conclusion": _CONCLUSIONS},
+            labels={"conclusion": _CONCLUSIONS, "against": _SIGNS},
             model=None,
             note=note,
             cluster_column=None,
@@ -380,7 +369,7 @@ class ComparisonReport:
         """Describe the differences within tasks or slices."""
         against = np.where(
             frame["is_shown_against"], "against the whole",
-            np.where(frame["is_against"], "other sign, not significant", ""),
+            np.where(frame["is_against"], "other sign, not shown", ""),
         )  # fmt: skip
         name = column.replace("_", " ")
         table = self._described(

@@ -48,16 +48,8 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Part, Value, interval_value
-from surface_consistency.tables.sentences import (
-    Sentence,
-    difference,
-    direction,
-    many,
-    paragraph,
-    rate,
-    repeats,
-)
 from surface_consistency.tables.table import Table
 
 _CELLS: Final = (*COUNTS, "missing")
@@ -71,7 +63,7 @@ Fact = tuple[str, Value, str]
 """Name, number and remark of a line below a figure."""
 SectionFunction = Callable[[Report, Tables], Section | None]
 """Makes a section of a page; None if it would be empty."""
-FindingFunction = Callable[[Report, Tables], tuple[list[Sentence], list[Sentence]]]
+FindingFunction = Callable[[Report, Tables], tuple[list[say.Sentence], list[say.Sentence]]]
 """Makes the finding of a page and the summary below it."""
 
 
@@ -114,7 +106,7 @@ def model_sentences(
     *,
     table: str = "contrasts",
     unit: str = "pairs",
-) -> list[Sentence]:
+) -> list[say.Sentence]:
     """Compare a rate of models, for the finding of a page of several models.
 
     Args:
@@ -135,7 +127,7 @@ def model_sentences(
     tested = [
         row | {"n": row["n_a"]}
         for row in tables[table].frame.to_dict("records")
-        if row["rate"] == name and direction(row, "difference") is not None
+        if row["rate"] == name and say.direction(row, "difference") is not None
     ]
     compared = [
         row
@@ -146,12 +138,14 @@ def model_sentences(
         contrast_sentence, quantity=quantity, n_tests=len(tested), clusters=report.clusters,
         unit=unit,
     )  # fmt: skip
-    return many(compared, "difference", quantity, sentence, p="p_value_holm") if compared else []
+    return (
+        say.many(compared, "difference", quantity, sentence, p="p_value_holm") if compared else []
+    )
 
 
 def contrast_sentence(
     row: Row, quantity: str, *, n_tests: int, clusters: str, unit: str = "pairs"
-) -> Sentence:
+) -> say.Sentence:
     """Report the difference of two models on the same pairs.
 
     Args:
@@ -164,7 +158,7 @@ def contrast_sentence(
     Returns:
         The sentence.
     """
-    return difference(
+    return say.difference(
         {**row, "n": row["n_a"]},
         "difference",
         quantity,
@@ -177,7 +171,7 @@ def contrast_sentence(
     )
 
 
-def paired_finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def paired_finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report the flip rate, and for several models how they differ in it.
 
     Args:
@@ -192,7 +186,7 @@ def paired_finding(report: Report, tables: Tables) -> tuple[list[Sentence], list
     usual = [row for row in rows if not is_hardly_right(row)]
     conditions = f"between {_conditions(report)}{of}"
     leads = [
-        rate(
+        say.rate(
             row,
             "flip_rate",
             f"flip rate of {row['model']} {conditions}",
@@ -208,8 +202,8 @@ def paired_finding(report: Report, tables: Tables) -> tuple[list[Sentence], list
 
 
 def headed(
-    between: list[Sentence], leads: list[Sentence], details: list[Sentence]
-) -> tuple[list[Sentence], list[Sentence]]:
+    between: list[say.Sentence], leads: list[say.Sentence], details: list[say.Sentence]
+) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Begin with how models differ if there are several, else with each model's own number.
 
     Args:
@@ -224,7 +218,7 @@ def headed(
     return (between, [*leads, *details]) if between else (leads, details)
 
 
-def hardly_correct(report: Report, row: Row) -> list[Sentence]:
+def hardly_correct(report: Report, row: Row) -> list[say.Sentence]:
     """Report the accuracy of a model with hardly any correct answer, instead of its consistency.
 
     Args:
@@ -237,7 +231,9 @@ def hardly_correct(report: Report, row: Row) -> list[Sentence]:
     sides = zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True)
     return [
         *(
-            rate(row, name, f"accuracy of {row['model']} under {side}", clusters=report.clusters)
+            say.rate(
+                row, name, f"accuracy of {row['model']} under {side}", clusters=report.clusters
+            )
             for name, side in sides
         ),
         ["With so few correct answers, consistency is not informative."],
@@ -246,7 +242,7 @@ def hardly_correct(report: Report, row: Row) -> list[Sentence]:
 
 def accuracy_sentences(
     report: Report, tables: Tables, row: Row, of: str = "", how: str = "under the {}"
-) -> list[Sentence]:
+) -> list[say.Sentence]:
     """Report the accuracy difference, equal incorrect answers and noise floor of a model.
 
     Args:
@@ -259,9 +255,7 @@ def accuracy_sentences(
     Returns:
         Sentences; a number without an interval is not reported.
     """
-    if direction(row, "accuracy_difference") is None:
-        return []
-    lead = difference(
+    lead = say.difference(
         row,
         "accuracy_difference",
         f"accuracy of {row['model']}{of}",
@@ -270,14 +264,15 @@ def accuracy_sentences(
         p="mcnemar_p_value",
         clusters=report.clusters,
     )
+    has_interval = say.direction(row, "accuracy_difference") is not None
     return [
-        lead,
+        lead if has_interval else [],
         *same_sentences(report, tables, row),
         noise_sentence(report, tables, row),
     ]
 
 
-def same_sentences(report: Report, tables: Tables, row: Row) -> list[Sentence]:
+def same_sentences(report: Report, tables: Tables, row: Row) -> list[say.Sentence]:
     """Report how many pairs that are incorrect twice have the same answer.
 
     Args:
@@ -293,13 +288,13 @@ def same_sentences(report: Report, tables: Tables, row: Row) -> list[Sentence]:
         "conditions"
     )
     return [
-        rate(one, "same_answer", quantity, clusters=report.clusters)
+        say.rate(one, "same_answer", quantity, clusters=report.clusters)
         for one in rows_of(tables, "same_answer", row, report.facet, among="both wrong")
-        if direction(one, "same_answer") is not None
+        if say.direction(one, "same_answer") is not None
     ]
 
 
-def noise_sentence(report: Report, tables: Tables, row: Row) -> Sentence:
+def noise_sentence(report: Report, tables: Tables, row: Row) -> say.Sentence:
     """Report the test-retest flip rate of identical prompts of a model.
 
     Args:
@@ -313,7 +308,7 @@ def noise_sentence(report: Report, tables: Tables, row: Row) -> Sentence:
     rows, stratum = rows_of(tables, "noise_floor", row, report.facet), report.design.stratum
     has_strata = stratum != report.design.facet and rows and stratum in rows[0]
     label = stratum if has_strata else None
-    return repeats(rows, of=f" of {row['model']}", label=label)
+    return say.repeats(rows, of=f" of {row['model']}", label=label)
 
 
 # Sections.
@@ -344,7 +339,7 @@ def squares_section(
     if "contrasts" in tables:
         frame = tables["contrasts"].frame
         rows = frame[frame["rate"] == "flip_rate"].to_dict("records")
-        rows = [row for row in rows if direction(row, "difference") is not None]
+        rows = [row for row in rows if say.direction(row, "difference") is not None]
     notes = [
         contrast_sentence(
             row,
@@ -361,7 +356,7 @@ def squares_section(
         ],
         conditions=report.design.conditions,
         cells=report.design.cells,
-        note=paragraph(notes),
+        note=say.paragraph(notes),
     )
     lead = lead or TEXTS.sentence("squares", first=first, second=second)
     return Section(anchor="squares", title=title, lead=lead, blocks=[squares])
@@ -403,7 +398,7 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
         Name, number and a remark, such as the test that was used.
     """
     first, second = report.design.conditions
-    difference = interval_value(row, "accuracy_difference", kind="difference")
+    change = interval_value(row, "accuracy_difference", kind="difference")
     return [
         ("same verdict", interval_value(row, "consistency"), ""),
         (
@@ -411,7 +406,7 @@ def square_facts(report: Report, row: Row) -> list[Fact]:
             interval_value(row, "consistency_given_first_correct"),
             "",
         ),
-        (f"{second} minus {first}", difference, ""),
+        (f"{second} minus {first}", change, ""),
         ("kappa", interval_value(row, "kappa", kind="number"), ""),
         ("asymmetry of flips", p_value_of(row), test_of(row)),
     ]
@@ -806,7 +801,8 @@ def paired_method(report: Report) -> list[str]:
         Paragraphs.
     """
     first, second = report.design.conditions
-    return TEXTS.paragraphs("method", first=first, second=second, clusters=report.clusters)
+    by = "" if report.clusters == "clusters" else f" (clusters: {report.clusters})"
+    return TEXTS.paragraphs("method", first=first, second=second, by=by)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -867,8 +863,8 @@ class PageSpec:
             question=design.question,
             models=labels,
             finding=Finding(
-                sentence=paragraph(finding),
-                summary=paragraph(summary),
+                sentence=say.paragraph(finding),
+                summary=say.paragraph(summary),
                 warning=warning_of(report.runs),
                 facts=self.facts(report),
             ),

@@ -3,6 +3,7 @@
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -22,8 +23,10 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, paired_by
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
+from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
+from surface_consistency.tables.columns import COLUMNS
 from surface_consistency.tables.numbers import is_missing
 from surface_consistency.tables.sentences import detectable_difference, detectable_note
 from surface_consistency.tables.table import Column, Table
@@ -36,12 +39,6 @@ TEST_NAMES: Final[Mapping[str, str]] = {
     "corrected": "McNemar, corrected",
 }
 """Names of tests in tables."""
-
-SCORES: Final = (
-    "n n_clusters square flip_rate first_accuracy second_accuracy accuracy_difference "
-    "{p_value} mcnemar_method"
-)
-"""Columns of rates of pairs; `{p_value}` stands for the column of the p-value."""
 
 _FEW_ROWS: Final = 50_000
 """Number of pairs below which further processes do not pay."""
@@ -110,23 +107,23 @@ def with_detectable(table: pd.DataFrame, name: str = "accuracy_difference") -> p
         The table with `detectable_difference`: the true difference that the test finds with a
         probability of 80 %; NaN without an interval.
     """
-    bounds = (table[f"{name}_{end}"] for end in ("low", "high"))
-    return table.assign(detectable_difference=detectable_difference(*bounds))
+    low, high = (table[f"{name}_{end}"] for end in ("low", "high"))
+    return table.assign(detectable_difference=detectable_difference(low, high))
 
 
 def paired_tables(
     report: Report,
     *,
     rates: Rates | None = None,
-    shown: str = SCORES,
-    answers: Mapping[str, pd.DataFrame] | None = None,
+    texts: Texts = TEXTS,
+    answers: Mapping[str, Table] | None = None,
 ) -> dict[str, Table]:
     """Compute the tables of any paired study.
 
     Args:
         report: The runs.
         rates: Computes the rates of groups; `paired_rates` by default.
-        shown: Columns of the tables of rates, as for `tables.describe`.
+        texts: Texts whose entries "overall" and "group" describe the tables of rates.
         answers: Tables of pairs with the same answer, of `same_answers`; made by default.
 
     Returns:
@@ -137,9 +134,9 @@ def paired_tables(
         tables of `contrast_tables`, and "generalisation" if the study has several clusters.
     """
     rates = rates or paired_rates
-    tables = {"overall": _overall(report, rates, shown)}
+    tables = {"overall": _overall(report, rates, texts)}
     for name, columns in report.design.groupings.items():
-        tables[name] = _grouped(report, name, columns, rates, shown)
+        tables[name] = _grouped(report, name, columns, rates, texts)
     same = same_answers(report) if answers is None else answers
     return tables | _generalisation(report) | contrast_tables(report) | dict(same)
 
@@ -150,50 +147,50 @@ def score_table(
     frame: pd.DataFrame,
     labels: Sequence[Column | str],
     *,
-    shown: str = SCORES,
-    adjusted: bool = False,
-    **values: object,
+    texts: Texts = TEXTS,
+    name: str = "",
 ) -> Table:
     """Describe a table of rates of pairs.
 
     Args:
         report: The runs, for the names of conditions and clusters.
-        entry: Entry of `page.toml`: "overall" or "group".
+        entry: Entry of `texts`: "overall", or "group" with Holm-corrected p-values.
         frame: The numbers.
         labels: Columns before the numbers.
-        shown: Columns of the numbers.
-        adjusted: Whether the p-value is that of `adjusted_p_value`.
-        values: Placeholders of the entry.
+        texts: Texts with these entries.
+        name: Name of the grouping, for the caption of "group".
 
     Returns:
         The table.
     """
-    columns = shown.format(p_value="adjusted_p_value" if adjusted else "mcnemar_p_value")
-    titles = dict(zip(("first_accuracy", "second_accuracy"), report.design.conditions, strict=True))
-    titles["n_clusters"] = report.clusters
-    keys = columns.split()
-    return TEXTS.table(
+    first, second = (name.capitalize() for name in report.design.conditions)
+    table = texts.table(
         entry,
         frame,
-        [*labels, columns],
-        titles={key: title.capitalize() for key, title in titles.items() if key in keys},
+        labels,
+        titles={"n_clusters": report.clusters.capitalize()},
         labels={"mcnemar_method": TEST_NAMES},
         detectable=detectable_note(frame),
-        **values,
+        name=name,
     )
+    titles = {COLUMNS["first_accuracy"].title: first, COLUMNS["second_accuracy"].title: second}
+    columns = [replace(one, title=titles.get(one.title, one.title)) for one in table.columns]
+    return replace(table, columns=columns)
 
 
-def _overall(report: Report, rates: Rates, shown: str) -> Table:
+def _overall(report: Report, rates: Rates, texts: Texts = TEXTS) -> Table:
     """Compute the rates of all pairs, by model and panel."""
     keys = report.design.keys()
     frame = rates(report, keys, True)
     with np.errstate(divide="ignore", invalid="ignore"):
         odds = frame["first_only"].to_numpy(float) / frame["second_only"].to_numpy(float)
     frame = frame.assign(odds_ratio=odds)
-    return score_table(report, "overall", frame, label_columns(report.design, keys), shown=shown)
+    return score_table(report, "overall", frame, label_columns(report.design, keys), texts=texts)
 
 
-def _grouped(report: Report, name: str, columns: Sequence[str], rates: Rates, shown: str) -> Table:
+def _grouped(
+    report: Report, name: str, columns: Sequence[str], rates: Rates, texts: Texts
+) -> Table:
     """Compute the rates of groups of pairs."""
     keys = report.design.keys(*columns)
     frame = rates(report, keys, False)
@@ -209,7 +206,7 @@ def _grouped(report: Report, name: str, columns: Sequence[str], rates: Rates, sh
         frame = frame.assign(above_noise_p_value=above.reindex(places).to_numpy())
     order = label_columns(report.design, [*labels[len(heads) :], *heads])
     title = name.replace("_", " ").capitalize()
-    return score_table(report, "group", frame, order, shown=shown, adjusted=True, name=title)
+    return score_table(report, "group", frame, order, texts=texts, name=title)
 
 
 def _generalisation(report: Report) -> dict[str, Table]:
@@ -367,7 +364,9 @@ def sorted_rows(report: Report, table: pd.DataFrame, keys: Sequence[str]) -> pd.
 
     def rank(column: pd.Series) -> list[tuple[int, str]]:
         order = (
-            report.index if column.name == "model" else report.design.labels.get(column.name, {})
+            report.index
+            if column.name == "model"
+            else report.design.labels.get(str(column.name), {})
         )
         places = {value: place for place, value in enumerate(order)}
         return [(places.get(value, len(places)), str(value)) for value in column]

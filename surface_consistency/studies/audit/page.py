@@ -10,6 +10,7 @@ import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import (
     Tables,
     judge_checks,
@@ -24,21 +25,6 @@ from surface_consistency.engine.paired.contrasts import (
     label_columns,
     noise_counts,
     scored_pairs,
-)
-from surface_consistency.engine.paired.page import (
-    Fact,
-    PageSpec,
-    answers_section,
-    checks_section,
-    dot,
-    first_panel,
-    headed,
-    highlight_blocks,
-    inferred,
-    model_sentences,
-    p_value_of,
-    section,
-    square,
 )
 from surface_consistency.engine.paired.tables import same_answers
 from surface_consistency.errors import DataError, SourceNotFoundError
@@ -68,15 +54,8 @@ from surface_consistency.studies.audit.tables import (
     closure_note,
 )
 from surface_consistency.studies.audit.trace import load_traces, surviving_facts
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import interval_value
-from surface_consistency.tables.sentences import (
-    Sentence,
-    detectable_note,
-    difference,
-    direction,
-    rate,
-    repeats,
-)
 from surface_consistency.tables.table import Column, Table
 
 _TEXTS: Final = Texts("surface_consistency.studies.audit")
@@ -109,10 +88,6 @@ _COLOURS: Final = dict(
 _CELL_RATES: Final = ("both_rate", "retrieval_mediated", "interference", "neither_rate")
 """Proportions of the cells."""
 _ASKED: Final = "n_full? n_del_on? n_del_off?"
-_RATES: Final = (
-    "square? leakage? retrieval_mediated? interference? del_on_accuracy? artifact_rate? "
-    "full_accuracy? survival_given_full? n_incomplete?"
-)
 _LABELS: Final = {"attribution": {str(kind): title for kind, title in KIND_TITLES.items()}}
 
 Row = Mapping[Any, Any]
@@ -174,22 +149,18 @@ def _described(
 ) -> Table:
     """Describe a table, with the incomplete deletions in its note."""
     first = [one for one in labels if isinstance(one, str) or one.key in frame]
-    table = _TEXTS.table(
+    is_asked = "states_note" in frame and frame["states_note"].any()
+    return _TEXTS.table(
         entry,
         frame,
         first,
-        titles={"exact_match": _right(report)} if entry == "states" and "state" in frame else {},
+        titles={"exact_match": _right(report)} if entry == "states" and len(frame) else {},
         labels=_LABELS,
         cluster_column="n_clusters" if "n_clusters" in frame else "n_facts",
         incomplete=_incomplete(report),
+        asked=_ASKED if is_asked else "",
         **values,
     )
-    if entry != "rates":
-        return table
-    asked = _ASKED if "states_note" in frame and frame["states_note"].any() else ""
-    rates = _TEXTS.table("rates", frame, [asked, _RATES], incomplete="", group="")
-    n_sizes = len(table.columns) - len(first)
-    return replace(table, columns=[*table.columns, *rates.columns[:-n_sizes]])
 
 
 def _plain(report: Report, frame: pd.DataFrame, caption: str) -> Table:
@@ -243,26 +214,28 @@ def _sweep(report: Report, parts: Sequence[Mapping[str, pd.DataFrame]]) -> Table
 # Sentences.
 
 
-def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report what survives deletion, with retrieval on and off, and where it comes from."""
-    rows = first_panel(report, tables)
+    rows = paired.first_panel(report, tables)
     leads = [one for row in rows for one in _after_deletion(row)]
     details = [one for row in rows for one in _survival(report, tables, row)]
     quantity = "accuracy after deletion with retrieval on"
-    between = model_sentences(report, tables, "first_accuracy", quantity, rows, unit="prompts")
-    return headed(between, leads, details)
+    between = paired.model_sentences(
+        report, tables, "first_accuracy", quantity, rows, unit="prompts"
+    )
+    return paired.headed(between, leads, details)
 
 
-def _prompts(row: Row, name: str, quantity: str) -> Sentence:
+def _prompts(row: Row, name: str, quantity: str) -> say.Sentence:
     """Report a rate of the prompts of a model."""
-    return rate(row, name, quantity, unit="prompts", clusters="facts")
+    return say.rate(row, name, quantity, unit="prompts", clusters="facts")
 
 
-def _after_deletion(row: Row) -> Iterator[Sentence]:
+def _after_deletion(row: Row) -> Iterator[say.Sentence]:
     """Report the accuracy of a model after deletion, with retrieval on and off."""
     model = row["model"]
     if row["n"]:
-        if direction(row, "retrieval_effect") is None:
+        if say.direction(row, "retrieval_effect") is None:
             counts = {name: int(row[name]) for name in COUNTS}
             yield _TEXTS.sentence(
                 "counts",
@@ -276,7 +249,7 @@ def _after_deletion(row: Row) -> Iterator[Sentence]:
             off = f"leakage (L) of {model}, its accuracy after deletion with retrieval off,"
             yield _prompts(row, "del_on_accuracy", on)
             yield _prompts(row, "leakage", off)
-        yield difference(
+        yield say.difference(
             row,
             "retrieval_effect",
             f"accuracy of {model} after deletion",
@@ -291,12 +264,12 @@ def _after_deletion(row: Row) -> Iterator[Sentence]:
         yield [f"{model}: {row['states_note']}."]
 
 
-def _survival(report: Report, tables: Tables, row: Row) -> Iterator[Sentence]:
+def _survival(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]:
     """Report the accuracy of a model before deletion, and the origins of its survivors."""
     model = row["model"]
-    if direction(row, "full_accuracy") is not None:
+    if say.direction(row, "full_accuracy") is not None:
         yield _prompts(row, "full_accuracy", f"accuracy of {model} with the full database")
-    if direction(row, "survival_given_full") is not None:
+    if say.direction(row, "survival_given_full") is not None:
         yield _given_full(row)
     run = next(run for run in report.runs if run.label == model)
     right = run.outcomes[run.outcomes["first_correct"].eq(True).fillna(False).astype(bool)]
@@ -312,12 +285,12 @@ def _survival(report: Report, tables: Tables, row: Row) -> Iterator[Sentence]:
             n_all=run.outcomes["fact_id"].nunique(),
             kinds=f"; by origin: {', '.join(kinds)}" if kinds else "",
         )
-    yield repeats(
+    yield say.repeats(
         rows_of(tables, "noise_floor", {"model": model}), of=f" of {model}", label="state"
     )
 
 
-def _given_full(row: Row) -> Sentence:
+def _given_full(row: Row) -> say.Sentence:
     """Report the proportion of correct answers that stay correct after deletion."""
     counts = {"n": row.get("full_correct"), "n_clusters": row.get("n_clusters_given_full")}
     quantity = f"proportion of correct answers of {row['model']} that stay correct after deletion"
@@ -335,7 +308,7 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     names = dict.fromkeys(_NAMES[str(one["closure"])] for one in settings if "closure" in one)
     facts += [("deleted by", ", ".join(names))] if names else []
     if any(one.get("as_published") for one in settings):
-        facts.append(("run", "as published"))
+        facts.append(("protocol", "as published"))
     data, pairs, *rest = key_facts(report)
     return [data, pairs, *facts, *rest]
 
@@ -362,15 +335,17 @@ def _states(report: Report, tables: Tables) -> Section | None:
                 counts=Counter(judged.itertuples(index=False, name=None)),
             )
         )
-    return section("states", "Three states of memory", blocks, lead=_TEXTS.sentence("states"))
+    return paired.section(
+        "states", "Three states of memory", blocks, lead=_TEXTS.sentence("states")
+    )
 
 
 def _squares(report: Report, tables: Tables) -> Section:
     """Show the square of DEL-ON against DEL-OFF: all prompts, and those correct under FULL."""
-    rows = [row for row in first_panel(report, tables) if row["n"]]
+    rows = [row for row in paired.first_panel(report, tables) if row["n"]]
     squares = [
         replace(
-            square(report, row, facts=_square_facts(row)),
+            paired.square(report, row, facts=_square_facts(row)),
             title=f"{row['model']}: all {int(row['n']):,} prompts",
         )
         for row in rows
@@ -395,7 +370,7 @@ def _squares(report: Report, tables: Tables) -> Section:
     )
 
 
-def _square_facts(row: Row) -> list[Fact]:
+def _square_facts(row: Row) -> list[paired.Fact]:
     """Return the lines below a square."""
     effect = interval_value(row, "retrieval_effect", kind="difference")
     return [
@@ -403,7 +378,11 @@ def _square_facts(row: Row) -> list[Fact]:
         ("retrieval-mediated", interval_value(row, "retrieval_mediated"), "R"),
         ("interference", interval_value(row, "interference"), "I"),
         ("retrieval on minus off", effect, "R − I"),
-        ("test of R − I", p_value_of(row, "clustered_mcnemar_p_value"), "t, clustered by fact"),
+        (
+            "test of R − I",
+            paired.p_value_of(row, "clustered_mcnemar_p_value"),
+            "t, clustered by fact",
+        ),
     ]
 
 
@@ -415,13 +394,13 @@ def _square_given_full(report: Report, run: Run, tables: Tables) -> MosaicPlot |
     if known.empty:
         return None
     table = paired_table(known["first_correct"], known["second_correct"])
-    row = next(row for row in first_panel(report, tables) if row["model"] == run.label)
+    row = next(row for row in paired.first_panel(report, tables) if row["model"] == run.label)
     names = ("survival", "leakage", "retrieval_mediated", "interference")
     return MosaicPlot(
         title=f"{run.label}: the {len(known):,} answered under FULL",
         model=report.index[run.label],
         **asdict(table),
-        facts=inferred(
+        facts=paired.inferred(
             (name.replace("_", "-"), interval_value(row, f"{name}_given_full"), "given FULL")
             for name in names
         ),
@@ -432,7 +411,7 @@ def _square_given_full(report: Report, run: Run, tables: Tables) -> MosaicPlot |
 def _judge(report: Report, tables: Tables) -> Section | None:
     """Show how often a judge agrees with the rule, or with human labels."""
     labels = label_columns(report.design, ["model"])
-    return section(
+    return paired.section(
         "judge",
         "The judge",
         [
@@ -466,7 +445,7 @@ def _origins(report: Report, tables: Tables) -> Section | None:
         if name.startswith("attribution") and not table.frame.empty
     ]
     meanings = "; ".join(f"{KIND_TITLES[kind]}: {text}" for kind, text in KIND_MEANINGS.items())
-    return section(
+    return paired.section(
         "origins",
         "Origins of the survivors",
         [*blocks, Prose(parts=[f"{meanings}."])],
@@ -515,7 +494,7 @@ def _origin_bars(report: Report, kinds: pd.DataFrame) -> Iterator[StackedBars]:
 
 def _traces(report: Report, tables: Tables) -> Section | None:
     """Show the traces of the first facts of each run that were answered after deletion."""
-    return section("traces", "Facts that survived", _stories(report))
+    return paired.section("traces", "Facts that survived", _stories(report))
 
 
 def _stories(report: Report) -> Iterator[Block]:
@@ -538,10 +517,10 @@ def _numbers(report: Report, tables: Tables) -> Section | None:
     published = [run.label for run in report.runs if _judging(run, "support") == "published"]
     words = _TEXTS.sentence("published", runs=", ".join(published)) if published else ""
     before = _known(tables, "settings", "sweep", "contrasts")
-    return section(
+    return paired.section(
         "numbers",
         "What survives deletion",
-        [*before, *highlight_blocks(report), *_known(tables, *_GROUPS, "same_answer")],
+        [*before, *paired.highlight_blocks(report), *_known(tables, *_GROUPS, "same_answer")],
         lead=_TEXTS.sentence("numbers", published=words),
     )
 
@@ -549,7 +528,7 @@ def _numbers(report: Report, tables: Tables) -> Section | None:
 def _tests(report: Report, tables: Tables) -> Section | None:
     """Show the tests of the tables of rates, and whether the rates add up."""
     blocks = [_tested(report, name, tables[name]) for name in _GROUPS if name in tables]
-    return section("tests", "Tests and identity", blocks, is_folded=True)
+    return paired.section("tests", "Tests and identity", blocks, is_folded=True)
 
 
 def _tested(report: Report, name: str, table: Table) -> Table:
@@ -561,14 +540,14 @@ def _tested(report: Report, name: str, table: Table) -> Table:
         equal = frame["artifacts_equal_del_on"]
         frame["artifacts_equal_del_on"] = equal.map({True: "yes", False: "no"})
     labels = [column for column in table.columns if column.kind == "label"]
-    power = detectable_note(frame, "retrieval_effect")
+    power = say.detectable_note(frame, "retrieval_effect")
     return _described(report, "tests", frame, labels, group=_GROUPS[name], detectable=power)
 
 
 def _scores(report: Report, tables: Tables) -> Section | None:
     """Show the scores by state."""
     scores = [table for name, table in tables.items() if name.startswith("states")]
-    return section(
+    return paired.section(
         "scores", "Scores in the three states", [*_score_charts(report, tables), *scores]
     )
 
@@ -585,7 +564,7 @@ def _score_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
             rows.append((_words(label), 0, []))
             for state, of_state in part.groupby("state", sort=False):
                 records = of_state.to_dict("records")
-                dots = [dot(report, row, score, clusters="n_facts") for row in records]
+                dots = [paired.dot(report, row, score, clusters="n_facts") for row in records]
                 rows.append((str(state), 1, dots))
         if rows:
             name = score.replace("_", "-")
@@ -695,7 +674,7 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
             yield _TEXTS.check("no_noise_floor", label=run.label)
             continue
         row: Row = against_noise(report, scored, noise, rate="first_accuracy")
-        sentence = difference(
+        sentence = say.difference(
             {**row, "n": row["n_a"]},
             "difference",
             "proportion",
@@ -705,15 +684,15 @@ def limit_checks(report: Report, tables: Tables) -> Iterator[Check]:
             unit="prompts",
             clusters="facts",
         )
-        is_above = direction(row, "difference", row["p_value"]) == 1
+        is_above = say.direction(row, "difference", row["p_value"]) == 1
         level = "ok" if is_above else "warning"
         yield _TEXTS.check("noise", level=level, label=run.label, sentence=sentence)
-    for row in first_panel(report, tables):
+    for row in paired.first_panel(report, tables):
         model, n_facts = row["model"], int(row["n_clusters"])
         if 0 < n_facts < FEW_CLUSTERS:
             yield _TEXTS.check("few_facts", model=model, n_clusters=n_facts, few=FEW_CLUSTERS)
-        if direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
-            has_survival = direction(row, "survival_given_full") is not None
+        if say.direction(row, "full_accuracy") is not None and row["full_accuracy_high"] < 0.5:
+            has_survival = say.direction(row, "survival_given_full") is not None
             quantity = f"accuracy of {model} with the full database"
             yield _TEXTS.check(
                 "low_start",
@@ -756,7 +735,7 @@ def _words(label: object) -> str:
     return text.replace("_", " ")
 
 
-AUDIT_PAGE: Final = PageSpec(
+AUDIT_PAGE: Final = paired.PageSpec(
     tables=(audit_report_tables,),
     finding=_finding,
     sections=(
@@ -768,8 +747,8 @@ AUDIT_PAGE: Final = PageSpec(
         _numbers,
         _tests,
         _scores,
-        partial(answers_section, answer=_answer),
-        partial(checks_section, shown=_JUDGES),
+        partial(paired.answers_section, answer=_answer),
+        partial(paired.checks_section, shown=_JUDGES),
     ),
     checks=(guard_checks, reply_checks, judge_checks, limit_checks),
     facts=_facts,

@@ -44,11 +44,7 @@ from surface_consistency.studies.audit.stores import (
     built_once,
     retrievers_by_name,
 )
-from surface_consistency.studies.audit.tables import (
-    AUDIT_GROUPINGS,
-    baseline_checks,
-    lookup_table,
-)
+from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, baseline_checks, lookup_table
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 from surface_consistency.studies.audit.trace import load_traces
 

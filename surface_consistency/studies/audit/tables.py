@@ -8,17 +8,8 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.paired.tables import with_detectable
-from surface_consistency.errors import (
-    DataWarning,
-    UndefinedMetricWarning,
-    UnscoredWarning,
-)
-from surface_consistency.metrics import (
-    CountRatio,
-    forgetting_by,
-    paired_by,
-    with_adjusted_p_values,
-)
+from surface_consistency.errors import DataWarning, UndefinedMetricWarning, UnscoredWarning
+from surface_consistency.metrics import CountRatio, forgetting_by, paired_by, with_adjusted_p_values
 from surface_consistency.metrics.forgetting.audit_checks import (
     contamination_by,
     decomposition_residual,

@@ -9,17 +9,8 @@ from typing import Any, Final
 import pandas as pd
 
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, rows_of
-from surface_consistency.engine.paired.page import (
-    PageSpec,
-    answers_section,
-    checks_section,
-    contrasts_section,
-    dot,
-    headed,
-    section,
-    square,
-)
 from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.report.page import (
     Answer,
@@ -35,8 +26,8 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.forms.tables import TEXTS, form_tables
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Value, interval_value
-from surface_consistency.tables.sentences import Sentence, difference, direction, many, rate
 from surface_consistency.tables.table import Table
 
 _SHOWN_ROWS: Final = 50
@@ -93,16 +84,16 @@ def _sizes(run: Run) -> tuple[int, int]:
 # Sentences.
 
 
-def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report how often two forms agree, with accuracy, forms that differ and other forms."""
     leads = [one for run in report.runs for one in _consistency(run, tables)]
     details = [one for run in report.runs for one in _details(report, run, tables)]
-    return headed([], leads, [*details, *_models(tables)])
+    return paired.headed([], leads, [*details, *_models(tables)])
 
 
-def _items(row: Row, name: str, quantity: str, unit: str = "items") -> Sentence:
+def _items(row: Row, name: str, quantity: str, unit: str = "items") -> say.Sentence:
     """Report a rate of the items of a model."""
-    return rate({**row, "n": row["n_facts"]}, name, quantity, unit=unit)
+    return say.rate({**row, "n": row["n_facts"]}, name, quantity, unit=unit)
 
 
 def _forms_row(run: Run, tables: Tables, place: int) -> Row:
@@ -110,30 +101,30 @@ def _forms_row(run: Run, tables: Tables, place: int) -> Row:
     return rows_of(tables, "forms", {"model": run.label})[place]
 
 
-def _consistency(run: Run, tables: Tables) -> Iterator[Sentence]:
+def _consistency(run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report the agreement of two forms, and the items that are correct in all."""
     row, (least, most) = _forms_row(run, tables, 0), _sizes(run)
     forms = f"all {most} forms" if least == most else f"all of their {least} to {most} forms"
     quantity = f"consistency of {run.label} (agreement of two forms of an item)"
     yield _items(row, "consistency", quantity)
-    if direction(row, "consistency") is not None:
+    if say.direction(row, "consistency") is not None:
         quantity = f"proportion of items that {run.label} answers correctly in {forms}"
         yield _items(row, "all_right", quantity)
 
 
-def _details(report: Report, run: Run, tables: Tables) -> Iterator[Sentence]:
+def _details(report: Report, run: Run, tables: Tables) -> Iterator[say.Sentence]:
     """Report accuracy, forms that differ from the reference, equal answers and other forms."""
     model, reference, of = run.label, _reference(report), {"model": run.label}
     row = _forms_row(run, tables, 0)
-    if direction(row, "consistency") is None:
+    if say.direction(row, "consistency") is None:
         return
     yield _items(row, "accuracy", f"accuracy of {model}")
     compared = rows_of(tables, "by_form", of)
-    yield from many(
+    yield from say.many(
         compared,
         "accuracy_difference",
         f"accuracy of {model} by form",
-        lambda row: difference(
+        lambda row: say.difference(
             row,
             "accuracy_difference",
             f"accuracy of {model}",
@@ -146,16 +137,21 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[Sentence]:
         ),
         p="adjusted_p_value",
     )
+    signs = [say.direction(one, "accuracy_difference", one["adjusted_p_value"]) for one in compared]
+    for one in rows_of(tables, "spread", of) if not any(signs) else ():
+        if one["p_value"] < 0.05:
+            p_value = Value(value=float(one["p_value"]), kind="p_value")
+            yield TEXTS.sentence("together_differ", model=model, p_value=p_value)
     if run.outcomes["is_same_answer"].all():
         quantity = (
             f"proportion of identical answers of {model} among pairs incorrect in {reference} and "
             "another form"
         )
         for one in rows_of(tables, "same_answer", of, among="both wrong"):
-            if direction(one, "same_answer") is not None:
-                yield rate(one, "same_answer", quantity)
+            if say.direction(one, "same_answer") is not None:
+                yield say.rate(one, "same_answer", quantity)
     for one in rows_of(tables, "samples", of):
-        if direction(one, "consistency") is not None:
+        if say.direction(one, "consistency") is not None:
             quantity = f"agreement of {model} with itself on identical prompts"
             yield _items(one, "consistency", quantity, unit="questions")
     if run.outcomes["wordings"].iloc[0] == "own":
@@ -165,17 +161,17 @@ def _details(report: Report, run: Run, tables: Tables) -> Iterator[Sentence]:
         yield _items(like, "consistency", f"consistency of {model} for other forms like these")
 
 
-def _models(tables: Tables) -> list[Sentence]:
+def _models(tables: Tables) -> list[say.Sentence]:
     """Compare the consistency of models on the same items."""
     if "models_forms" not in tables:
         return []
     frame = tables["models_forms"].frame
     rows = frame[frame["rate"] == "consistency"].to_dict("records")
-    return many(
+    return say.many(
         rows,
         "difference",
         "consistency",
-        lambda row: difference(
+        lambda row: say.difference(
             {**row, "n": row["n_facts"]},
             "difference",
             "consistency",
@@ -203,7 +199,7 @@ def _decides(report: Report, tables: Tables) -> Section | None:
             labels.get(str(part), str(part)),
             0,
             [
-                dot(report, row, "share", is_certain=direction(row, "share") == 1)
+                paired.dot(report, row, "share", is_certain=say.direction(row, "share") == 1)
                 for row in of_part.to_dict("records")
             ],
         )
@@ -217,14 +213,14 @@ def _decides(report: Report, tables: Tables) -> Section | None:
         clusters="clusters",
         certain="significantly above 0",
     )
-    return section("decides", table.caption, [chart], lead=TEXTS.sentence("decides"))
+    return paired.section("decides", table.caption, [chart], lead=TEXTS.sentence("decides"))
 
 
 def _by_form(report: Report, tables: Tables) -> Section | None:
     """Show the accuracy of each form, and kind of form, minus that of the reference."""
     reference = _reference(report)
     lead = TEXTS.sentence("by_form", reference=reference)
-    return section("by-form", "Accuracy by form", _form_charts(report, tables), lead=lead)
+    return paired.section("by-form", "Accuracy by form", _form_charts(report, tables), lead=lead)
 
 
 def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
@@ -249,8 +245,8 @@ def _form_charts(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 
 def _form_dot(report: Report, row: Row) -> Dot:
     """Draw one form of one model."""
-    sign = direction(row, "accuracy_difference", row["adjusted_p_value"])
-    return dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
+    sign = say.direction(row, "accuracy_difference", row["adjusted_p_value"])
+    return paired.dot(report, row, "accuracy_difference", kind="difference", is_certain=bool(sign))
 
 
 def _counts(report: Report, tables: Tables) -> Section | None:
@@ -269,7 +265,7 @@ def _counts(report: Report, tables: Tables) -> Section | None:
         x_title="correct forms",
         series=series,
     )
-    return section("right-counts", "Number of correct forms", [chart])
+    return paired.section("right-counts", "Number of correct forms", [chart])
 
 
 def _series(label: str, model: int | None, rows: Sequence[Row], name: str) -> Series:
@@ -299,7 +295,7 @@ def _together(report: Report, tables: Tables) -> Section | None:
                 panels=[("", rows)],
             )
         )
-    return section("together", "Agreement of forms", maps, lead=TEXTS.sentence("together"))
+    return paired.section("together", "Agreement of forms", maps, lead=TEXTS.sentence("together"))
 
 
 def _squares(report: Report, tables: Tables) -> Section | None:
@@ -312,7 +308,7 @@ def _squares(report: Report, tables: Tables) -> Section | None:
         change = interval_value(row, "accuracy_difference", kind="difference")
         squares.append(
             replace(
-                square(report, row, facts=[("other minus reference", change, "")]),
+                paired.square(report, row, facts=[("other minus reference", change, "")]),
                 title=f"{row['form']}{model}",
                 filters={"model": str(row["model"]), "form": str(row["form"])},
             )
@@ -325,13 +321,13 @@ def _squares(report: Report, tables: Tables) -> Section | None:
         size="small",
     )
     lead = TEXTS.sentence("squares", reference=reference)
-    return section("squares", "The reference against each form", [plots], lead=lead)
+    return paired.section("squares", "The reference against each form", [plots], lead=lead)
 
 
 def _numbers(report: Report, tables: Tables) -> Section | None:
     """Show the tables, cut if there are very many forms."""
     names = (*_OWN, "overall", *report.design.groupings, "same_answer", "generalisation")
-    return section(
+    return paired.section(
         "numbers", "The numbers", [_short(tables[name]) for name in names if name in tables]
     )
 
@@ -358,7 +354,7 @@ def _short(table: Table) -> Table:
 
 def _answers(report: Report, tables: Tables) -> Section | None:
     """Show pairs in the browser, items whose forms split most evenly first."""
-    return answers_section(
+    return paired.answers_section(
         report,
         tables,
         answer=_answer,
@@ -415,7 +411,7 @@ def forms_checks(report: Report, tables: Tables) -> Iterator[Check]:
                 yield TEXTS.check("spread", **{**row, **values, "p_value": p_value})
 
 
-FORMS_PAGE: Final = PageSpec(
+FORMS_PAGE: Final = paired.PageSpec(
     tables=(forms_report_tables,),
     prepare=_as_held,
     finding=_finding,
@@ -426,9 +422,9 @@ FORMS_PAGE: Final = PageSpec(
         _together,
         _squares,
         _numbers,
-        contrasts_section,
+        paired.contrasts_section,
         _answers,
-        partial(checks_section, shown=_OWN),
+        partial(paired.checks_section, shown=_OWN),
     ),
     checks=(forms_checks, *PAIRED_CHECKS),
 )

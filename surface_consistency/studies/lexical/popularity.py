@@ -298,7 +298,6 @@ def _paired(frame: pd.DataFrame, report: Report) -> Table:
         "group",
         rows,
         ["model task", replace(COLUMNS["split"], labels=_SPLITS), "part:instance_part"],
-        adjusted=True,
         name="Both verdicts, by popularity and by whether other words lowered it",
     )
 

@@ -10,24 +10,16 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import Tables, rows_of
 from surface_consistency.engine.paired.contrasts import compare_models, label_columns
-from surface_consistency.engine.paired.page import (
-    PAIRED_SECTIONS,
-    PageSpec,
-    checks_section,
-    headed,
-    model_sentences,
-    noise_sentence,
-    tables_section,
-)
 from surface_consistency.engine.paired.tables import paired_rates, paired_tables, score_table
 from surface_consistency.metrics import adjust_p_values, paired_by
 from surface_consistency.metrics.popularity.perturbation import relative_change
 from surface_consistency.report.page import Section
 from surface_consistency.report.texts import Texts
 from surface_consistency.studies.lexical.quality import quality_section
-from surface_consistency.tables.sentences import Sentence, difference, rate
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 
@@ -104,7 +96,7 @@ def _control(report: Report) -> pd.DataFrame:
     return rows
 
 
-def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report the effect of other words over all tasks together, and on each."""
     models = tables.get("lexical_pooled", tables["overall"]).frame.to_dict("records")
     tasks = tables["overall"].frame["task"].nunique()
@@ -113,11 +105,11 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
     for row in models:
         leads.append(_accuracy(report, row, over))
         quantity = f"flip rate of {row['model']} between original and other words{over}"
-        leads.append(rate(row, "flip_rate", quantity, clusters=report.clusters))
+        leads.append(say.rate(row, "flip_rate", quantity, clusters=report.clusters))
         for of_task in rows_of(tables, "overall", {"model": row["model"]}) if tasks > 1 else ():
             details.append(_accuracy(report, of_task, f" on {of_task['task'].replace('_', ' ')}"))
-        details.append(noise_sentence(report, tables, row))
-    between = model_sentences(
+        details.append(paired.noise_sentence(report, tables, row))
+    between = paired.model_sentences(
         report,
         tables,
         "accuracy_difference",
@@ -125,12 +117,12 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
         models,
         table="lexical_models" if "lexical_models" in tables else "contrasts",
     )
-    return headed(between, leads, details)
+    return paired.headed(between, leads, details)
 
 
-def _accuracy(report: Report, row: Mapping[Any, Any], over: str) -> Sentence:
+def _accuracy(report: Report, row: Mapping[Any, Any], over: str) -> say.Sentence:
     """Report the accuracy difference between the original and other words."""
-    return difference(
+    return say.difference(
         row,
         "accuracy_difference",
         f"accuracy of {row['model']}{over}",
@@ -147,14 +139,14 @@ def _wordings(report: Report, tables: Tables) -> Section | None:
     return quality_section(tables, report.labels)
 
 
-LEXICAL_PAGE: Final = PageSpec(
+LEXICAL_PAGE: Final = paired.PageSpec(
     tables=(lexical_tables, paired_tables),
     finding=_finding,
     sections=(
-        tables_section("lexical", "Tasks in other words", _OWN),
+        paired.tables_section("lexical", "Tasks in other words", _OWN),
         _wordings,
-        *PAIRED_SECTIONS[:-1],
-        partial(checks_section, shown=_SHOWN_ELSEWHERE),
+        *paired.PAIRED_SECTIONS[:-1],
+        partial(paired.checks_section, shown=_SHOWN_ELSEWHERE),
     ),
 )
 """Tables and page of the lexical study."""

@@ -8,21 +8,14 @@ from typing import Final
 import pandas as pd
 
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import Tables
-from surface_consistency.engine.paired.page import (
-    PAIRED_SECTIONS,
-    PageSpec,
-    first_panel,
-    headed,
-    noise_sentence,
-    tables_section,
-)
 from surface_consistency.engine.paired.tables import paired_tables
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
 from surface_consistency.report.texts import Texts
 from surface_consistency.runs.loader import Run
-from surface_consistency.tables.sentences import Sentence, direction, rate
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.table import Table
 from surface_consistency.tables.tabulation import tabulate
 from surface_consistency.taxonomy import CATEGORIES, TYPES
@@ -129,15 +122,15 @@ def _right(part: pd.DataFrame, cluster: str) -> dict[str, object]:
     return row | {f"accuracy{end}": rates[f"raw_accuracy{end}"] for end in _ENDS}
 
 
-def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report how well two names of one entity are distinguished from names of two entities."""
     frame = tables["linking"].frame
     rows = frame[(frame["group"] == "all") & (frame["label"] == "all")].to_dict("records")
-    say = partial(rate, unit="pairs of names", clusters=report.clusters)
+    of_pairs = partial(say.rate, unit="pairs of names", clusters=report.clusters)
     leads, details = [], []
     for row in rows:
         model = row["model"]
-        has_odds = direction(row, "auc") is not None
+        has_odds = say.direction(row, "auc") is not None
         name, title = (
             ("auc", "area under the curve with which the log-odds of")
             if has_odds
@@ -145,22 +138,31 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
         )
         quantity = f"{title} {model} distinguish two names of one entity from names of two"
         quantity = quantity if has_odds else quantity.replace("distinguish", "distinguishes")
-        leads.append(say(row, name, quantity, kind="number" if has_odds else "rate", null=0.5))
+        leads.append(of_pairs(row, name, quantity, kind="number" if has_odds else "rate", null=0.5))
+        n_true = row["positive_right"] + row["positive_wrong"]
+        sizes = {"positive_accuracy": n_true, "negative_accuracy": row["n"] - n_true}
         for name, quantity in _QUANTITIES.items():
-            if direction(row, name) is not None:
-                details.append(say(row, name, quantity.format(model)))
-    for row in first_panel(report, tables):
+            if say.direction(row, name) is not None:
+                counted = row | {"n": sizes.get(name, row["n"])}
+                details.append(of_pairs(counted, name, quantity.format(model)))
+    for row in paired.first_panel(report, tables):
         quantity = f"proportion of verdicts of {row['model']} that flip with the order of the names"
-        if direction(row, "flip_rate") is not None:
-            details += [say(row, "flip_rate", quantity), noise_sentence(report, tables, row)]
-    return headed([], leads, details)
+        if say.direction(row, "flip_rate") is not None:
+            details += [
+                of_pairs(row, "flip_rate", quantity),
+                paired.noise_sentence(report, tables, row),
+            ]
+    return paired.headed([], leads, details)
 
 
-LINKING_PAGE: Final = PageSpec(
+LINKING_PAGE: Final = paired.PageSpec(
     tables=(linking_tables,),
     prepare=_totals,
     finding=_finding,
-    sections=(tables_section("linking", "Which names are linked", _TABLES), *PAIRED_SECTIONS),
+    sections=(
+        paired.tables_section("linking", "Which names are linked", _TABLES),
+        *paired.PAIRED_SECTIONS,
+    ),
 )
 """Tables and page of the linking probe."""
 

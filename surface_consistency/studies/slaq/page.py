@@ -8,31 +8,8 @@ from typing import Any, Final, Literal
 import pandas as pd
 
 from surface_consistency.engine.design import Report
+from surface_consistency.engine.paired import page as paired
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables, key_facts, rows_of
-from surface_consistency.engine.paired.page import (
-    Fact,
-    PageSpec,
-    answers_section,
-    cells_of,
-    checks_section,
-    contrasts_section,
-    dot,
-    first_panel,
-    flips_section,
-    hardly_correct,
-    headed,
-    highlights_section,
-    inferred,
-    model_sentences,
-    noise_sentence,
-    numbers_section,
-    p_value_of,
-    same_sentences,
-    section,
-    squares_section,
-    tables_section,
-    test_of,
-)
 from surface_consistency.engine.paired.tables import (
     answer_texts,
     cluster_within,
@@ -62,14 +39,10 @@ from surface_consistency.studies.slaq.tables import (
     grouped_scores,
     slot_tables,
 )
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Value, interval_value
-from surface_consistency.tables.sentences import Sentence, difference, rate
 from surface_consistency.tables.table import Table
 
-_SCORES: Final = (
-    "n n_clusters square first_accuracy:f_s second_accuracy:f_l accuracy_difference "
-    "consistency:alignment signed_alignment {p_value} mcnemar_method"
-)
 _SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
 _JUDGE: Final = ("judge_agreement", "corrected")
 _STREAKS: Final = ((1, "correct"), (0, "incorrect"))
@@ -112,7 +85,7 @@ def slaq_report_tables(report: Report, *, n_null: int = N_NULL) -> dict[str, Tab
         seed=settings.bootstrap_seed,
     )
     same = same_answers(report, _answer_texts, rule="token_f1")
-    paired = paired_tables(report, rates=_scores, shown=_SCORES, answers=same)
+    paired = paired_tables(report, rates=_scores, texts=TEXTS, answers=same)
     return paired | describe_slot_tables(frames)
 
 
@@ -148,12 +121,12 @@ def _answer_texts(run: Run) -> tuple[Sequence[str | None], Sequence[str | None]]
 # Sentences.
 
 
-def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sentence]]:
+def _finding(report: Report, tables: Tables) -> tuple[list[say.Sentence], list[say.Sentence]]:
     """Report the accuracy lost in long answers, with alignment, slots and the judge below it."""
-    rows = [row for row in first_panel(report, tables) if row["n"]]
+    rows = [row for row in paired.first_panel(report, tables) if row["n"]]
     usual = [row for row in rows if not is_hardly_right(row)]
     leads = [
-        difference(
+        say.difference(
             row,
             "accuracy_difference",
             f"accuracy of {row['model']}",
@@ -167,34 +140,36 @@ def _finding(report: Report, tables: Tables) -> tuple[list[Sentence], list[Sente
     ]
     for row in rows:
         if is_hardly_right(row):
-            leads += hardly_correct(report, row)
-    between = model_sentences(
+            leads += paired.hardly_correct(report, row)
+    between = paired.model_sentences(
         report, tables, "accuracy_difference", "accuracy change from short to long answers", usual
     )
     details = [one for row in usual for one in _details(report, tables, row)]
-    return headed(between, leads, [*details, *_matcher_sentences(report)])
+    return paired.headed(between, leads, [*details, *_matcher_sentences(report)])
 
 
-def _details(report: Report, tables: Tables, row: Row) -> Iterator[Sentence]:
+def _details(report: Report, tables: Tables, row: Row) -> Iterator[say.Sentence]:
     """Report the alignment, equal answers, slots and noise of a model."""
     model = row["model"]
-    quantity = f"alignment of {model} between short and long answers"
-    yield rate(row, "consistency", quantity, clusters=report.clusters)
-    yield from same_sentences(report, tables, row)
+    if say.direction(row, "consistency") is not None:
+        quantity = f"alignment of {model} between short and long answers"
+        yield say.rate(row, "consistency", quantity, clusters=report.clusters)
+    yield from paired.same_sentences(report, tables, row)
     for slot in rows_of(tables, "position", {"model": model})[:1]:
-        yield rate(
-            slot | {"n_clusters": slot["n_topics"]},
-            "slope",
-            f"accuracy change of {model} per slot of the long answer",
-            kind="difference",
-            null=0.0,
-            unit="answers",
-            clusters="topics",
-        )
-    yield noise_sentence(report, tables, row)
+        if say.direction(slot, "slope") is not None:
+            yield say.rate(
+                slot | {"n_clusters": slot["n_topics"]},
+                "slope",
+                f"accuracy change of {model} per slot of the long answer",
+                kind="difference",
+                null=0.0,
+                unit="answers",
+                clusters="topics",
+            )
+    yield paired.noise_sentence(report, tables, row)
 
 
-def _matcher_sentences(report: Report) -> Iterator[Sentence]:
+def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
     """Report how often the string matchers that scored runs are wrong, each once."""
     known = set()
     for run in report.runs:
@@ -216,7 +191,9 @@ def _matcher_sentences(report: Report) -> Iterator[Sentence]:
             label=run.label,
             judged_by=run.judged_by,
             n=table.n,
-            share=Value(value=agreement.accuracy, low=ends.low, high=ends.high),
+            share=say.estimate(
+                {"a": agreement.accuracy, "a_low": ends.low, "a_high": ends.high}, "a"
+            ),
             n_false=table.second_only,
             n_positive=table.both + table.second_only,
             n_missed=table.first_only,
@@ -229,7 +206,7 @@ def _matcher_sentences(report: Report) -> Iterator[Sentence]:
 
 def _squares(report: Report, tables: Tables) -> Section:
     """Show the contingency table of each model, and which slots lose facts."""
-    squares = squares_section(
+    squares = paired.squares_section(
         report,
         tables,
         title="The same fact in short and long answers",
@@ -239,7 +216,7 @@ def _squares(report: Report, tables: Tables) -> Section:
     return replace(squares, blocks=[*squares.blocks, *_slot_curves(report, tables)])
 
 
-def _square_facts(report: Report, row: Row) -> list[Fact]:
+def _square_facts(report: Report, row: Row) -> list[paired.Fact]:
     """Return the lines below a square."""
     change = interval_value(row, "accuracy_difference", kind="difference")
     return [
@@ -247,13 +224,13 @@ def _square_facts(report: Report, row: Row) -> list[Fact]:
         ("signed alignment", interval_value(row, "signed_alignment", kind="number"), ""),
         ("long minus short", change, ""),
         ("flips", interval_value(row, "flip_rate"), ""),
-        ("asymmetry of flips", p_value_of(row), f"{test_of(row)}, {report.clusters}"),
+        ("asymmetry of flips", paired.p_value_of(row), f"{paired.test_of(row)}, {report.clusters}"),
     ]
 
 
 def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
     """Show the accuracy by slot of each model whose orders are balanced."""
-    for row in first_panel(report, tables):
+    for row in paired.first_panel(report, tables):
         label = str(row["model"])
         points = rows_of(tables, "position", row)
         if not points:
@@ -269,7 +246,7 @@ def _slot_curves(report: Report, tables: Tables) -> Iterator[Lines]:
             x_title="slot in the long query",
             series=[_curve(report, label, points, "slot", "accuracy")],
             reference=("short answers", interval_value(row, "first_accuracy")),
-            facts=inferred(facts),
+            facts=paired.inferred(facts),
         )
 
 
@@ -295,7 +272,7 @@ def _momentum(report: Report, tables: Tables) -> Section | None:
                 leaving.append(f"{label} after {kind} slots ({' and '.join(sides)})")
     found = f"Curves that leave it: {', '.join(leaving)}." if leaving else ""
     lead = TEXTS.sentence("momentum", leaving=found or "No curve leaves it significantly.")
-    return section("momentum", "Does one error cause the next?", blocks, lead=lead)
+    return paired.section("momentum", "Does one error cause the next?", blocks, lead=lead)
 
 
 def _momentum_curve(
@@ -315,15 +292,15 @@ def _momentum_curve(
             (row["length"], *(row[f"null_probability{end}"] for end in ends))  # type: ignore[misc]
             for row in points
         ],
-        facts=inferred(
+        facts=paired.inferred(
             [
                 ("slope", interval_value(own, "slope", kind="difference"), ""),
                 ("without momentum", without, ""),
-                ("slope against that", p_value_of(own, "p_value"), "topics and slots"),
-                ("against the weaker null", p_value_of(weak, "p_value"), "topics alone"),
+                ("slope against that", paired.p_value_of(own, "p_value"), "topics and slots"),
+                ("against the weaker null", paired.p_value_of(weak, "p_value"), "topics alone"),
                 (
                     "largest deviation of both curves",
-                    p_value_of(own, "band_p_value"),
+                    paired.p_value_of(own, "band_p_value"),
                     "topics and slots",
                 ),
             ]
@@ -344,7 +321,7 @@ def _topic(report: Report, tables: Tables) -> Section | None:
     listed = run.outcomes[run.outcomes["second_condition"] == "long"]
     if listed.empty:
         return None
-    listed = listed.assign(cell=cells_of(listed))
+    listed = listed.assign(cell=paired.cells_of(listed))
     scores = listed.groupby("topic_id", sort=False)["cell"].agg(
         lambda of_topic: (of_topic != "missing").sum() + 2 * (of_topic == "first_only").sum()
     )
@@ -373,24 +350,26 @@ def _topic(report: Report, tables: Tables) -> Section | None:
         n_facts=rows["fact_id"].nunique(),
     )
     title = f"One topic in {len(lines)} order{'s' * (len(lines) > 1)}"
-    return section("topic", title, [matrix], lead=lead)
+    return paired.section("topic", title, [matrix], lead=lead)
 
 
 def _judge(report: Report, tables: Tables) -> Section | None:
     """Show the agreement of judges with labels, and the corrected scores."""
     blocks = [tables[name] for name in _JUDGE if name in tables]
-    return section("judge", "The judge compared with labels", blocks, lead=TEXTS.sentence("judge"))
+    return paired.section(
+        "judge", "The judge compared with labels", blocks, lead=TEXTS.sentence("judge")
+    )
 
 
 def _numbers(report: Report, tables: Tables) -> Section | None:
     """Show the tables of rates and slots, after a chart of several models."""
     first = list(_models_chart(report, tables))
-    return numbers_section(report, tables, more=_SLOTS, first=first)
+    return paired.numbers_section(report, tables, more=_SLOTS, first=first)
 
 
 def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
     """Show accuracies and alignment of several models side by side: figure 2 of the paper."""
-    models = [row for row in first_panel(report, tables) if row["n"]]
+    models = [row for row in paired.first_panel(report, tables) if row["n"]]
     if len(models) < 2:
         return
     scores = {"first_accuracy": "F_S", "second_accuracy": "F_L", "consistency": "alignment"}
@@ -399,7 +378,8 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
         title="F_S, F_L and alignment",
         axis="facts, %",
         rows=[
-            (title, 0, [dot(report, row, name) for row in models]) for name, title in scores.items()
+            (title, 0, [paired.dot(report, row, name) for row in models])
+            for name, title in scores.items()
         ],
         clusters=report.clusters,
     )
@@ -444,7 +424,7 @@ def slaq_checks(report: Report, tables: Tables) -> Iterator[Check]:
                     "judge",
                     level="ok" if is_good else "warning",
                     label=label,
-                    sentence=rate(row, "accuracy", quantity, unit="answers"),
+                    sentence=say.rate(row, "accuracy", quantity, unit="answers"),
                     beside="" if is_good else " It is not significantly above 90 %.",
                 )
 
@@ -491,21 +471,21 @@ def _side(row: Row) -> str:
     return "below" if row["probability"] < row["null_probability_low"] - 1e-12 else ""
 
 
-SLAQ_PAGE: Final = PageSpec(
+SLAQ_PAGE: Final = paired.PageSpec(
     tables=(slaq_report_tables,),
     finding=_finding,
     sections=(
         _squares,
         _momentum,
         _topic,
-        tables_section("recall", "In free form", ["recall"]),
+        paired.tables_section("recall", "In free form", ["recall"]),
         _judge,
-        highlights_section,
-        flips_section,
+        paired.highlights_section,
+        paired.flips_section,
         _numbers,
-        contrasts_section,
-        functools.partial(answers_section, answer=_answer),
-        functools.partial(checks_section, shown=_JUDGE),
+        paired.contrasts_section,
+        functools.partial(paired.answers_section, answer=_answer),
+        functools.partial(paired.checks_section, shown=_JUDGE),
     ),
     checks=(*PAIRED_CHECKS, slaq_checks),
     facts=_key_facts,

@@ -14,9 +14,7 @@ import pandas as pd
 from surface_consistency.data.selection import warn_limited
 from surface_consistency.data.slaq import Slaq, load_slaq, load_slaq_sample
 from surface_consistency.engine.design import Design, bibtex
-from surface_consistency.engine.judging.chosen_judges import (
-    make_chosen_judge,
-)
+from surface_consistency.engine.judging.chosen_judges import make_chosen_judge
 from surface_consistency.engine.judging.judges import Judge
 from surface_consistency.engine.judging.labels import read_labels
 from surface_consistency.engine.judging.paper_prompts import OWN_WORDS
@@ -29,10 +27,7 @@ from surface_consistency.runs.folder import RunFolder
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.labels import judge_checks
 from surface_consistency.studies.slaq.page import SLAQ_PAGE
-from surface_consistency.studies.slaq.prompts import (
-    SlaqPrompts,
-    slaq_prompts,
-)
+from surface_consistency.studies.slaq.prompts import SlaqPrompts, slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome, SlaqVerdict
 from surface_consistency.studies.slaq.settings import (
     SlaqScoring,

@@ -35,15 +35,8 @@ from surface_consistency.studies.unlearning.tables import (
     verdicts,
     verdicts_frame,
 )
+from surface_consistency.tables import sentences as say
 from surface_consistency.tables.numbers import Part, Value, interval_value
-from surface_consistency.tables.sentences import (
-    Sentence,
-    difference,
-    direction,
-    listing,
-    paragraph,
-    rate,
-)
 from surface_consistency.tables.table import Table
 
 _TEXTS: Final = Texts("surface_consistency.studies.unlearning")
@@ -180,18 +173,18 @@ class UnlearningAnalysis(Analysis):
         """Report the verdict on each model, and the price; see `Analysis.finding`."""
         forms = tables["unlearning"].frame
         price = tables["unlearning_price"].frame if "unlearning_price" in tables else forms[:0]
-        sentences: list[Sentence] = []
+        sentences: list[say.Sentence] = []
         for model, result in self._results.items():
             rows = {
                 str(row["form"]): row for row in forms[forms["model"] == model].to_dict("records")
             }
             sentences += self._verdict(model, result, rows)
             sentences += self._price(price[price["model"] == model].to_dict("records"))
-        return paragraph(sentences)
+        return say.paragraph(sentences)
 
     def _verdict(
         self, model: str, result: UnlearningVerdictResult, rows: Mapping[str, Mapping[Any, Any]]
-    ) -> Iterator[Sentence]:
+    ) -> Iterator[say.Sentence]:
         """Report the verdict on one model, and the excess over the reference of its forms."""
         crossing, name = self._crossed(), result.verdict.replace(" ", "_")
         forms: Sequence[str] = result.leaking
@@ -212,10 +205,10 @@ class UnlearningAnalysis(Analysis):
             model=model,
             margin=_points(self._margin),
             least_margin=_points(least),
-            forms=listing(quoted) if quoted else "",
+            forms=say.listing(quoted) if quoted else "",
         )
         for form in result.below if name == "forgotten" else forms:
-            if form in rows and direction(rows[form], "excess") is not None:
+            if form in rows and say.direction(rows[form], "excess") is not None:
                 quantity = f"excess accuracy of {model} over the reference under the form “{form}”"
                 yield self._change(rows[form], "excess", quantity)
         if name == "unclear" and not np.isnan(least):
@@ -228,9 +221,9 @@ class UnlearningAnalysis(Analysis):
                 n_clusters=int(rows[result.unclear[0]]["n_clusters"]),
             )
 
-    def _price(self, rows: Sequence[Mapping[Any, Any]]) -> list[Sentence]:
+    def _price(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:
         """Report significant losses in what should be preserved."""
-        losses = [row for row in rows if row["set"] != NEW and direction(row, "change") == -1]
+        losses = [row for row in rows if row["set"] != NEW and say.direction(row, "change") == -1]
         if not losses:
             return [_TEXTS.sentence("no_loss")] if rows else []
         return [
@@ -244,10 +237,10 @@ class UnlearningAnalysis(Analysis):
             for row in losses
         ]
 
-    def _change(self, row: Mapping[Any, Any], name: str, quantity: str) -> Sentence:
+    def _change(self, row: Mapping[Any, Any], name: str, quantity: str) -> say.Sentence:
         """Report a difference of accuracies with its interval."""
         clusters = self._crossed().clusters
-        return rate(row, name, quantity, kind="difference", unit="questions", clusters=clusters)
+        return say.rate(row, name, quantity, kind="difference", unit="questions", clusters=clusters)
 
     def figures(self, report: Report, tables: Mapping[str, Table]) -> Iterator[Block]:
         """Draw a square a model and form, and tell some survivors; see `Analysis.figures`."""
@@ -297,7 +290,7 @@ class UnlearningAnalysis(Analysis):
         form = str(row["form"])
         if row["reference_knows"]:
             sentences = {
-                name: rate(row, name, f"accuracy of the {role}", unit="questions")
+                name: say.rate(row, name, f"accuracy of the {role}", unit="questions")
                 for name, role in (("floor", "reference"), ("known", "original"))
             }
             return _TEXTS.check("reference_knows", form=form, **sentences)
@@ -311,7 +304,7 @@ class UnlearningAnalysis(Analysis):
     def _other_reference(self, row: Mapping[Any, Any]) -> Check:
         """Compare a further reference with the first one."""
         crossing = self._crossed()
-        sentence = difference(
+        sentence = say.difference(
             row,
             "excess",
             f"accuracy under the form “{row['form']}”",
@@ -321,7 +314,7 @@ class UnlearningAnalysis(Analysis):
             unit="questions",
             clusters=crossing.clusters,
         )
-        name = "references_differ" if direction(row, "excess") else "references_agree"
+        name = "references_differ" if say.direction(row, "excess") else "references_agree"
         return _TEXTS.check(name, sentence=sentence)
 
     def _crossed(self) -> Crossing:

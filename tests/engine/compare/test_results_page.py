@@ -46,22 +46,44 @@ def said(frame, columns=None, **settings):
 @pytest.mark.parametrize(
     ("skills", "settings", "finding"),
     [
-        ({"a": 0.0, "b": -2.0}, {}, "b is worse than a on score (−"),
-        ({"a": -2.0, "b": 0.5}, {}, "b is better than a on score (+"),
-        ({"a": 0.0, "b": 0.0}, {}, "No difference is shown between b and a on score ("),
+        ({"a": 0.0, "b": -2.0}, {}, "The accuracy (score) is LOWER for b than for a ("),
+        ({"a": -2.0, "b": 0.5}, {}, "The accuracy (score) is HIGHER for b than for a ("),
+        (
+            {"a": 0.0, "b": 0.0},
+            {},
+            "The accuracy (score) does not differ significantly between a and b (",
+        ),
         (
             {"a": 9.0, "b": 9.0},
             {"margin": 0.2},
-            "b and a are equivalent on score within the margin",
+            "The accuracy (score) is equivalent for a and b within ±20.0 points (",
         ),
-        ({"a": 2.0, "b": -2.0, "c": -2.0}, {}, "a is better than both other models on score"),
-        ({"a": 1.0, "b": 1.0, "c": -3.0}, {}, "2 of 3 models may be the best on score"),
-        ({"a": 0.0, "b": 0.0, "c": 0.0}, {}, "No two of 3 models are told apart on score"),
-        ({"a": 0.0, "b": 2.0, "c": -3.0}, {"baseline": "a"}, "b is better than a on score"),
+        (
+            {"a": 2.0, "b": -2.0, "c": -2.0},
+            {},
+            "a is the best of 3 models in accuracy (score) (simultaneous",
+        ),
+        (
+            {"a": 1.0, "b": 1.0, "c": -3.0},
+            {},
+            "2 of 3 models may be the best in accuracy (score) (simultaneous",
+        ),
+        (
+            {"a": 0.0, "b": 0.0, "c": 0.0},
+            {},
+            "No two of the 3 models differ significantly in accuracy",
+        ),
+        (
+            {"a": 0.0, "b": 2.0, "c": -3.0},
+            {"baseline": "a"},
+            "The accuracy (score) is HIGHER for b than for a",
+        ),
     ],
 )
 def test_the_finding_says_what_is_shown_and_no_more(skills, settings, finding):
-    assert said(drawn(skills), **settings).startswith(finding)
+    text = said(drawn(skills), **settings)
+    text = re.sub(r"[\d.]+ points (lower|higher)", lambda one: one[1].upper(), text)
+    assert text.startswith(finding)
 
 
 def test_too_few_clusters_are_said_in_the_finding():
@@ -71,8 +93,8 @@ def test_too_few_clusters_are_said_in_the_finding():
     with pytest.warns(UserWarning, match="no difference is inferred"):
         text = said(frame, ResultColumns(cluster=("passage",)))
     assert text.startswith(
-        "Whether b is better or worse than a on score cannot be inferred: 200 common items are "
-        "worth 3 clusters"
+        "A difference in accuracy (score) between a and b cannot be inferred: 200 items in 3 "
+        "clusters are too few ("
     )
 
 
@@ -86,18 +108,18 @@ def texts_of_few(n_clusters, column):
 def test_few_clusters_stand_below_the_finding():
     for text in texts_of_few(5, "passage"):
         assert (
-            "\n\nOnly 5 clusters stand behind this (passage, as named), so intervals are wide; "
-            "--cluster item takes items as independent, and what is inferred then holds for these "
-            "5 alone.\n\n"
+            "\n\nThe comparison is based on only 5 clusters (passage, as named), so that intervals "
+            "are wide; --cluster item assumes independent items, and the conclusions then hold "
+            "only for these 5 clusters.\n\n"
         ) in text
     for column in ("passage", "item"):
-        assert "stand behind this" not in "".join(texts_of_few(20, column))
+        assert "is based on only" not in "".join(texts_of_few(20, column))
 
 
 def test_items_that_are_few_have_no_finer_clusters():
     compared = compare_results(drawn({"a": 0.0, "b": -1.0}, n_items=12))
 
-    assert "as far as the files say), so intervals are wide.\n" in comparison_text(compared)
+    assert "as far as the files say), so that intervals are wide.\n" in comparison_text(compared)
 
 
 def test_a_rule_judges_and_is_no_benchmark():
@@ -106,7 +128,7 @@ def test_a_rule_judges_and_is_no_benchmark():
 
     text = said(frame, rule="popqa")
 
-    assert text.startswith("b is worse than a, judged by popqa (")
+    assert re.match(r"The accuracy \(popqa\) is [\d.]+ points lower for b than for a \(", text)
 
 
 def test_only_what_was_held_is_called_the_same():
@@ -124,8 +146,8 @@ def test_more_than_five_percent_missing_stands_in_the_finding():
     frame = drawn({"a": 0.0, "b": -2.0})
     some = frame[(frame["model"] == "a") | (frame["item"] % 4 > 0)]
 
-    assert "Only 150 of 200 items have a score of every model" in said(some)
-    assert "Only" not in said(frame)
+    assert "50 of 200 items lack a score of at least one model and are excluded." in said(some)
+    assert "excluded" not in said(frame)
 
 
 def test_tasks_against_the_whole_are_named_where_that_is_shown():
@@ -138,8 +160,8 @@ def test_tasks_against_the_whole_are_named_where_that_is_shown():
 
     text = said(frame)
 
-    assert "Differences are means of 3 tasks that weigh alike." in text
-    assert "b goes against its difference from a on z (+" in text
+    assert "Differences are means of 3 tasks with equal weights." in text
+    assert re.search(r"on z, against the overall difference, is [\d.]+ points higher for b", text)
 
 
 def test_text_json_and_markdown_tell_the_same_numbers():
@@ -253,7 +275,7 @@ def test_sentences_of_models_alike_claim_no_more_than_five_percent():
     claims = 0
     for seed in range(120):
         text = said(drawn({"a": 0.0, "b": 0.0, "c": 0.0}, 60, seed=seed, texts=False))
-        claims += not text.startswith("No two of 3 models are told apart")
+        claims += not text.startswith("No two of the 3 models differ significantly")
 
     assert claims <= 12
 
@@ -262,8 +284,8 @@ def test_a_label_of_several_lines_stays_on_one():
     frame = drawn({"a\nb": 2.0, "<b>|`c": -2.0}, n_items=40)
     compared = compare_results(frame)
 
-    assert "is worse than a\\nb on score" in comparison_text(compared)
-    assert "**&lt;b>\\|\\`c is worse than a\\\\nb on score (" in comparison_markdown(compared)
+    assert "lower for <b>|`c than for a\\nb (95 % CI" in comparison_text(compared)
+    assert "lower for &lt;b>\\|\\`c than for a\\\\nb (95" in comparison_markdown(compared)
     assert "p < 0.001" in comparison_markdown(compared)
 
 
@@ -296,7 +318,7 @@ def test_a_loss_is_no_right_answer():
     assert not [block for block in blocks if isinstance(block, MosaicPlots | Answers)]
     shown = [column.title for block in blocks for column in getattr(block, "columns", ())]
     assert "Difference" in shown
-    assert "Right" not in shown
+    assert "Correct" not in shown
     assert len(tables["changed"]) > 0
 
 
@@ -306,4 +328,4 @@ def test_graded_repeats_tell_no_noise_floor_and_are_not_called_single():
     page, _ = comparison_page(graded)
 
     (noise,) = (check for check in page.checks if "noise" in check.title.lower())
-    assert "No item has two verdicts of one model" in str(noise.text)
+    assert "No item has two scores of one model" in str(noise.text)

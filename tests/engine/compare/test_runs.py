@@ -139,7 +139,9 @@ def test_the_command_prints_and_writes_the_same_numbers(runs, tmp_path, capsys):
     assert set(changed.loc[changed["change"] == "lost", "model_answer"]) == {"dunno"}
     page = (tmp_path / "page" / "report.html").read_text(encoding="utf-8")
     finding = re.sub(r"<[^>]*>", "", re.search(r"(?s)<h1.*?</h1>", page)[0]).replace("\u00a0", " ")
-    assert finding.startswith("No difference is shown between int8 and bf16 on correct (")
+    assert finding.startswith(
+        "The accuracy (correct) does not differ significantly between bf16 and "
+    )
     assert "quantization" in page
     assert "No noise floor" not in page
 

@@ -17,7 +17,7 @@ from surface_consistency.errors import MissingDependencyError, SurfaceConsistenc
 from surface_consistency.matching import match_segmented
 from surface_consistency.runs.folder import RunFolder, Scoring
 from surface_consistency.runs.loader import Run
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import Value
 from surface_consistency.text import normalize
 from tests.made_runs import make_manifest, make_outcomes
@@ -48,11 +48,11 @@ def run(make_outcomes, make_manifest):
 
 def report_of(*runs):
     settings = ReportSettings(resamples=200)
-    reported = RedirectReport(Report(runs=runs, design=RedirectQAStudy.design, settings=settings))
+    report = Report(runs=runs, design=RedirectQAStudy.design, settings=settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = reported.tables()
-    return reported.page(tables), tables
+        tables = RedirectQAStudy.report.compute(report)
+    return RedirectQAStudy.report.page(report, tables), tables
 
 
 def told(parts):
@@ -126,7 +126,9 @@ def test_two_wrong_answers_that_differ_are_told_apart(run):
     assert rows.loc["all", ["n", "same_answer"]].tolist() == [40, 0.5]
     assert rows.loc["both wrong", ["n", "same_answer"]].tolist() == [30, 0.5]
     assert rows.loc["both wrong", "n_clusters"] == 15
-    assert "wrong both times 50.0 % have the same answer" in told(page.finding.summary)
+    assert (
+        "proportion of identical answers of m among pairs incorrect under both conditions is 50.0 %"
+    ) in told(page.finding.summary)
     shown = {column.key for column in tables["same_answer"].columns}
     assert {"template", "among", "n", "same_answer", "same_by_rule"} <= shown
 
@@ -136,14 +138,13 @@ def test_the_page_leads_with_accuracy_where_hardly_anything_is_right(run):
     page, _ = report_of(run([(False, False)] * 50 + [(True, False)], [("a", "b")] * 51))
 
     sentence = told(page.finding.sentence)
-    assert sentence.startswith(
-        "m is right on 2.0 % under the title and on 0.0 % under the redirect"
-    )
-    assert "says nothing" in sentence
-    assert "flips" not in sentence
+    assert sentence.startswith("The accuracy of m under title is 2.0 % (95 % CI ")
+    assert "The accuracy of m under redirect is 0.0 % (95 % CI " in sentence
+    assert "consistency is not informative" in sentence
+    assert "flip" not in sentence
     page, _ = report_of(run([(True, False)] * 20 + [(True, True)] * 20, [("a", "b")] * 40))
-    assert told(page.finding.sentence) == (
-        "The redirect in place of the title flips 50.0 % of the verdicts of m."
+    assert told(page.finding.sentence).startswith(
+        "The flip rate of m between title and redirect is 50.0 % (95 % CI "
     )
 
 
@@ -196,7 +197,7 @@ def test_scripts_without_spaces_are_told_of_rules_that_need_spaces(run, judged_b
 
     assert ("Scripts without spaces" in found) is is_told
     if is_told:
-        assert "10 of 20 judged answers" in found["Scripts without spaces"]
+        assert "10 of 20 scored answers" in found["Scripts without spaces"]
         assert "--rule segmented" in found["Scripts without spaces"]
 
 
@@ -220,8 +221,8 @@ def test_scripts_with_particles_are_told_of_rules_that_want_the_noun_alone(
 
     assert ("Words with particles" in found) is is_told
     if is_told:
-        assert "서울은 is wrong for 서울" in found["Words with particles"]
-        assert "10 of 20 judged answers" in found["Words with particles"]
+        assert "서울은 is incorrect for 서울" in found["Words with particles"]
+        assert "10 of 20 scored answers" in found["Words with particles"]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +243,7 @@ def test_a_chat_template_that_was_not_used_is_told(run, tmp_path, template, prom
 
     titles = {check.title for check in check_answers(made)}
 
-    assert ("Asked without its chat template" in titles) is is_told
+    assert ("Chat template not used" in titles) is is_told
 
 
 def test_a_rule_without_its_library_is_refused_before_anything_is_asked(monkeypatch):
@@ -268,4 +269,4 @@ def test_the_page_holds_no_answer_table_without_answers(run):
     page, tables = report_of(bare)
 
     assert "same_answer" not in tables
-    assert "same answer" not in told(page.finding.summary)
+    assert "identical answers" not in told(page.finding.summary)

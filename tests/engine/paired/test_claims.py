@@ -9,19 +9,19 @@ import pytest
 
 from surface_consistency.engine.design import Design, Report
 from surface_consistency.engine.paired.checks import check_answers
-from surface_consistency.engine.paired.page import PairedReport
+from surface_consistency.engine.paired.page import PageSpec
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.report.page import MosaicPlots
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt
-from surface_consistency.tables.numbers import sentence_text, shown_sign
+from surface_consistency.tables.numbers import sentence_text
 from tests.made_runs import make_manifest, make_outcomes, noise_floor
 
 __all__ = ["make_manifest", "make_outcomes", "noise_floor"]
 
-CLAIM = re.compile(r"(?:more|less) often(?! between| than on)|Above the noise")
+CLAIM = re.compile(r"points (?:higher|lower)")
 SEEDS = 40
 DESIGN = Design(title="Case", conditions=("plain", "capitals"))
 
@@ -53,13 +53,14 @@ def world(make_outcomes, make_manifest):
     return build
 
 
-def page_of(runs, report=PairedReport):
+def page_of(runs):
     """The page of runs in memory, and its tables."""
-    reported = report(Report(runs=runs, design=DESIGN, settings=ReportSettings(answers=0)))
+    spec = PageSpec()
+    report = Report(runs=runs, design=DESIGN, settings=ReportSettings(answers=0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = reported.tables()
-        return reported.page(tables), tables
+        tables = spec.compute(report)
+        return spec.page(report, tables), tables
 
 
 def claims(page):
@@ -87,11 +88,15 @@ def test_effects_are_claimed_with_their_direction(world):
         page, _ = page_of(world({"ada": (0.95, 0.05), "bob": (0.95, 0.95)}, seed=seed))
 
         finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
-        assert finding.startswith(
-            "With the capitals in place of the plain, the verdicts of ada flip more often than "
-            "those of bob (+"
+        assert re.match(
+            r"The flip rate between plain and capitals is [\d.]+\spoints higher for ada than for "
+            r"bob \(95 % CI ",
+            finding,
         )
-        assert re.search(r"ada is right on .* under the capitals, less often \(−", summary)
+        assert re.search(
+            r"accuracy of ada is [\d.]+\spoints lower under the capitals than under the plain",
+            summary,
+        )
 
 
 def test_two_models_lead_with_their_difference_and_what_could_have_been_found(world):
@@ -99,12 +104,16 @@ def test_two_models_lead_with_their_difference_and_what_could_have_been_found(wo
 
     row = tables["contrasts"].frame.set_index("rate").loc["flip_rate"]
     finding, summary = map(sentence_text, (page.finding.sentence, page.finding.summary))
-    assert finding.startswith("No difference is shown between ada and bob in how often verdicts")
+    assert finding.startswith(
+        "The flip rate between plain and capitals does not differ significantly between bob and ada"
+    )
     width = 100 * (row["difference_high"] - row["difference_low"])
-    found = float(re.search(r"; ([\d.]+)\spoints would be found 4 times in 5", finding)[1])
+    found = float(
+        re.search(r"; minimum detectable difference ([\d.]+)\spoints at 80 % power", finding)[1]
+    )
     assert found == pytest.approx(width / 2 * 2.8016 / 1.96, abs=0.06)
-    assert summary.startswith("The capitals in place of the plain flips ")
-    assert "of the verdicts of ada, " in summary
+    assert summary.startswith("The flip rate of ada between plain and capitals is ")
+    assert "The flip rate of bob between plain and capitals is " in summary
 
 
 def test_numbers_without_an_interval_are_not_quoted(world):
@@ -116,35 +125,19 @@ def test_numbers_without_an_interval_are_not_quoted(world):
 
     assert tables["overall"].frame["flip_rate_low"].isna().all()
     assert sentence_text(page.finding.sentence) == (
-        "Nothing can be inferred about m: its 40 pairs stand on 1 of the facts that intervals take "
-        "whole."
+        "The flip rate of m between plain and capitals cannot be inferred: 40 pairs in 1 fact are "
+        "too few (worth 1 cluster, under 4)."
     )
     assert not re.search(r"\d", sentence_text(page.finding.summary))
     squares = page.sections[0].blocks[0]
     assert all(value.kind == "p_value" for _, value, _ in squares.squares[0].facts)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "p_value", "sign"),
-    [
-        (0.1, 0.2, None, 1),
-        (-0.2, -0.1, 0.01, -1),
-        (-0.2, -0.1, 0.06, 0),
-        (-0.2, 0.1, 0.01, 0),
-        (0.1, 0.2, float("nan"), 1),
-        (float("nan"), float("nan"), 0.01, None),
-        (None, None, None, None),
-    ],
-)
-def test_a_direction_is_shown_by_interval_and_test(low, high, p_value, sign):
-    assert shown_sign({"x": 0.1, "x_low": low, "x_high": high}, "x", p_value) == sign
-
-
 def test_planted_data_say_that_the_truth_is_known(world, make_manifest):
     (run,) = world({"toy_model": (0.5, 0.5)}, seed=0)
     (other,) = world({"gpt2": (0.5, 0.5)}, seed=0)
 
-    assert page_of([run])[0].finding.warning.startswith("The truth is known: a small model was ta")
+    assert page_of([run])[0].finding.warning.startswith("The truth is known: a small model was tr")
     assert page_of([other])[0].finding.warning == ""
 
 
@@ -165,6 +158,6 @@ def test_chat_templates_matter_where_text_is_judged(
         outcomes=outcomes.assign(first_prediction=None, second_prediction=None),
     )
 
-    title = "Asked without its chat template"
+    title = "Chat template not used"
     assert (title in {check.title for check in check_answers(run)}) is is_told
     assert title not in {check.title for check in check_answers(silent)}

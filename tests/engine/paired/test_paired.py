@@ -10,7 +10,7 @@ from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine import report as reporting
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired import tables as paired_tables
-from surface_consistency.engine.paired.contrasts import detectable_note
+from surface_consistency.engine.paired.contrasts import above_noise_by, noise_counts
 from surface_consistency.engine.paired.page import inferred
 from surface_consistency.engine.paired.tables import with_detectable
 from surface_consistency.engine.run import run_study
@@ -24,8 +24,9 @@ from surface_consistency.report.page import ForestPlot
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
-from surface_consistency.studies.redirectqa.study import RedirectQAStudy, RedirectReport
+from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import Value, sentence_text
+from surface_consistency.tables.sentences import detectable_note
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
 
 __all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]
@@ -50,7 +51,7 @@ def tables_of(runs, *, cluster="fact_id", n_resamples=50, seed=0):
     report = Report(runs=runs, design=RedirectQAStudy.design, settings=settings, cluster=cluster)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        return RedirectReport(report).tables() | reporting._check_tables(runs)
+        return RedirectQAStudy.report.compute(report) | reporting._check_tables(runs)
 
 
 def study_tables(runs, **options):
@@ -269,11 +270,11 @@ def page_of(runs, **options):
     """The page of runs in memory."""
     settings = ReportSettings(resamples=200)
     design = options.pop("design", RedirectQAStudy.design)
-    reported = RedirectReport(Report(runs=runs, design=design, settings=settings))
+    report = Report(runs=runs, design=design, settings=settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-        tables = reported.tables() | reporting._check_tables(runs)
-        return reported.page(tables)
+        tables = RedirectQAStudy.report.compute(report) | reporting._check_tables(runs)
+        return RedirectQAStudy.report.page(report, tables)
 
 
 def titles(page):
@@ -284,8 +285,8 @@ def titles(page):
     ("n_flips", "title"),
     [
         (2, "Above the noise"),
-        (56, "Not shown above the noise"),
-        (180, "Not shown above the noise"),
+        (56, "Not significantly above the noise"),
+        (180, "Not significantly above the noise"),
     ],
 )
 def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
@@ -298,7 +299,7 @@ def test_a_flip_rate_is_above_the_noise_by_a_test_of_the_difference(
         label="m", manifest=make_manifest("m"), outcomes=outcomes, checks={"noise_floor": floor}
     )
 
-    known = {"Above the noise", "Not shown above the noise"}
+    known = {"Above the noise", "Not significantly above the noise"}
     assert titles(page_of([run])) & known == {title}
 
 
@@ -314,7 +315,7 @@ def test_a_group_is_held_against_the_noise_on_the_side_of_more_flips(
     )
     report = Report(runs=[run], design=RedirectQAStudy.design, cluster="fact_id")
 
-    p_values = RedirectReport(report).above_noise_by(["relation"]).droplevel(["model", "template"])
+    p_values = above_noise_by(report, ["relation"]).droplevel(["model", "template"])
 
     assert p_values["capital"] < 0.01
     assert p_values["author"] > 0.5
@@ -337,7 +338,7 @@ def test_the_largest_floor_of_all_strata_counts(make_outcomes, make_manifest, no
     )
 
     page = page_of([run], design=BY_KIND)
-    assert "Not shown above the noise" in titles(page)
+    assert "Not significantly above the noise" in titles(page)
     blocks = [block for section in page.sections for block in section.blocks]
     charts = [b for b in blocks if isinstance(b, ForestPlot) and b.name.startswith("flips-")]
     # Groups stand at the margin, each with a mark.
@@ -357,7 +358,9 @@ def test_the_floors_of_all_strata_are_told(make_outcomes, make_manifest, noise_f
     parts = page_of([run], design=BY_KIND).finding.summary
 
     told = "".join(part if isinstance(part, str) else f"{part.value:g}" for part in parts)
-    assert "Identical prompts asked twice flip 0 (a), 0.9 (b). " in told
+    assert "test-retest flip rate of identical prompts of m is 0 (95 % CI " in told
+    assert ", a); 0.9 (95 % CI " in told
+    assert ", b)." in told
 
 
 def test_the_finding_names_the_panel_that_it_is_of(random_outcomes, make_manifest):
@@ -373,8 +376,8 @@ def test_the_finding_names_the_panel_that_it_is_of(random_outcomes, make_manifes
 
     both, one = (sentence_text(page_of([run]).finding.sentence) for run in runs)
 
-    assert "of the verdicts of m (template: original)." in both
-    assert "of the verdicts of m." in one
+    assert "of m between title and redirect (template: original) is " in both
+    assert "of m between title and redirect is " in one
 
 
 def test_p_values_are_adjusted_within_each_template(random_outcomes, make_manifest):
@@ -412,7 +415,7 @@ def test_a_label_of_digits_is_a_label(make_run, make_outcomes, make_manifest, no
 
     assert tables["noise_floor"].frame["model"].tolist() == [label]
     assert "No noise floor" not in titles(page)
-    assert "Identical prompts asked twice flip" in sentence_text(page.finding.summary)
+    assert "test-retest flip rate of identical prompts" in sentence_text(page.finding.summary)
 
 
 def test_tables_of_an_earlier_report_go(make_run, random_outcomes, make_manifest, tmp_path):
@@ -476,7 +479,7 @@ def test_relations_as_clusters_leave_the_table_by_relation_its_intervals(
 def test_tables_say_what_their_pairs_could_have_shown(runs):
     table = tables_of(runs)["by_type"]
 
-    assert "would be found 4 times in 5" in table.note
+    assert "Minimum detectable difference at 80 % power" in table.note
     row = table.frame.iloc[0]
     half = (row["accuracy_difference_high"] - row["accuracy_difference_low"]) / 2
     assert row["detectable_difference"] == pytest.approx(half * 2.801585 / 1.959964)
@@ -508,7 +511,7 @@ def test_tables_of_contrasts_say_what_they_could_have_shown(runs):
     halves = (table.frame["difference_high"] - table.frame["difference_low"]) / 2
     # Half the interval is 1.96 standard errors, and 80 % power needs 0.8416 more.
     least, most = (100 * half * 2.801585 / 1.959964 for half in (halves.min(), halves.max()))
-    assert f"for several rows: {least:.1f} to {most:.1f}." in table.note
+    assert f"before correction: {least:.1f} to {most:.1f} points." in table.note
 
 
 def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
@@ -528,7 +531,7 @@ def test_flips_of_repeated_prompts_are_read_by_cluster(tmp_path):
     run = load_runs([folder.path], outcome=RedirectQAStudy.outcome)[0]
     report = Report(runs=[run], design=RedirectQAStudy.design, cluster="subject_id")
 
-    counts = RedirectReport(report).noise_counts(run)
+    counts = noise_counts(report, run)
 
     floor = run.checks["noise_floor"]
     assert sum(part["n"].sum() for part in counts.values()) == floor["n_repeated"].sum() > 0
@@ -546,13 +549,12 @@ def test_power_is_that_of_the_interval_and_none_without_one():
 
     assert np.isnan(found[0])
     assert found[2] == pytest.approx(0.1, abs=0.001)
-    # The first row has no interval, the second too wide a one; the last shows a difference.
+    # The first row has no interval, the second too wide a one; the last is significant.
     assert detectable_note(table.iloc[[0, 1, 2]]) == (
-        "A true difference of this many points would be found 4 times in 5, before any correction "
-        "for several rows: 10.0. In 2 of 3 rows there is too little to find any: that none is "
-        "found there says nothing."
+        "Minimum detectable difference at 80 % power, before correction: 10.0 points. 2 of 3 rows "
+        "have too few pairs to detect any."
     )
-    assert "too little" not in detectable_note(table.iloc[[2, 3]])
+    assert "too few" not in detectable_note(table.iloc[[2, 3]])
 
 
 def test_limits_are_told_of_every_panel(random_outcomes, make_manifest):

@@ -93,8 +93,8 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
         _kappa(pairs["rule"].to_numpy(), pairs["own"].to_numpy())
     )
     (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
-    assert [block.caption for block in section.blocks] == ["The judge against the rule"]
-    assert _titles(page_of(answered, study)) == ["Right by topology and state", "Right"]
+    assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
+    assert _titles(page_of(answered, study)) == ["Correct by topology and state", "Correct"]
     score(answered)
     assert _titles(page_of(answered, study)) == ["Exact match by topology and state", "Exact match"]
 
@@ -159,7 +159,7 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert table.loc["all", "accuracy"] == pytest.approx(11 / 12)
     assert table.loc["FULL", "accuracy"] == 0.75
     (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
-    assert [block.caption for block in section.blocks] == ["The judge against people"]
+    assert [block.caption for block in section.blocks] == ["The judge compared with human labels"]
 
     with pytest.warns(UnscoredWarning, match="144 no label"):
         score(answered, scoring=AuditScoring(judge="human", labels=sheet))
@@ -313,4 +313,4 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
     assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
     chips = dict(page_of(folder, study).finding.facts)
-    assert chips["asked"] == "as published"
+    assert chips["protocol"] == "as published"

@@ -10,7 +10,7 @@ from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
 from surface_consistency.studies.audit import AuditStudy, audit_tables
-from surface_consistency.studies.audit.page import AuditReport
+from surface_consistency.studies.audit.page import _score_charts
 from surface_consistency.studies.audit.tables import baseline_checks
 from surface_consistency.tables.numbers import Value, format_cell
 from surface_consistency.tables.table import Table
@@ -104,17 +104,17 @@ def test_checks_tell_what_the_guards_found(audit_run, random_audit, audit_manife
 
     found = " ".join(check_texts(page))
     for said in (
-        "sports/base: of 125 prompts 1 are answered rightly with the database whole and 1 with the",
-        "countries/base, sports/base hold the same entries",
+        "sports/base: of 125 prompts, 1 are answered correctly with the full database and 1 after",
+        "countries/base, sports/base contain the same entries",
         "sports/base was searched by a retriever over other content (bbbbbbbbbbbb, not aaaa",
         "released, cloze: the database lacks the facts of 3 of 100 prompts",
-        "the right answers of 19 still stand in the database under another relation of the same "
-        "subject (18 of them only if punctuation is dropped",
+        "the correct answers of 19 remain in the database under another relation of the same "
+        "subject (18 of them only without punctuation",
         "1 deletions delete nothing",
         "5 have further objects under the same subject and relation",
-        "2 right answers contain their subject",
-        "1 of 72 facts have no verdict under DEL-OFF",
-        "no prompt has a verdict on each of two answers",
+        "2 correct answers contain their subject",
+        "1 of 72 facts have no score under DEL-OFF",
+        "no prompt has two scored answers",
     ):
         assert said in found
     assert "released: of" not in found
@@ -154,7 +154,7 @@ def test_checks_say_which_guards_were_not_run(audit_run, audit_frame, audit_mani
     page = page_of(audit_run("run", audit_frame([{}, {}]), audit_manifest()))
 
     told = " ".join(check_texts(page))
-    assert "not checked, since the run holds no such table: contamination, databases" in told
+    assert "not checked, since the run has no such table: contamination, databases" in told
     assert not check_texts(page, "ok")
 
 
@@ -165,14 +165,17 @@ def test_the_finding_states_and_squares_agree_with_counting(
     page = page_of(audit_run("run", frame, audit_manifest()))
     full, on, off = (frame[f"{name}_correct"].astype(bool) for name in ("full", "first", "second"))
 
-    assert words(page.finding.sentence).startswith(
-        f"After deletion toy_model still answers {100 * on.mean():.1f} % of prompts rightly; with "
-        f"retrieval off, {100 * off.mean():.1f} %"
+    sentence, summary = words(page.finding.sentence), words(page.finding.summary)
+    assert sentence.startswith(
+        "The accuracy of toy_model after deletion with retrieval on is "
+        f"{100 * on.mean():.1f} % (95 % CI "
     )
-    summary = words(page.finding.summary)
-    assert f"toy_model answers {100 * full.mean():.1f} %" in summary
-    assert f"keeps {100 * on[full].mean():.1f} % of that" in summary
-    assert f"The {on.sum():,} surviving answers stand on" in summary
+    assert f"retrieval off, is {100 * off.mean():.1f} % (95 % CI " in sentence
+    assert f"with the full database is {100 * full.mean():.1f} % (" in summary
+    stays = f"stay correct after deletion is {100 * on[full].mean():.1f} % (95 % CI "
+    assert stays in summary
+    assert f"; {full.sum():,} prompts, " in summary.partition(stays)[2]
+    assert f"The {on.sum():,} surviving answers are on" in summary
     (flow,) = blocks(page, "states", AlluvialPlot)
     assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON", "DEL-OFF"]
     assert flow.counts[True, True, False] == (full & on & ~off).sum()
@@ -193,7 +196,7 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
         column.title for column in numbers[0].columns
     }
     (section,) = [one for one in page.sections if one.anchor == "numbers"]
-    assert "Leakage (L) is right even with retrieval off" in section.lead[0]
+    assert "Leakage (L) is correct even with retrieval off" in section.lead[0]
     origins = next(
         block for block in blocks(page, "origins", StackedBars) if block.name == "origins"
     )
@@ -209,7 +212,9 @@ def test_the_page_shows_rates_origins_and_identity(audit_run, random_audit, audi
     (residual,) = [one for one in tests[0].columns if one.key == "identity_residual"]
     assert {format_cell(row, residual)[0] for row in tests[0].frame.to_dict("records")} == {"0.00"}
     assert set(tests[0].frame["artifacts_equal_del_on"]) <= {"yes", "no"}
-    assert f"for several rows: {100 * overall['detectable_difference']:.1f}." in tests[0].note
+    assert (
+        f"before correction: {100 * overall['detectable_difference']:.1f} points." in tests[0].note
+    )
     half = (overall["retrieval_effect_high"] - overall["retrieval_effect_low"]) / 2
     assert overall["detectable_difference"] == pytest.approx(half * 2.801585 / 1.959964)
     assert len(page.sections[-1].blocks[0].answers) == 10
@@ -286,7 +291,7 @@ def test_the_page_says_that_no_fact_survived_or_that_the_log_is_gone(
 
     said = [words(block.parts) for block in blocks(page_of(nothing, told), "traces", Prose)]
 
-    assert said[0] == "nothing: nothing was right with retrieval on after deletion."
+    assert said[0] == "nothing: no answer was correct with retrieval on after deletion."
     assert "has no generations-store.jsonl" in said[1]
 
 
@@ -295,7 +300,7 @@ def test_states_that_were_not_asked_are_told(audit_run, audit_frame, audit_manif
     page = page_of(audit_run("run", audit_frame(rows), audit_manifest()))
 
     assert "DEL-OFF was not asked" in words(page.finding.sentence)
-    assert any("DEL-OFF was not asked" in text for text in check_texts(page))
+    assert any("DEL-OFF was not run" in text for text in check_texts(page))
     (flow,) = blocks(page, "states", AlluvialPlot)
     assert [state for state, _, _ in flow.states] == ["FULL", "DEL-ON"]
     assert not blocks(page, "squares", MosaicPlots)
@@ -372,7 +377,7 @@ def test_dots_show_each_state_of_each_model(audit_run, random_audit, audit_manif
         for name, frame in zip("ab", frames, strict=True)
     ]
 
-    dots = {one.name: one for one in AuditReport(_report(folders)).dots(tables_of(*folders))}
+    dots = {one.name: one for one in _score_charts(_report(folders), tables_of(*folders))}
 
     labels = [label for label, level, _ in dots["f1-by-style"].rows if level == 0]
     assert labels == ["cloze", "direct", "few-shot"]
@@ -411,7 +416,7 @@ def test_the_real_products_of_an_audit_make_a_page(audit, score, study, settings
     assert len(runs[0].outcomes) == len(frame) == 12
     assert {"fit", "databases", "closure", "lookups", "contamination", "noise_floor"} <= set(tables)
     assert not any("not checked" in text for text in check_texts(page))
-    assert "Identical prompts asked twice flip" in words(page.finding.summary)
+    assert "test-retest flip rate of identical prompts" in words(page.finding.summary)
     assert ("retriever", "fuzzy") in page.finding.facts
     assert page.provenance[0].command.startswith("# from Python")
     baseline_checks(frame)
@@ -422,7 +427,7 @@ def test_a_page_holds_plain_values(told_run):
     page = page_of(told_run())
 
     assert dataclasses.is_dataclass(page)
-    assert page.method[0].startswith("FULL: the database whole.")
+    assert page.method[0].startswith("FULL: the full database.")
 
 
 def test_the_folder_of_a_sweep_names_its_runs(audit_run, audit_frame, audit_manifest):

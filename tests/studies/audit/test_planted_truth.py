@@ -22,7 +22,6 @@ from surface_consistency.studies.audit import (
     find_conditions,
     tables,
 )
-from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.retrieval import Hits, content_digest
 from surface_consistency.tables.numbers import sentence_text
 from tests.audit_databases import write_database, write_prompts
@@ -223,11 +222,11 @@ def world_of(seed, *, full, on, off, flips, n_facts=40):
 
 
 CLAIMS = (
-    "more are right",
-    "fewer are right",
-    "exceed the flips",
-    "are fewer than the flips",
-    "less than half",
+    "higher with retrieval on",
+    "lower with retrieval on",
+    "higher for correct answers under DEL-ON",
+    "lower for correct answers under DEL-ON",
+    "Read survival as a proportion of these answers",
 )
 
 
@@ -242,14 +241,12 @@ def claims(audit_run, audit_frame, audit_manifest, monkeypatch):
             f"w{seed}", audit_frame(rows), audit_manifest(), checks={"noise_floor": floor}
         )
         runs = load_runs([folder], outcome=AuditOutcome)
-        reported = AuditReport(
-            Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
-        )
+        report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)
-            found = reported.tables()
-            finding, checks = reported.finding(found), reported.checks(found)
-        told = [finding.sentence, finding.summary, *(check.text for check in checks)]
+            page = AuditStudy.report.page(report, AuditStudy.report.compute(report))
+        finding = page.finding
+        told = [finding.sentence, finding.summary, *(check.text for check in page.checks)]
         text = " ".join(map(plain, told))
         return {claim for claim in CLAIMS if claim in text}
 
@@ -284,10 +281,12 @@ def test_nothing_is_quoted_of_a_single_fact(audit_run, audit_frame, audit_manife
     )[0]
 
     assert plain(page.finding.sentence) == (
-        "After deletion toy_model answers 1 of 4 prompts rightly; with retrieval off, 4. From 1 "
-        "fact nothing more can be inferred."
+        "After deletion, toy_model answers 1 of 4 prompts correctly with retrieval on, and 4 with "
+        "retrieval off. A difference in accuracy of toy_model after deletion between retrieval off "
+        "and retrieval on cannot be inferred: 4 prompts in 1 fact are too few "
+        "(worth 1 cluster, under 4)."
     )
-    assert "keeps" not in plain(page.finding.summary)
+    assert "stay correct" not in plain(page.finding.summary)
 
 
 def test_a_page_without_survivors_says_what_is_right_without_retrieval(
@@ -298,8 +297,8 @@ def test_a_page_without_survivors_says_what_is_right_without_retrieval(
         [audit_run("none", audit_frame(rows), audit_manifest())], study=AuditStudy(), settings=FEW
     )[0]
 
-    assert "fewer are right" in plain(page.finding.sentence)
-    assert plain(page.finding.summary).endswith(
-        "With retrieval on toy_model answered no prompt rightly after its fact’s deletion; with "
-        "retrieval off, 6 of 30."
-    )
+    finding = plain(page.finding.sentence)
+    assert "after deletion with retrieval on is 0.0 % (95 % CI " in finding
+    assert "its accuracy after deletion with retrieval off, is 20.0 % (95 % CI " in finding
+    assert "lower with retrieval on than with retrieval off" in finding
+    assert "surviving" not in plain(page.finding.summary)

@@ -117,14 +117,14 @@ def test_the_page_says_which_question_the_interval_answers(tmp_path):
     page, _, _ = build_page([folder.path], study=STUDY)
 
     summary = sentence_text(page.finding.summary)
-    assert "The interval is of these forms; for forms like these two agree in" in summary
+    assert " for other forms like these is " in summary
 
 
 def test_wordings_of_ones_own_have_one_interval_for_both(tmp_path):
     folder, _ = run(tmp_path, load_forms(rows(), wordings="own"), model(world()))
     page, tables, _ = build_page([folder.path], study=STUDY)
 
-    assert "Each item has wordings of its own" in sentence_text(page.finding.summary)
+    assert "Each item has its own wordings" in sentence_text(page.finding.summary)
     assert "form_pairs" not in tables
     assert len(tables["forms"].frame) == 1
 
@@ -144,8 +144,8 @@ def test_a_form_that_loses_is_named_and_others_are_not(tmp_path):
     page, _, _ = build_page([folder.path], study=STUDY)
 
     summary = sentence_text(page.finding.summary)
-    assert "terse loses against plain" in summary
-    assert "No difference from plain is shown for long, polite." in summary
+    assert "points lower with terse than with plain (95 % CI " in summary
+    assert "2 of the 3 comparisons in accuracy of " in summary
 
 
 def test_forms_that_differ_together_and_none_alone_are_told_in_one_sentence(tmp_path):
@@ -156,10 +156,8 @@ def test_forms_that_differ_together_and_none_alone_are_told_in_one_sentence(tmp_
 
     summary = sentence_text(page.finding.summary).replace("\u00a0", " ")
     assert tables["spread"].frame["p_value"].iloc[0] < 0.01
-    assert (
-        "is shown for long, polite, terse, though it is shown that the forms differ in " in summary
-    )
-    assert "accuracy (p = 0.00" in summary
+    assert "3 of the 3 comparisons in accuracy of " in summary
+    assert "together differ significantly in accuracy (p = 0.00" in summary
 
 
 def test_models_are_compared_on_the_same_forms(tmp_path):
@@ -261,7 +259,7 @@ def test_an_item_without_its_reference_makes_numbers_of_forms_unequal(tmp_path):
     assert outcomes["is_same_answer"].all()
     assert "Unequal numbers of forms" in [check.title for check in page.checks]
     heads = {column.key: column.title for column in tables["forms"].columns}
-    assert heads["all_right_of"] == "Right in 3"
+    assert heads["all_right_of"] == "Correct in 3"
 
 
 def test_forms_can_be_chosen():

@@ -18,10 +18,7 @@ from surface_consistency.errors import (
     RunnerError,
     UndefinedMetricWarning,
 )
-from surface_consistency.metrics import (
-    intersection_over_union,
-    transport_similarity,
-)
+from surface_consistency.metrics import intersection_over_union, transport_similarity
 from surface_consistency.models.loading import find_model
 from surface_consistency.report.page import Heatmap
 from surface_consistency.runs.loader import load_runs
@@ -143,7 +140,7 @@ def test_the_page_shows_figures_maps_and_how(analysed):
     assert "(right both times)" in maps[0].title
     assert "(right once)" in maps[1].title
     told = " ".join(str(block) for block in section.blocks)
-    assert "the logit less the mean of all logits" in told
+    assert "the logit minus the mean of all logits" in told
     assert "mechanism-difference" in told
 
 

@@ -126,16 +126,14 @@ def test_a_language_without_a_frame_is_said_when_asking_and_on_the_page(tmp_path
         folder, prompts = asked("my", tmp_path / "run")
 
     assert prompts[0].text.startswith("Q: ")
-    assert "the questions are in 'my', and they stand in the frame 'Q: {question} A:'" in notes(
-        folder
-    )
+    assert "the questions are in 'my', but their frame 'Q: {question} A:' asks for" in notes(folder)
 
 
 def test_a_language_that_nothing_tells_is_said(tmp_path):
     with pytest.warns(SurfaceConsistencyWarning, match="what language the questions are in is not"):
         folder, _ = asked("fr", tmp_path / "run")
 
-    assert "If they are not English, ask again with `frame`" in notes(folder)
+    assert "If they are not English, run again with `frame`" in notes(folder)
 
 
 def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_language(tmp_path):
@@ -144,7 +142,7 @@ def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_languag
 
     assert prompts[0].text.startswith("Q: ")
     assert "the questions are in 'th'" in notes(folder)
-    assert "Ask again with `frame` th" in notes(folder)
+    assert "Run again with `frame` th" in notes(folder)
     assert "frame" not in notes(own)
 
 
@@ -196,7 +194,7 @@ def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
     said = notes(folder)
     assert "accepts a part of a word: 京都 for 東京都" in said
     assert "surface-consistency score RUN --rule segmented" in said
-    assert "see how many verdicts change" in said
+    assert "compare how many verdicts change" in said
     pytest.importorskip("icu4py")
     assert "京都 for 東京都" not in notes(folder, rule="segmented")
 
@@ -213,7 +211,10 @@ def test_how_many_verdicts_change_by_words_is_told(tmp_path, monkeypatch):
 
     said = notes(folder, agreement=True)
 
-    assert "By words 2 of 8 verdicts are others: 2 right ones are wrong, 0 wrong ones right" in said
+    assert (
+        "By words 2 of 8 verdicts change: 2 correct ones become incorrect, 0 incorrect ones correct"
+        in said
+    )
     english, _ = asked("ja", tmp_path / "english", answer=" Tokyo")
     assert "segmented" not in notes(english, agreement=True)
     assert "segmented" not in (english.checks / "rules.csv").read_text("utf-8")
@@ -237,8 +238,8 @@ def test_answers_that_the_limit_cuts_in_the_midst_are_told(tmp_path, answer, fin
 
     said = notes(folder)
 
-    assert ("in the midst of an accepted answer" in said) is (n_cut > 0)
-    assert (f"{n_cut} of 8 answers end at the limit of tokens" in said) is (n_cut > 0)
+    assert ("within an accepted answer" in said) is (n_cut > 0)
+    assert (f"{n_cut} of 8 answers end at the token limit" in said) is (n_cut > 0)
 
 
 def demonstrations(path, *lines):

@@ -27,7 +27,7 @@ def run_tables(*folders):
         # As `report_runs` does: what is missing or undefined stands in the tables.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return {name: table.frame for name, table in study.report(report).tables().items()}
+        return {name: table.frame for name, table in study.report.compute(report).items()}
 
 
 def outcomes(run):

@@ -155,9 +155,14 @@ def test_survivors_have_the_first_reason_that_holds(planted):
 def test_page_begins_with_what_can_be_said(planted):
     page = planted.page.read_text("utf-8")
 
-    for said in ("hides what it knows", "has forgotten", "has not forgotten", "The price: it lost"):
+    for said in (
+        "hides the facts",
+        "has forgotten the facts",
+        "has not forgotten",
+        "The change of",
+    ):
         assert said in page
-    assert "under every form it is shown" in planted.finding
+    assert "under every form its accuracy is equivalent to that of the reference" in planted.finding
 
 
 def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
@@ -166,7 +171,7 @@ def test_reference_that_knows_is_told_from_the_other(planted_runs, tmp_path):
 
     reported = analysed([planted_runs[name] for name in names], tmp_path, margin=0.15, roles=roles)
 
-    assert any("one of them may know the facts" in note for note in reported.notes)
+    assert any("One of the references may know the facts" in note for note in reported.notes)
     assert not any("is the original" in note for note in reported.notes)
 
 
@@ -179,7 +184,7 @@ def test_form_that_the_original_does_not_know_is_left_out(planted_runs, tmp_path
     assert (
         frame_of(reported, "unlearning_verdicts", "model").loc["refusal", "leaking"] == "reworded"
     )
-    assert any("the verdict leaves it out" in note for note in reported.notes)
+    assert any("the verdict excludes the form" in note for note in reported.notes)
 
 
 def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
@@ -188,7 +193,7 @@ def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
     reported = analysed(paths, tmp_path, margin=0.15)
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
-    assert any("it may know the facts, or roles are not" in note for note in reported.notes)
+    assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
     assert "under no form is the original shown to answer more" in reported.page.read_text("utf-8")
 
 
@@ -206,9 +211,11 @@ def test_loss_without_an_original_is_said_of_the_reference(planted_runs, tmp_pat
     reported = analysed([planted_runs[name] for name in ("broken", "reference")], tmp_path)
 
     text = reported.page.read_text("utf-8")
-    assert "it answers less by" in text
     words = " ".join(re.sub("<[^>]*>", "", text).split())
-    assert "in retain, name, 100.0 points [54.3, 100.0] in retain, reworded, against refer" in words
+    assert (
+        "The change of accuracy of broken in retain, reworded, compared with reference is −100.0 "
+        "points (95 % CI −100.0 to −54.3; "
+    ) in words
 
 
 def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
@@ -218,7 +225,7 @@ def test_without_a_reference_nothing_can_be_told(planted_runs, tmp_path):
 
     assert reported.tables["unlearning_verdicts"].frame["verdict"].tolist() == ["cannot tell"]
     assert reported.tables["unlearning"].frame["floor"].isna().all()
-    assert any("no floor is known" in note for note in reported.notes)
+    assert any("the floor is unknown" in note for note in reported.notes)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -278,7 +285,10 @@ def test_edits_are_judged_by_what_is_written(tmp_path):
     kept = frame_of(reported, "unlearning", "form")["survival"]
     assert kept.to_dict() == {"plain": 0.0, "reworded": 1.0, "any form": 1.0}
     assert reported.tables["unlearning_price"].frame["change"].tolist() == [0.0]
-    assert "Nothing can be said of whether edits edited forgot" in reported.page.read_text("utf-8")
+    assert (
+        "Whether edits edited has forgotten the facts cannot be concluded without"
+        in reported.page.read_text("utf-8")
+    )
 
 
 def test_short_references_are_answers_by_themselves(tmp_path):
@@ -304,7 +314,10 @@ def test_short_references_are_answers_by_themselves(tmp_path):
     assert "target is the original, npo is the unlearned, retrain is the reference" in " ".join(
         reported.notes
     )
-    assert "has forgotten: under the plain question it is shown" in reported.finding
+    assert (
+        "has forgotten the facts: under the plain question its accuracy is equivalent"
+        in reported.finding
+    )
     rows = frame_of(reported, "unlearning_published", "model")
     assert (rows["published"] == rows["recomputed"]).all()
 
@@ -402,7 +415,7 @@ def test_finding_says_what_is_shown(official_logs, tmp_path):
     report_runs(paths, tmp_path, analyses={analysis: UnlearningSettings()})
 
     text = (tmp_path / "report.html").read_text("utf-8")
-    assert "It cannot be told whether" in text
+    assert "has forgotten the facts cannot be concluded" in text
     with pytest.raises(ValueError, match="give `report_runs` their logs or runs themselves"):
         UnlearningAnalysis().tables(None, UnlearningSettings())
 

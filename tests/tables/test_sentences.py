@@ -1,0 +1,301 @@
+"""Sentences state their row: quantity, subject, estimate, interval, p, n and clusters."""
+
+import math
+import re
+
+import pandas as pd
+import pytest
+
+from surface_consistency.tables.numbers import Value, sentence_text
+from surface_consistency.tables.sentences import (
+    detectable_difference,
+    detectable_note,
+    difference,
+    direction,
+    equivalence,
+    listing,
+    many,
+    missing,
+    not_inferred,
+    paragraph,
+    ranking,
+    rate,
+    repeats,
+    size,
+)
+
+NUMBER = r"[−+]?[\d,]*\d(?:\.\d+)?"
+
+
+def row(value=-0.204, low=-0.273, high=-0.136, p=0.0002, n=122, n_clusters=60, **more):
+    """A row with a difference `d`."""
+    cells = {"d": value, "d_low": low, "d_high": high, "p": p, "n": n, "n_clusters": n_clusters}
+    return cells | more
+
+
+def text(sentence):
+    """A sentence with ordinary spaces."""
+    return sentence_text(sentence).replace("\u00a0", " ")
+
+
+def accuracy(**cells):
+    """The sentence on the accuracy under title and redirect."""
+    options = {name: cells.pop(name) for name in ("correction", "level", "kind") if name in cells}
+    return text(
+        difference(
+            row(**cells),
+            "d",
+            "accuracy of ada",
+            "title",
+            "redirect",
+            "under the {}",
+            p="p",
+            clusters="facts",
+            **options,
+        )
+    )
+
+
+def test_a_significant_difference_has_a_direction():
+    assert accuracy() == (
+        "The accuracy of ada is 20.4 points lower under the redirect than under the title (95 % CI "
+        "13.6 to 27.3, p < 0.001; 122 pairs, 60 facts)."
+    )
+    higher = accuracy(value=0.204, low=0.136, high=0.273)
+    assert higher.startswith("The accuracy of ada is 20.4 points higher under the redirect than")
+    assert "(95 % CI 13.6 to 27.3, p < 0.001;" in higher
+
+
+def test_a_difference_that_is_not_significant_has_the_minimum_detectable_difference():
+    assert accuracy(value=-0.016, low=-0.181, high=0.148, p=0.84) == (
+        "The accuracy of ada does not differ significantly between title and redirect (difference "
+        "−1.6 points, 95 % CI −18.1 to 14.8, p = 0.84; 122 pairs, 60 facts; minimum detectable "
+        "difference 23.5 points at 80 % power)."
+    )
+    wide = accuracy(value=-0.016, low=-0.9, high=0.9, p=0.84)
+    assert wide.endswith("60 facts; too few to detect any difference).")
+
+
+def test_a_correction_that_changes_the_decision_is_named_with_both_p_values():
+    corrected = accuracy(
+        value=0.111, low=0.013, high=0.219, p=0.077, p_value=0.027, correction="Holm"
+    )
+
+    assert "does not differ significantly" in corrected
+    assert "p = 0.027, Holm-corrected p = 0.077; 122 pairs" in corrected
+    kept = accuracy(p=0.03, p_value=0.01, correction="Holm")
+    assert ", Holm-corrected p = 0.030; 122 pairs, 60 facts)." in kept
+
+
+def test_the_level_is_that_of_the_interval_and_of_the_test():
+    cells = {"value": 0.09, "low": 0.011, "high": 0.173, "p": 0.063}
+
+    assert "does not differ significantly" in accuracy(**cells)
+    shown = accuracy(**cells, level=0.9)
+    assert "9.0 points higher" in shown
+    assert "(90 % CI 1.1 to 17.3, p = 0.063;" in shown
+
+
+def test_scores_have_no_points():
+    assert accuracy(kind="number").startswith("The accuracy of ada is 0.20 lower under the redirec")
+
+
+@pytest.mark.parametrize(
+    ("cells", "reason"),
+    [
+        ({}, "15 pairs in 3 facts are too few."),
+        ({"not_inferred": "worth 2.1 clusters"}, "15 pairs in 3 facts are too few (worth 2.1 clu"),
+    ],
+)
+def test_too_few_clusters_infer_nothing(cells, reason):
+    nan = math.nan
+    shown = accuracy(value=0.5, low=nan, high=nan, p=nan, n=15, n_clusters=3, **cells)
+
+    start = "A difference in accuracy of ada between title and redirect cannot be inferred: "
+    assert shown.startswith(start + reason)
+    assert text(not_inferred({}, "the rate")) == (
+        "The rate cannot be inferred: the data are too few."
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p_value", "sign"),
+    [
+        (0.1, 0.2, None, 1),
+        (-0.2, -0.1, 0.01, -1),
+        (-0.2, -0.1, 0.06, 0),
+        (-0.2, 0.1, 0.01, 0),
+        (0.1, 0.2, float("nan"), 1),
+        (float("nan"), float("nan"), 0.01, None),
+        (None, None, None, None),
+    ],
+)
+def test_a_direction_needs_interval_and_test(low, high, p_value, sign):
+    assert direction({"x": 0.1, "x_low": low, "x_high": high}, "x", p_value) == sign
+
+
+def test_a_direction_is_relative_to_the_null_value():
+    assert direction({"auc_low": 0.55, "auc_high": 0.7}, "auc", null=0.5) == 1
+    assert direction({"auc_low": 0.45, "auc_high": 0.7}, "auc", null=0.5) == 0
+    assert direction({"auc_low": 0.3, "auc_high": 0.45}, "auc", null=0.5) == -1
+
+
+def test_rates_have_their_interval_and_counts():
+    flips = {"d": 0.475, "d_low": 0.373, "d_high": 0.578, "n": 122, "n_clusters": 60}
+
+    assert text(rate(flips, "d", "flip rate of ada", clusters="facts")) == (
+        "The flip rate of ada is 47.5 % (95 % CI 37.3 to 57.8; 122 pairs, 60 facts)."
+    )
+    unknown = flips | {"d_low": math.nan, "d_high": math.nan}
+    assert text(rate(unknown, "d", "flip rate of ada")) == (
+        "The flip rate of ada cannot be inferred: 122 pairs in 60 clusters are too few."
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [
+        (0.52, "; significantly different from 0.50)."),
+        (
+            0.42,
+            "; not significantly different from 0.50; minimum detectable difference 0.20 at 80 % "
+            "power).",
+        ),
+    ],
+)
+def test_rates_may_be_compared_with_a_null_value(low, words):
+    area = {"auc": 0.6, "auc_low": low, "auc_high": 0.7, "n": 40}
+
+    shown = text(rate(area, "auc", "area under the curve", kind="number", null=0.5))
+
+    assert shown.startswith("The area under the curve is 0.60 (95 % CI 0.")
+    assert shown.endswith(f"40 pairs{words}")
+
+
+def test_equivalence_needs_both_one_sided_tests():
+    options = {"p": "p_equivalent", "margin": 0.08, "unit": "items"}
+    cells = row(value=-0.017, low=-0.047, high=0.004, n=240, n_clusters=48)
+
+    shown = equivalence(cells | {"p_equivalent": 0.0004}, "d", "accuracy", "a", "a2", **options)
+    assert text(shown) == (
+        "The accuracy is equivalent for a and a2 within ±8.0 points (difference −1.7 points, 95 % "
+        "CI −4.7 to 0.4, p < 0.001 of two one-sided tests; 240 items, 48 clusters)."
+    )
+    for p_value in (0.06, math.nan, None):
+        not_shown = cells | {"p_equivalent": p_value}
+        assert equivalence(not_shown, "d", "accuracy", "a", "a2", **options) == []
+
+
+@pytest.mark.parametrize(
+    ("best", "words"),
+    [
+        ("b", "b is the best of 3 models in accuracy (simultaneous 95 % confidence)."),
+        ("ab", "2 of 3 models may be the best in accuracy (simultaneous 95 % confidence): a and b"),
+        ("abc", "No two of the 3 models differ significantly in accuracy (simultaneous 95 % conf"),
+    ],
+)
+def test_ranking_names_the_models_that_may_be_the_best(best, words):
+    assert text(ranking([*best], 3, "accuracy")).startswith(words)
+
+
+def test_missing_scores_are_excluded():
+    assert text(missing(4, 1220, of=" of bob")) == (
+        "4 of 1,220 pairs of bob have no score and are excluded."
+    )
+    assert missing(0, 122) == []
+
+
+def test_repeats_have_a_number_per_stratum_with_an_interval():
+    strata = [
+        {"flip_rate": 0.067, "flip_rate_low": 0.0, "flip_rate_high": 0.449, "form": "short"},
+        {"flip_rate": 0.052, "flip_rate_low": math.nan, "flip_rate_high": math.nan, "form": "x"},
+        {"flip_rate": 0.087, "flip_rate_low": 0.0, "flip_rate_high": 0.34, "form": "free"},
+    ]
+
+    assert text(repeats(strata, of=" of ada", label="form")) == (
+        "The test-retest flip rate of identical prompts of ada is 6.7 % (95 % CI 0.0 to 44.9, "
+        "short); 8.7 % (95 % CI 0.0 to 34.0, free)."
+    )
+    assert repeats(strata[1:2]) == []
+
+
+def test_many_comparisons_are_counted():
+    found, null = row(), row(value=0.01, low=-0.1, high=0.1, p=0.9)
+    rows = (
+        [found] * 5
+        + [null, row(value=0.01, low=-0.2, high=0.2, p=0.9)]
+        + [row(low=math.nan, high=math.nan)]
+    )
+
+    shown = many(rows, "d", "accuracy by form", lambda one: [f"{one['d']}."], p="p")
+
+    assert [text(one) for one in shown] == [
+        *["-0.204."] * 3,
+        "2 more of the 7 comparisons in accuracy by form are statistically significant.",
+        "2 of the 7 comparisons in accuracy by form are not statistically significant (largest "
+        "minimum detectable difference 28.6 points at 80 % power).",
+    ]
+    assert many([null], "d", "x", lambda one: ["alone."], p="p") == [["alone."]]
+    one_of_two = many([found, null], "d", "x", lambda one: ["found."], p="p")
+    assert text(one_of_two[-1]) == (
+        "1 of the 2 comparisons in x is not statistically significant (minimum detectable "
+        "difference 14.3 points at 80 % power)."
+    )
+
+
+def test_minimum_detectable_differences_are_2_8_standard_errors():
+    assert detectable_difference(-0.1, 0.1) == pytest.approx(0.1 * 2.801585 / 1.959964)
+    assert detectable_difference(-0.1, 0.1, 0.9) == pytest.approx(
+        0.1 * (1.644854 + 0.841621) / 1.644854
+    )
+    assert math.isnan(detectable_difference(math.nan, math.nan))
+
+
+def test_notes_of_tables_have_the_range_and_the_rows_without_power():
+    table = pd.DataFrame({"d_low": [math.nan, -0.7, -0.07], "d_high": [math.nan, 0.7, 0.07]})
+
+    assert detectable_note(table, "d") == (
+        "Minimum detectable difference at 80 % power, before correction: 10.0 points. 2 of 3 rows "
+        "have too few pairs to detect any."
+    )
+    assert detectable_note(table[:0], "d") == ""
+
+
+def test_counts_and_lists():
+    assert size({"n": 1, "n_clusters": 1}, "pairs", "facts") == "; 1 pair"
+    assert size({"n": 1200, "n_clusters": math.nan}) == "; 1,200 pairs"
+    assert size({}) == ""
+    assert listing(["a"]) == "a"
+    assert paragraph([["A."], [], ["B."]]) == ["A.", " ", "B."]
+
+
+def cells_of(*rows):
+    """What the sentences of a row of each kind state, with the cells that they must state."""
+    for cells in rows:
+        rates = cells | {name: abs(cells[name]) for name in ("d", "d_low", "d_high")}
+        yield difference(cells, "d", "accuracy of m1", "x", "y", p="p"), cells
+        yield rate(rates, "d", "flip rate of m1"), rates
+
+
+@pytest.mark.parametrize("p_value", [0.00004, 0.0312, 0.4444])
+@pytest.mark.parametrize(
+    "bounds",
+    [(-0.31234, -0.5, -0.10987), (0.31234, 0.1, 0.50987), (0.01234, -0.1, 0.10987)],
+)
+def test_numbers_read_back_from_a_sentence_are_those_of_the_row(bounds, p_value):
+    cells = row(*bounds, p=p_value, n=1234, n_clusters=77)
+
+    for sentence, expected in cells_of(cells):
+        shown = text(sentence)
+        estimate = re.search(rf"(?:is|difference) ({NUMBER}) (?:points|%)", shown)[1]
+        ends = re.search(rf"95 % CI ({NUMBER}) to ({NUMBER})", shown).groups()
+        values = [float(one.replace("−", "-")) for one in (estimate, *ends)]
+        sign = -1 if "lower" in shown else 1
+        wanted = [100 * expected[name] for name in ("d", "d_low", "d_high")]
+        found = [values[0] * sign, *sorted(sign * end for end in values[1:])]
+        assert found == pytest.approx([wanted[0], *sorted(wanted[1:])], abs=0.051)
+        assert "1,234 pairs, 77 clusters" in shown
+        if "p" in shown and "p =" in shown:
+            assert float(re.search(r"p = ([\d.]+)", shown)[1]) == pytest.approx(p_value, abs=0.005)
+        # The estimate is a number that a page can mark.
+        assert any(isinstance(part, Value) for part in sentence)
