@@ -193,7 +193,7 @@ def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            "surface_consistency_build.wikimedia.construction.steps.keep_surfaces", killed
+            "surface_consistency_build.wikimedia.construction._pipeline.keep_surfaces", killed
         )
         with pytest.raises(KeyboardInterrupt, match="killed"):
             build_redirectqa(dumps, tmp_path, config=ENWIKI, threads=1)
