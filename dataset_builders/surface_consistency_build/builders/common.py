@@ -16,7 +16,7 @@ from surface_consistency.errors import DataError, SurfaceConsistencyError
 from surface_consistency_build.cards.dataset_build import ROW_KEY
 from surface_consistency_build.wikimedia.construction._work_folder import files_digest
 from surface_consistency_build.wikimedia.construction.build import BuildResult
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
+from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
 
 

@@ -28,12 +28,11 @@ from surface_consistency_build.wikimedia.construction.build import (
     BuildResult,
     build_redirectqa,
 )
-from surface_consistency_build.wikimedia.construction.dump_files import Route
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
+from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan, Route, find_dumps
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
 from surface_consistency_build.wikimedia.construction.progress import BuildHook, BuildProgress
 from surface_consistency_build.wikimedia.construction.rows import BuiltRow
-from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency_build.wikimedia.construction.steps import Unambiguous
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 ROW_KEY: Final = (

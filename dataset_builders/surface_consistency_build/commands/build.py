@@ -32,7 +32,7 @@ from surface_consistency_build.cards.dataset_build import (
 )
 from surface_consistency_build.cards.dataset_folder import PublishedFolder
 from surface_consistency_build.cards.publish import check_repo_id, publish_folder
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
+from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 from surface_consistency_build.wikimedia.construction.progress import BuildProgress
 from surface_consistency_build.writers.paraphrases import ParaphraseSettings, ParaphraseWriting
 from surface_consistency_build.writers.slaq_article_selection import (

@@ -13,7 +13,7 @@ import datasets
 from surface_consistency.data.popqa import PopQA, load_popqa
 from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
 from surface_consistency_build.wikimedia.construction.build import BuildResult
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan, find_dumps
+from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan, find_dumps
 from surface_consistency_build.wikimedia.construction.popqa import augment_popqa
 
 

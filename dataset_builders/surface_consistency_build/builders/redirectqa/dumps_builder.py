@@ -16,7 +16,7 @@ import datasets
 from surface_consistency_build.builders.common import BuiltRowsBuilder, DumpsConfig, prepared
 from surface_consistency_build.cards.dataset_build import BuildSettings
 from surface_consistency_build.wikimedia.construction.build import CATEGORY_CAP, BuildResult
-from surface_consistency_build.wikimedia.construction.dump_plan import DumpPlan
+from surface_consistency_build.wikimedia.construction.dump_files import DumpPlan
 
 
 @dataclass

@@ -8,11 +8,9 @@ from .build import (
 )
 from .dump_files import (
     DumpFiles as DumpFiles,
-    Route as Route,
-)
-from .dump_plan import (
     DumpPlan as DumpPlan,
     PlannedDump as PlannedDump,
+    Route as Route,
     find_dumps as find_dumps,
 )
 from .popqa import (

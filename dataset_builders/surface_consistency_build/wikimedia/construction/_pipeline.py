@@ -5,21 +5,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from surface_consistency_build.wikimedia.construction import (
-    steps_articles as articles,
-    steps_facts as facts,
-    steps_surfaces as surfaces,
-)
-from surface_consistency_build.wikimedia.construction._arrow import TABLES, table_schema
 from surface_consistency_build.wikimedia.construction._work_folder import (
     Checkpoints,
     Marker,
     digest_of,
 )
-from surface_consistency_build.wikimedia.construction.database import quoted
+from surface_consistency_build.wikimedia.construction.database import TABLES, quoted, table_schema
 from surface_consistency_build.wikimedia.construction.progress import StepCount, Tracker
 from surface_consistency_build.wikimedia.construction.staging import StagedTables
-from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
+from surface_consistency_build.wikimedia.construction.steps import (
+    Unambiguous,
+    balance,
+    candidate_triples,
+    find_shared_names,
+    join_articles,
+    keep_categories,
+    keep_surfaces,
+    name_objects,
+    resolve_redirects,
+    sample_triples,
+    sum_views,
+)
 from surface_consistency_build.wikimedia.wikis import WikiConfig
 
 if TYPE_CHECKING:
@@ -134,15 +140,13 @@ def article_steps() -> tuple[Step, ...]:
     """List the steps that depend on the dumps alone."""
     pages = ("pages", "page_props")
     return (
-        Step("01_views", ("views", "pages"), ("page_views",), articles.sum_views),
-        Step(
-            "02_articles", (*pages, "entities", "page_views"), ("articles",), articles.join_articles
-        ),
+        Step("01_views", ("views", "pages"), ("page_views",), sum_views),
+        Step("02_articles", (*pages, "entities", "page_views"), ("articles",), join_articles),
         Step(
             "03_redirects",
             ("redirects", *pages, "articles"),
             ("resolved",),
-            articles.resolve_redirects,
+            resolve_redirects,
         ),
     )
 
@@ -152,19 +156,19 @@ def fact_steps(
 ) -> tuple[Step, ...]:
     """List the steps that choose the facts."""
     return (
-        Step("04_names", ("articles", "entities"), ("shared_names",), facts.find_shared_names),
+        Step("04_names", ("articles", "entities"), ("shared_names",), find_shared_names),
         Step(
             "05_candidates",
             ("claims", "articles", "shared_names"),
             ("candidates", "facts"),
-            facts.candidate_triples,
+            candidate_triples,
             {"properties": sorted(config.properties), "unambiguous": unambiguous},
         ),
         Step(
             "06_sample",
             ("candidates",),
             ("sample",),
-            facts.sample_triples,
+            sample_triples,
             {"triples": triples, "seed": seed},
         ),
     )
@@ -178,12 +182,10 @@ def surface_steps(
     balanced = {"category_cap": category_cap, "seed": seed}
     known = ("sample", "resolved", "categories")
     return (
-        Step("07_categories", known, ("kinds",), surfaces.keep_categories, labels),
-        Step(
-            "08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), surfaces.keep_surfaces
-        ),
+        Step("07_categories", known, ("kinds",), keep_categories, labels),
+        Step("08_surfaces", ("kinds", "articles", "entities"), ("surfaces",), keep_surfaces),
         pairing,
-        Step("10_balance", ("instances",), ("balanced",), surfaces.balance, balanced),
+        Step("10_balance", ("instances",), ("balanced",), balance, balanced),
     )
 
 
@@ -199,7 +201,7 @@ def naming_step(config: WikiConfig) -> Step:
         "11_answers",
         (*facts, "articles", "resolved", "categories"),
         ("entity_names", "right_answers"),
-        surfaces.name_objects,
+        name_objects,
         {"labels": list(config.labels)},
     )
 

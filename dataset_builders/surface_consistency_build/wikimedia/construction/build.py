@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from surface_consistency.errors import DataError
-from surface_consistency_build.wikimedia.construction._facts import asked_facts, subject_rows
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Pipeline,
     Step,
@@ -32,10 +31,15 @@ from surface_consistency_build.wikimedia.construction.progress import (
     Tracker,
     step_counts,
 )
-from surface_consistency_build.wikimedia.construction.rows import BuiltRow, read_rows, write_rows
+from surface_consistency_build.wikimedia.construction.rows import (
+    BuiltRow,
+    asked_facts,
+    read_rows,
+    subject_rows,
+    write_rows,
+)
 from surface_consistency_build.wikimedia.construction.staging import END_MARKED, StagedTables, stage
-from surface_consistency_build.wikimedia.construction.steps_facts import Unambiguous
-from surface_consistency_build.wikimedia.construction.steps_surfaces import pair_with_surfaces
+from surface_consistency_build.wikimedia.construction.steps import Unambiguous, pair_with_surfaces
 from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
 if TYPE_CHECKING:

@@ -1,13 +1,18 @@
-"""An embedded DuckDB that spills to the disk."""
+"""The tables of a build: an embedded DuckDB that spills to the disk, and Arrow batches."""
 
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from surface_consistency.errors import SurfaceConsistencyError
+from surface_consistency.text import surface_from_title
 from surface_consistency_build.wikimedia.construction.progress import StepCount, step_counts
 
 if TYPE_CHECKING:
@@ -135,3 +140,112 @@ def keep_rows(
     rows_in = rows_out + sum(n_by_reason.values())
     removed = {list(reasons)[place]: n_rows for place, n_rows in sorted(n_by_reason.items())}
     return step_counts(step, unit, rows_in, rows_out, removed)
+
+
+_GROUP_ROWS = 1 << 18
+# What `surface_from_title` may change: a parenthesis at the end, and white space of any script.
+_SPECIAL = (
+    r"\)$|^ | $|[\x00-\x1f\x7f-\xa0\x{1680}\x{2000}-\x{200f}\x{2028}-\x{202f}\x{205f}\x{3000}]"
+)
+TABLES: dict[str, dict[str, str]] = {
+    "pages": {"page_id": "int64", "title": "string", "surface": "string", "is_redirect": "bool"},
+    "redirects": {
+        "page_id": "int64",
+        "target": "string",
+        "target_namespace": "int64",
+        "is_interwiki": "bool",
+        "is_section": "bool",
+    },
+    "page_props": {"page_id": "int64", "entity": "int64", "is_disambiguation": "bool"},
+    "category_targets": {"target_id": "int64", "label": "string"},
+    "categories": {"page_id": "int64", "label": "string"},
+    "entities": {"id": "int64", "label": "string", "title": "string", "surface": "string"},
+    "aliases": {"id": "int64", "alias": "string"},
+    "claims": {"subject": "int64", "property": "int64", "object": "int64"},
+    "views": {"title": "string", "views": "int64"},
+}
+"""Staged table to its columns and their Arrow types."""
+
+
+class Tally:
+    """Counts of rows read, kept, and dropped by reason."""
+
+    def __init__(self) -> None:
+        self.n_in = 0
+        self.n_out = 0
+        self.removed: dict[str, int] = {}
+
+    def drop(self, reason: str, n_rows: int) -> None:
+        """Count rows that go."""
+        self.removed[reason] = self.removed.get(reason, 0) + n_rows
+
+
+class TableWriter:
+    """Parquet in row groups of even size, whatever the size of the batches."""
+
+    def __init__(self, path: Path, schema: pa.Schema, *, use_dictionary: bool = False) -> None:
+        self._schema = schema
+        self._writer = pq.ParquetWriter(
+            path, schema, compression="zstd", compression_level=1, use_dictionary=use_dictionary
+        )
+        self._batches: list[pa.RecordBatch] = []
+        self._n_rows = 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take rows in."""
+        self._batches.append(batch)
+        self._n_rows += batch.num_rows
+        if self._n_rows >= _GROUP_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write what was taken in."""
+        if self._batches:
+            self._writer.write_table(
+                pa.Table.from_batches(self._batches, self._schema), _GROUP_ROWS
+            )
+        self._batches, self._n_rows = [], 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._flush()
+        self._writer.close()
+
+
+def text_column(
+    batch: pa.RecordBatch, column: str, tally: Tally
+) -> tuple[pa.RecordBatch, pa.Array]:
+    """Decode a binary column, and leave out and count the rows where it is no UTF-8."""
+    values = batch.column(column)
+    try:
+        return batch, values.cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = values.to_pylist()
+        good = pa.array([t is None or t.decode(errors="ignore").encode() == t for t in texts])
+    tally.drop("title is no UTF-8", len(good) - pc.sum(good).as_py())
+    readable = batch.filter(good)
+    return readable, readable.column(column).cast(pa.string())
+
+
+def surfaces_of(titles: pa.Array) -> pa.Array:
+    """Apply `surface_from_title` to a column; one by one only where more than "_" is at stake."""
+    plain = pc.replace_substring(titles, "_", " ")
+    special = pc.fill_null(pc.match_substring_regex(plain, _SPECIAL), False)
+    if not pc.any(special).as_py():
+        return plain
+    done = [surface_from_title(title) for title in titles.filter(special).to_pylist()]
+    return pc.replace_with_mask(plain, special, pa.array(done, pa.string()))
+
+
+def batch_of(columns: Mapping[str, Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Put columns in the order and the types of a schema."""
+    arrays = [columns[field.name].cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def table_schema(table: str) -> pa.Schema:
+    """Return the Arrow schema of a staged table."""
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in TABLES[table].items()])

@@ -1,5 +1,6 @@
-"""The dump files of a build, and the names under which Wikimedia publishes them."""
+"""The dump files of a build: their published names, those that a folder has, and those missing."""
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from surface_consistency.errors import SourceNotFoundError
+from surface_consistency_build.wikimedia.sql import read_create_table
+from surface_consistency_build.wikimedia.wikis import WikiConfig, load_wiki
 
 Route = Literal["sql", "xml", "uncategorised"]
 """Where redirects and their categories come from: the SQL tables, the pages' text, or the SQL
@@ -174,3 +177,332 @@ def wikidata_file(names: Mapping[str, Path]) -> Path | None:
         filter(pattern.fullmatch, names), key=lambda name: (re.search(r"\d{8}", name) or [""])[0]
     )
     return names[dumps[-1]] if dumps else None
+
+
+_SITE: Final = "https://dumps.wikimedia.org"
+_SHOWN: Final = 4
+_MONTHS: Final = tuple(f"2024{month:02}" for month in range(1, 13))
+
+# Packed sizes of the English Wikipedia's dumps of 2024 and 2025, to the order of magnitude.
+_ABOUT_BYTES: Final = {
+    "page": 2_300_000_000,
+    "page_props": 500_000_000,
+    "redirect": 200_000_000,
+    "linktarget": 1_500_000_000,
+    "categorylinks": 2_500_000_000,
+    "pages_articles": 23_000_000_000,
+    "wikidata": 95_000_000_000,
+    "pageviews": 5_000_000_000,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedDump:
+    """One file of a plan."""
+
+    role: str
+    """Field of `DumpFiles` that it fills."""
+
+    name: str
+    """Its name; with a placeholder for the date when it is missing."""
+
+    path: Path | None
+    """Where it lies; None when it is missing."""
+
+    n_bytes: int | None
+    """Its size; None when it is missing."""
+
+    about_bytes: int | None
+    """Size to expect, to the order of magnitude; None when not known for this wiki."""
+
+    is_needed: bool
+    """Whether the build cannot do without."""
+
+    url: str
+    """Folder to fetch it from."""
+
+    other_dates: tuple[str, ...] = ()
+    """Files of the same kind that are there and of another date; only of a missing one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpPlan:
+    """The files of a build, found and missing."""
+
+    folder: Path
+    """Where was looked."""
+
+    config: WikiConfig
+    """The wiki."""
+
+    route: Route
+    """Where redirects and their categories come from."""
+
+    dumps: tuple[PlannedDump, ...]
+    """The files, in the order in which they are read."""
+
+    notes: tuple[str, ...] = ()
+    """What the files that are there decide, and what is lost without those that are not."""
+
+    @property
+    def missing(self) -> tuple[PlannedDump, ...]:
+        """Files that are needed and not there."""
+        return tuple(dump for dump in self.dumps if dump.is_needed and dump.path is None)
+
+    @property
+    def total_bytes(self) -> int:
+        """Size of the files that are there."""
+        return sum(dump.n_bytes or 0 for dump in self.dumps)
+
+    @property
+    def about_missing_bytes(self) -> int | None:
+        """Size to expect of the needed files that are missing; None when one is not known."""
+        sizes = [dump.about_bytes for dump in self.missing]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
+    def files(self) -> DumpFiles:
+        """The files that are there.
+
+        Raises:
+            SourceNotFoundError: If a needed one is missing; names each and where to fetch it.
+        """
+        if self.missing:
+            n_missing = len(self.missing)
+            lines = "; ".join(map(_described, self.missing[:_SHOWN]))
+            more = n_missing - _SHOWN
+            rest = f"; and {more} more, which --plan lists" if more > 0 else ""
+            raise SourceNotFoundError(
+                f"{self.folder} lacks {n_missing} dump file{'s' * (n_missing > 1)} of "
+                f"{self.config.wiki}: {lines}{rest}"
+            )
+        return DumpFiles(
+            wikidata=self._one("wikidata"),
+            pageviews=self._all("pageviews"),
+            page=self._one("page"),
+            redirect=self._one("redirect"),
+            page_props=self._one("page_props"),
+            linktarget=self._one("linktarget"),
+            categorylinks=self._one("categorylinks"),
+            pages_articles=self._all("pages_articles"),
+        )
+
+    def _all(self, role: str) -> tuple[Path, ...]:
+        """Collect the files of a role."""
+        return tuple(
+            dump.path for dump in self.dumps if dump.role == role and dump.path is not None
+        )
+
+    def _one(self, role: str) -> Path | None:
+        """Return the file of a role, if there is one."""
+        return next(iter(self._all(role)), None)
+
+
+def find_dumps(
+    folder: str | os.PathLike[str],
+    wiki: str | WikiConfig,
+    *,
+    route: Route | None = None,
+    months: Sequence[str] | None = None,
+    needs_views: bool = True,
+) -> DumpPlan:
+    """Look for the dump files of a build.
+
+    Files are known by the names under which Wikimedia publishes them, in the folder or one below;
+    of two of one name the upper one counts.
+    Of several dates of the wiki the newest one is taken for which a `page` table or the pages'
+    text is there, so that tables of different dates do not mix.
+
+    Args:
+        folder: Where to look.
+        wiki: Name of a wiki, file of its configuration, or the configuration.
+        route: Where redirects and their categories come from; None for the SQL tables, unless the
+            wiki has templates or nothing instead of categories, or only the pages' text is there.
+        months: Months of pageviews as "YYYYMM"; None for all that are there, or the twelve of
+            2024 as in the paper if none is. A daily file is left out where its month is there.
+        needs_views: Whether the build cannot do without pageviews; `augment_popqa` can.
+
+    Returns:
+        The plan: what was found, with sizes, and what is missing. Its configuration is without
+        categories if the route is.
+
+    Raises:
+        SourceNotFoundError: If there is no such folder or wiki.
+        ValueError: If a month is none, or the wiki has no categories for the route that is asked
+            for.
+    """
+    check_months(months)
+    place = Path(folder)
+    if not place.is_dir():
+        raise SourceNotFoundError(
+            f"no folder {place}; give the folder that holds the dumps, or make an empty one: "
+            "--plan lists what belongs into it"
+        )
+    config = wiki if isinstance(wiki, WikiConfig) else load_wiki(wiki)
+    files = sorted(place.rglob("*"), key=lambda file: (-len(file.parts), file))
+    names = {file.name: file for file in files if file.is_file()}
+    tables = wiki_tables(names, config.wiki)
+    chosen = route or _route(config, tables)
+    if chosen == "sql" and not config.categories:
+        raise ValueError(
+            f"the configuration {config.name!r} maps no categories, so the route 'sql' would find "
+            "none; take 'uncategorised', or 'xml' if it has templates"
+        )
+    if chosen == "uncategorised":
+        config = config.model_copy(
+            update={"categories": {}, "templates": {}, "uncategorised": True}
+        )
+    dumps = [
+        *_planned_tables(config, chosen, tables, names),
+        *_planned_pageviews(names, months, is_needed=needs_views),
+        *_planned_wikidata(names),
+    ]
+    notes = [
+        *_notes(dumps, chosen, is_default=route is None, has_categories=bool(config.categories)),
+        *_language_notes(config),
+    ]
+    return DumpPlan(
+        folder=place, config=config, route=chosen, dumps=tuple(dumps), notes=tuple(notes)
+    )
+
+
+def _notes(
+    dumps: Sequence[PlannedDump], route: Route, *, is_default: bool, has_categories: bool
+) -> Iterable[str]:
+    """Say what follows from the files that are there and those that are not."""
+    if is_default and route == "xml" and has_categories:
+        yield (
+            "route xml, because the category tables are not there and pages-articles is; "
+            "--route sql asks for the tables"
+        )
+    if any(dump.role == "page_props" and dump.path is None for dump in dumps):
+        yield (
+            "without page_props disambiguation pages are not recognised, and articles are "
+            "matched to Wikidata by its own sitelinks alone"
+        )
+    months = [dump for dump in dumps if dump.role == "pageviews" and dump.path is not None]
+    plain = [dump.name for dump in months if not dump.name.endswith((".bz2", ".gz"))]
+    if plain:
+        yield (
+            f"{len(plain)} pageview files are not packed ({plain[0]}); nothing marks their end, so "
+            "that a cut between two lines cannot be told; --require-end-mark refuses them"
+        )
+    if 0 < len(months) < len(_MONTHS):
+        yield f"page views of {len(months)} files are summed; the paper sums the 12 months of 2024"
+
+
+def _language_notes(config: WikiConfig) -> Iterable[str]:
+    """Say that a wiki of another language is asked in English where it has no questions."""
+    if config.language != "en" and not config.questions:
+        yield (
+            f"the questions are English, about names in {config.language!r}, since the "
+            f"configuration {config.name!r} gives none; write them into its table [questions]"
+        )
+
+
+def _described(dump: PlannedDump) -> str:
+    """Name a missing dump, and what is there instead."""
+    there = f"; {', '.join(dump.other_dates)} is of another date" if dump.other_dates else ""
+    return f"{dump.name} (from {dump.url}{there})"
+
+
+def _route(config: WikiConfig, tables: dict[str, list[Path]]) -> Route:
+    """Choose by what the wiki has and what is there."""
+    if "redirect" not in tables and "pages_articles" in tables:
+        return "xml"
+    if not config.categories:
+        needs_text = not config.uncategorised or "pages_articles" in tables
+        return "xml" if config.templates and needs_text else "uncategorised"
+    if "categorylinks" not in tables and "pages_articles" in tables and config.templates:
+        return "xml"
+    return "sql"
+
+
+def _planned_tables(
+    config: WikiConfig, route: Route, tables: dict[str, list[Path]], names: Mapping[str, Path]
+) -> Iterable[PlannedDump]:
+    """List the wiki's own files that a route reads."""
+    needed = {
+        "sql": ("page", "page_props", "redirect", "linktarget", "categorylinks"),
+        "uncategorised": ("page", "page_props", "redirect"),
+        "xml": ("page", "page_props", "pages_articles"),
+    }[route]
+    date = table_date(tables, config.wiki)
+    for role in needed:
+        is_needed = role == "pages_articles" or (route != "xml" and role != "page_props")
+        if role == "linktarget":
+            is_needed = not _has_titles(tables.get("categorylinks", []))
+        stem = "pages-articles.xml.bz2" if role == "pages_articles" else f"{role}.sql.gz"
+        yield from _planned(
+            role,
+            tables.get(role, [])[: None if role == "pages_articles" else 1],
+            f"{config.wiki}-{date or 'YYYYMMDD'}-{stem}",
+            f"{_SITE}/{config.wiki}/",
+            is_needed=is_needed,
+            about=_ABOUT_BYTES[role] if config.wiki == "enwiki" else None,
+            others=dated_files(names, config.wiki, role),
+        )
+
+
+def _has_titles(paths: list[Path]) -> bool:
+    """Tell whether a categorylinks file names its categories itself, as until 2025."""
+    return bool(paths) and "cl_to" in read_create_table(paths[0]).names
+
+
+def _planned_pageviews(
+    names: dict[str, Path], months: Sequence[str] | None, *, is_needed: bool
+) -> Iterable[PlannedDump]:
+    """List the pageview files."""
+    by_month = pageview_files(names)
+    there = [
+        period for period in sorted(by_month) if len(period) == 6 or period[:6] not in by_month
+    ]
+    for period in dict.fromkeys(months or there or _MONTHS):
+        year, month = period[:4], period[4:6]
+        kind = "monthly/" if len(period) == 6 else ""
+        yield from _planned(
+            "pageviews",
+            [by_month[period]] if period in by_month else [],
+            f"pageviews-{period}-user.bz2",
+            f"{_SITE}/other/pageview_complete/{kind}{year}/{year}-{month}/",
+            is_needed=is_needed,
+            about=_ABOUT_BYTES["pageviews"] if kind else None,
+        )
+
+
+def _planned_wikidata(names: dict[str, Path]) -> Iterable[PlannedDump]:
+    """List the dump of Wikidata, the newest one."""
+    newest = wikidata_file(names)
+    return _planned(
+        "wikidata",
+        [] if newest is None else [newest],
+        "wikidata-YYYYMMDD-all.json.bz2",
+        f"{_SITE}/wikidatawiki/entities/",
+        is_needed=True,
+        about=_ABOUT_BYTES["wikidata"],
+    )
+
+
+def _planned(
+    role: str,
+    paths: list[Path],
+    name: str,
+    url: str,
+    *,
+    is_needed: bool,
+    about: int | None,
+    others: Sequence[str] = (),
+) -> Iterable[PlannedDump]:
+    """List the files that were found, or the one that is missing."""
+    files: list[Path | None] = [*paths] or [None]
+    for path in files:
+        yield PlannedDump(
+            role=role,
+            name=name if path is None else path.name,
+            path=path,
+            n_bytes=None if path is None else path.stat().st_size,
+            about_bytes=about,
+            is_needed=is_needed,
+            url=url,
+            other_dates=tuple(others) if path is None else (),
+        )

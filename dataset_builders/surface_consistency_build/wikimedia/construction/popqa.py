@@ -8,12 +8,6 @@ from typing import TYPE_CHECKING, Unpack
 
 from surface_consistency.errors import DataError
 from surface_consistency.schemas import FactualTriple
-from surface_consistency_build.wikimedia.construction._facts import (
-    asked_in_each_wording,
-    canonical_row,
-    redirects_of,
-    with_subject_redirect,
-)
 from surface_consistency_build.wikimedia.construction._pipeline import (
     Step,
     article_steps,
@@ -28,8 +22,14 @@ from surface_consistency_build.wikimedia.construction.build import (
     run_build,
 )
 from surface_consistency_build.wikimedia.construction.dump_files import DumpFiles
-from surface_consistency_build.wikimedia.construction.rows import BuiltRow
-from surface_consistency_build.wikimedia.construction.steps_facts import (
+from surface_consistency_build.wikimedia.construction.rows import (
+    BuiltRow,
+    asked_in_each_wording,
+    canonical_row,
+    redirects_of,
+    with_subject_redirect,
+)
+from surface_consistency_build.wikimedia.construction.steps import (
     GivenFact,
     insert_facts,
     pair_given_facts,

@@ -1,10 +1,12 @@
-"""One row of a built data set, and its Parquet file."""
+"""The rows of a built data set: made from the facts of the steps, and their Parquet file."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,13 @@ from pydantic import ConfigDict, Field, ValidationError
 from surface_consistency.errors import RecordError, SourceNotFoundError
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.schemas.jsonl import describe_validation_error
-from surface_consistency_build.wikimedia.construction._arrow import TableWriter
+from surface_consistency.taxonomy import CANONICAL_LABEL, RELATIONS
+from surface_consistency_build.wikimedia.construction.database import TableWriter
+from surface_consistency_build.wikimedia.wikis import WikiConfig
+
+if TYPE_CHECKING:
+    import duckdb
+
 
 _ROWS_AT_ONCE = 10_000
 
@@ -162,3 +170,200 @@ def _checked(row: BuiltRow) -> BuiltRow:
     except ValidationError as error:
         message = describe_validation_error(error)
         raise RecordError(f"fact {row.triplet_id}: {message}") from error
+
+
+_FACTS_AT_ONCE = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The subject or object of a fact."""
+
+    entity: int
+    title: str
+    surface: str
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """A redirect's name."""
+
+    title: str
+    surface: str
+    labels: tuple[str, ...]
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFact:
+    """A fact that is left after the balancing."""
+
+    triplet_id: int
+    property: int
+    subject: Side
+    object: Side
+    objects: tuple[int, ...]
+    redirects: tuple[Redirect, ...]
+    names: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """Names by entity, of the subject and of every right object."""
+
+
+def asked_facts(connection: "duckdb.DuckDBPyConnection") -> Iterator[AskedFact]:
+    """Read the facts in the order of their numbers.
+
+    Reads `sample`, `balanced`, `articles`, `surfaces`, `page_views`, `entity_names` and
+    `right_answers`.
+    """
+    rows = connection.execute(
+        "SELECT DISTINCT triplet_id FROM balanced ORDER BY triplet_id"
+    ).fetchall()
+    for start in range(0, len(rows), _FACTS_AT_ONCE):
+        last = rows[min(start + _FACTS_AT_ONCE, len(rows)) - 1]
+        yield from _facts_between(connection, rows[start][0], last[0])
+
+
+def _facts_between(
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
+) -> Iterator[AskedFact]:
+    """Read the facts whose numbers lie between two, both included."""
+    facts = connection.execute(
+        """
+        SELECT sample.triplet_id, property, right_answers.objects,
+            s.entity, s.title, s.surface, s.views, o.entity, o.title, o.surface, o.views
+        FROM sample JOIN right_answers USING (triplet_id)
+        JOIN articles AS s ON s.entity = sample.subject
+        JOIN articles AS o ON o.entity = sample.object
+        WHERE sample.triplet_id BETWEEN ? AND ? ORDER BY sample.triplet_id
+        """,
+        [first, last],
+    ).fetchall()
+    names = _names_of(connection, first, last)
+    redirects = redirects_of(connection, first, last)
+    for number, prop, objects, *sides in facts:
+        subject = Side(*sides[:4])
+        yield AskedFact(
+            triplet_id=number,
+            property=prop,
+            subject=subject,
+            object=Side(*sides[4:]),
+            objects=tuple(objects),
+            redirects=tuple(redirects[number]),
+            names={entity: names.get(entity, ()) for entity in (subject.entity, *objects)},
+        )
+
+
+def _names_of(
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
+) -> dict[int, tuple[str, ...]]:
+    """Read the names of the entities of some facts."""
+    rows = connection.execute(
+        """
+        WITH asked AS (
+            SELECT unnest(objects) AS entity FROM right_answers WHERE triplet_id BETWEEN $1 AND $2
+            UNION SELECT subject FROM sample SEMI JOIN right_answers USING (triplet_id)
+                WHERE triplet_id BETWEEN $1 AND $2
+        )
+        SELECT entity, names FROM entity_names SEMI JOIN asked USING (entity)
+        """,
+        [first, last],
+    ).fetchall()
+    return {entity: tuple(names) for entity, names in rows}
+
+
+def redirects_of(
+    connection: "duckdb.DuckDBPyConnection", first: int, last: int
+) -> defaultdict[int, list[Redirect]]:
+    """Read the kept redirects of some facts, by fact, ordered by surface and title.
+
+    Reads `balanced`, `surfaces` and `page_views`.
+    """
+    redirects: defaultdict[int, list[Redirect]] = defaultdict(list)
+    rows = connection.execute(
+        """
+        SELECT triplet_id, surfaces.title, surfaces.surface, surfaces.labels,
+            coalesce(page_views.views, 0)
+        FROM balanced JOIN surfaces USING (page_id)
+        LEFT JOIN page_views ON page_views.title = surfaces.title
+        WHERE triplet_id BETWEEN ? AND ?
+        ORDER BY triplet_id, surfaces.surface, surfaces.title
+        """,
+        [first, last],
+    ).fetchall()
+    for number, title, surface, labels, views in rows:
+        redirects[number].append(Redirect(title, surface, tuple(labels), views))
+    return redirects
+
+
+def subject_rows(fact: AskedFact, config: WikiConfig) -> Iterator[BuiltRow]:
+    """Ask a fact under its subject's canonical name, then its redirects', in each wording."""
+    answers = tuple(dict.fromkeys(name for item in fact.objects for name in fact.names[item]))
+    canonical = _row_of_names(fact, config, answers)
+    yield from asked_in_each_wording(canonical, config)
+    for redirect in fact.redirects:
+        yield from asked_in_each_wording(with_subject_redirect(canonical, redirect), config)
+
+
+def with_subject_redirect(
+    canonical: BuiltRow, redirect: Redirect, *, has_views: bool = True
+) -> BuiltRow:
+    """Name a canonical row's subject by a redirect; the question stays as it is."""
+    return canonical.model_copy(
+        update={
+            "subject_surface": redirect.surface,
+            "subject_surface_category": redirect.labels,
+            "subject_redirect_wiki_title": redirect.title,
+            "redirect_pageviews": redirect.views if has_views else None,
+        }
+    )
+
+
+def canonical_row(
+    number: int,
+    relation: str,
+    title: str,
+    answers: tuple[str, ...],
+    **columns: Any,  # noqa: ANN401  (of the record's own kinds)
+) -> BuiltRow:
+    """Make the row of a fact's canonical names; its wording is filled in later."""
+    return BuiltRow(
+        triplet_id=number,
+        subject_surface_category=(CANONICAL_LABEL,),
+        subject_wiki_title=title.replace("_", " "),
+        subject_redirect_wiki_title=None,
+        relation=relation,
+        relation_id=RELATIONS[relation].property_id,
+        object_aliases=answers,
+        template="-",
+        question="-",
+        object_surface_category=(CANONICAL_LABEL,),
+        object_redirect_wiki_title=None,
+        redirect_pageviews=None,
+        **columns,
+    )
+
+
+def _row_of_names(fact: AskedFact, config: WikiConfig, answers: tuple[str, ...]) -> BuiltRow:
+    """Make the row of the canonical names of what was drawn."""
+    return canonical_row(
+        fact.triplet_id,
+        config.properties[fact.property],
+        fact.subject.title,
+        answers,
+        subject_id=f"Q{fact.subject.entity}",
+        subject_surface=fact.subject.surface,
+        subject_pageviews=fact.subject.views,
+        subject_aliases=tuple(sorted(fact.names[fact.subject.entity])),
+        object_id=f"Q{fact.object.entity}",
+        object_surface=answers[0],
+        object_wiki_title=fact.object.title.replace("_", " "),
+        object_pageviews=fact.object.views,
+        n_objects=len(fact.objects),
+    )
+
+
+def asked_in_each_wording(row: BuiltRow, config: WikiConfig) -> Iterator[BuiltRow]:
+    """Word the question of a row in each way; the rows are checked as they are written."""
+    for template in config.question_templates:
+        question = config.question(row.relation, row.subject_surface, template=template)
+        yield row.model_copy(update={"template": template, "question": question})

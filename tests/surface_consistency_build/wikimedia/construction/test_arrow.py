@@ -1,6 +1,6 @@
 import pytest
 from hypothesis import given, settings, strategies as st
-from surface_consistency_build.wikimedia.construction._arrow import (
+from surface_consistency_build.wikimedia.construction.database import (
     TableWriter,
     Tally,
     surfaces_of,

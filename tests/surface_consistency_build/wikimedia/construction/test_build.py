@@ -193,7 +193,7 @@ def test_build_goes_on_after_the_step_that_was_killed(dumps, built, tmp_path, mo
 
     with monkeypatch.context() as patch:
         patch.setattr(
-            "surface_consistency_build.wikimedia.construction.steps_surfaces.keep_surfaces", killed
+            "surface_consistency_build.wikimedia.construction._pipeline.keep_surfaces", killed
         )
         with pytest.raises(KeyboardInterrupt, match="killed"):
             build_redirectqa(dumps, tmp_path, config=ENWIKI, threads=1)
@@ -212,9 +212,9 @@ def test_killed_process_leaves_nothing_that_counts(mini, built, tmp_path):
     script = """
 import os, sys
 from surface_consistency_build.wikimedia.construction import (
+    _pipeline,
     build_redirectqa,
     find_dumps,
-    steps_surfaces,
 )
 from surface_consistency_build.wikimedia.wikis import load_wiki
 
@@ -222,7 +222,7 @@ def dies(connection, **settings):
     open(os.path.join(sys.argv[2], "steps", ".10_balance.balanced.parquet.part"), "w").close()
     os._exit(9)
 
-steps_surfaces.balance = dies
+_pipeline.balance = dies
 dumps = find_dumps(sys.argv[1], "enwiki").files
 build_redirectqa(dumps, sys.argv[2], config=load_wiki("enwiki"), threads=1)
 """

@@ -2,11 +2,12 @@ import hashlib
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from surface_consistency_build.wikimedia.construction.steps_articles import join_articles, sum_views
-from surface_consistency_build.wikimedia.construction.steps_facts import (
+from surface_consistency_build.wikimedia.construction.steps import (
     candidate_triples,
     find_shared_names,
+    join_articles,
     sample_triples,
+    sum_views,
 )
 
 

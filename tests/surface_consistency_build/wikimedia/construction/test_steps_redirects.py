@@ -1,17 +1,15 @@
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from surface_consistency_build.wikimedia.construction.steps_articles import resolve_redirects
-from surface_consistency_build.wikimedia.construction.steps_facts import (
-    insert_facts,
-    pair_given_facts,
-)
-from surface_consistency_build.wikimedia.construction.steps_surfaces import (
+from surface_consistency_build.wikimedia.construction.steps import (
     balance,
+    insert_facts,
     keep_categories,
     keep_surfaces,
     name_objects,
+    pair_given_facts,
     pair_with_surfaces,
+    resolve_redirects,
 )
 from surface_consistency_build.wikimedia.wikis import UNCATEGORISED_LABEL
 
