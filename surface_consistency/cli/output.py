@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from surface_consistency.report.numbers import json_value, table_text
+from surface_consistency.tables.numbers import json_value, table_text
 from surface_consistency.text import one_line
 
 if TYPE_CHECKING:

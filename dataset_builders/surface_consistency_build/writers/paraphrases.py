@@ -18,8 +18,8 @@ from typing import Final
 from pydantic import Field
 
 from surface_consistency.errors import DataError, RecordError
+from surface_consistency.rows.readers import Place
 from surface_consistency.runs.files import write_text
-from surface_consistency.runs.readers import Place
 from surface_consistency.schemas import Message, Prompt, QuestionRealization
 from surface_consistency.studies.redirectqa.data import RedirectQA
 from surface_consistency.studies.redirectqa.release import question_cells

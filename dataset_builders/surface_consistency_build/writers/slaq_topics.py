@@ -19,7 +19,7 @@ from surface_consistency.engine.judging.paper_prompts import (
     pin_prompts,
 )
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource, Message, Prompt
 from surface_consistency.studies.slaq.records import SlaqArticle, SlaqTopic
 from surface_consistency.studies.slaq.rows import write_slaq_csv

@@ -22,9 +22,9 @@ from surface_consistency.errors import (
     SourceNotFoundError,
 )
 from surface_consistency.models.runner import Runner
+from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.runs.files import guard_cell, unguard_cell, write_text
 from surface_consistency.runs.log import read_manifest
-from surface_consistency.runs.readers import Place, read_rows
 from surface_consistency.schemas import DataSource, Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
 
