@@ -37,6 +37,7 @@ class MultipleChoiceRunner(Runner):
         majority: Whether an answer needs a majority.
 
     Raises:
+        RunnerError: If the runner does not define `score`.
         ValueError: If `option_score` is none of these.
     """
 
@@ -50,6 +51,7 @@ class MultipleChoiceRunner(Runner):
             raise ValueError(
                 f"option_score is one of {', '.join(get_args(OptionScore))}, got {option_score!r}"
             )
+        runner.score(())  # A runner that cannot score is refused before any work.
         self._runner = runner
         self._option_score: OptionScore = option_score
         self._majority = majority

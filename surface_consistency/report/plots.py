@@ -75,9 +75,17 @@ def plot_paired(
     first, second = conditions
     counts = {name: int(getattr(table, name)) for name in _CELLS}
     names = ("both", f"{first} only", f"{second} only", "neither")
-    for name, cell in zip(
-        names, square_cells(MosaicPlot(title="", model=None, **counts)), strict=True
-    ):
+    cells = square_cells(
+        MosaicPlot(
+            title="",
+            model=None,
+            both=counts["both"],
+            first_only=counts["first_only"],
+            second_only=counts["second_only"],
+            neither=counts["neither"],
+        )
+    )
+    for name, cell in zip(names, cells, strict=True):
         if not cell.count:
             continue
         fill, ink, hatch = _CELLS[cell.cell]
@@ -238,17 +246,17 @@ def _draw_intervals(
         if row["n_clusters"] >= LEAST_CLUSTERS and not math.isnan(row[key]):
             rows.setdefault(label, []).append(row)
     for place, drawn in enumerate(rows.values()):
-        for row in drawn:
-            index = names.index(str(row[model])) if model in row else 0
+        for one in drawn:
+            index = names.index(str(one[model])) if model in one else 0
             hue, shape = model_style(index)
-            low, value, high = (unit * row[f"{key}{end}"] for end in ("_low", "", "_high"))
+            low, value, high = (unit * one[f"{key}{end}"] for end in ("_low", "", "_high"))
             axes.errorbar(
                 value,
                 place + _STEP * ((index + 0.5) / len(names) - 0.5),
                 xerr=None if math.isnan(low + high) else [[value - low], [high - value]],
                 fmt=_MARKERS[shape],
                 color=LIGHT[f"model-{hue}"],
-                alpha=0.45 if row["n_clusters"] < FEW_CLUSTERS else 1.0,
+                alpha=0.45 if one["n_clusters"] < FEW_CLUSTERS else 1.0,
                 label=names[index],
             )
     axes.set_yticks(range(len(rows)), list(rows))

@@ -417,10 +417,8 @@ def test_conversations_are_scored_after_the_chat_template(tiny_models):
 
 
 def test_runners_that_tell_no_log_probabilities_are_refused():
-    runner = MultipleChoiceRunner(FakeRunner({"q": "a"}))
-    prompt = Prompt(id="q", text="a", options=(" b", " c"))
     with pytest.raises(RunnerError, match="'fake' does not define `score`, so options cannot be"):
-        list(runner.generate([prompt], GenerationParams()))
+        MultipleChoiceRunner(FakeRunner({"q": "a"}))
 
 
 def test_prompts_without_options_are_refused(tiny_models):

@@ -340,9 +340,7 @@ def test_accuracy_equals_that_of_lm_evaluation_harness(
 
 
 def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
-    class Second:
-        name = "second"
-
+    class Second(FakeRunner):
         def fingerprint(self):
             return {"runner": self.name}
 
@@ -355,7 +353,7 @@ def test_a_scorer_judges_senses_which_a_run_then_takes(tmp_path):
     lexicon = WordNet(WORDNET)
     text = data.instances[0].options[0]
     question = SenseQuestion(text=text, start=5, end=8, synsets=lexicon.synsets("dog", "noun"))
-    chosen = JudgedSense(MultipleChoiceRunner(Second())).choose([question])
+    chosen = JudgedSense(MultipleChoiceRunner(Second({}))).choose([question])
     write_senses([question], chosen, tmp_path / "senses.jsonl")
     plan = LexicalStudy().plan(
         data, LexicalSettings(wordnet=WORDNET, senses=str(tmp_path / "senses.jsonl"))

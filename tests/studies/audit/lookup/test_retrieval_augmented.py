@@ -324,7 +324,7 @@ def test_a_template_that_is_no_text_is_refused():
 def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
     """The option that the facts name is the most probable one; without facts none of them is."""
 
-    class Reads:
+    class Reads(FakeRunner):
         name = "reads"
 
         def fingerprint(self):
@@ -338,7 +338,7 @@ def test_options_are_chosen_after_the_facts_that_the_store_finds(store):
 
     country, capital = next(iter(CAPITALS.items()))
     runner = RetrievalAugmentedRunner(
-        MultipleChoiceRunner(Reads(), majority=True), store, query=query
+        MultipleChoiceRunner(Reads({}), majority=True), store, query=query
     )
     asked = [
         prompt(country, state).model_copy(update={"options": (" Atlantis", f" {capital}")})
