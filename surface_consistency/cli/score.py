@@ -22,7 +22,7 @@ from surface_consistency.engine.study import (
 )
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import STUDIES
-from surface_consistency.results.predictions import PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.schemas.settings import Settings, record_from_options, record_options
 

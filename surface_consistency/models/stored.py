@@ -10,8 +10,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
-    PredictionSettings,
     question_of,
     read_predictions,
 )

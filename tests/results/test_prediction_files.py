@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
-    PredictionSettings,
     QuestionIndex,
     read_predictions,
 )

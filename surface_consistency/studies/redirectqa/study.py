@@ -33,7 +33,7 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
-from surface_consistency.results.predictions import PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
