@@ -16,7 +16,7 @@ from surface_consistency.engine.settings import (
 )
 from surface_consistency.errors import PluginError
 from surface_consistency.plugins import STUDIES
-from surface_consistency.results.predictions import PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.schemas.settings import Settings
 
 _DEFAULT = "redirectqa"

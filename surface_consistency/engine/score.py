@@ -34,9 +34,9 @@ from surface_consistency.errors import DataError, RunError, UndefinedMetricWarni
 from surface_consistency.matching.verdict_records import COMPARED_RULES, rule_agreement
 from surface_consistency.metrics import paired_by
 from surface_consistency.models.reasoning import separate_stored
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.results.predictions import (
     Predictions,
-    PredictionSettings,
     QuestionIndex,
     answers_only,
     read_predictions,

@@ -11,11 +11,8 @@ from pydantic import JsonValue
 
 from surface_consistency.errors import DataError
 from surface_consistency.models.runner import Runner
-from surface_consistency.results.predictions import (
-    PredictionSettings,
-    question_of,
-    read_predictions,
-)
+from surface_consistency.results.columns import PredictionSettings
+from surface_consistency.results.predictions import question_of, read_predictions
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt

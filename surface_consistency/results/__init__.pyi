@@ -1,4 +1,5 @@
 from .columns import (
+    PredictionSettings as PredictionSettings,
     ResultColumns as ResultColumns,
 )
 from .frame import (
@@ -6,6 +7,5 @@ from .frame import (
     read_results as read_results,
 )
 from .predictions import (
-    PredictionSettings as PredictionSettings,
     read_predictions as read_predictions,
 )

@@ -1,7 +1,7 @@
 """Which columns of a plain table of results are what."""
 
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.reading import find_column, first_names
@@ -56,6 +56,29 @@ class ResultColumns(Settings):
 
     filter: str | None = None
     """Filter of lm-evaluation-harness whose scores are wanted; all by default."""
+
+
+class PredictionSettings(Settings):
+    """How predictions are read."""
+
+    item: Items[str] = ()
+    """Columns that together hold the id or the text of the question; the usual names by default."""
+
+    prediction: str | None = None
+    """Column of the generated text; the usual names by default."""
+
+    strip_prompt: bool = False
+    """Whether a prompt with which an output begins is cut off it."""
+
+    blank: Literal["missing", "wrong"] = "missing"
+    """Whether a blank prediction is a missing one or a wrong answer."""
+
+    in_order: str | None = None
+    """Digest of the questions' texts, if rows that name no question are in their order."""
+
+    filter: str | None = None
+    """Filter of samples of lm-evaluation-harness whose text is judged, such as strict-match; the
+    unfiltered text by default."""
 
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {

@@ -18,9 +18,15 @@ from surface_consistency.results.columns import ResultColumns
 from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
 from surface_consistency.results.layouts import flat_rows, layout_of
 from surface_consistency.results.logs import samples_part
-from surface_consistency.results.rows import frame_of
 from surface_consistency.results.run_folders import is_run, run_part
-from surface_consistency.results.tables import Part, hashes, read_table, table_part, wanted_scores
+from surface_consistency.results.tables import (
+    Part,
+    frame_of,
+    hashes,
+    read_table,
+    table_part,
+    wanted_scores,
+)
 from surface_consistency.rows.readers import Row
 
 UNSCORED: Final = "answers without scores, which a rule or judge can give"

@@ -10,11 +10,12 @@ import pandas as pd
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.columns import ResultColumns, need_column
 from surface_consistency.results.layouts import Layout
-from surface_consistency.results.rows import Failure, Flat, frame_of, shown
+from surface_consistency.results.rows import Failure, Flat, shown
 from surface_consistency.results.tables import (
     JOINED,
     Part,
     content_of,
+    frame_of,
     further_name,
     hashes,
     number_of,

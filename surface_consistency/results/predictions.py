@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -23,14 +23,18 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.reading import existing_file, find_column, first_names
-from surface_consistency.results.columns import FACTS, UNSURE, USUAL, ResultColumns
+from surface_consistency.results.columns import (
+    FACTS,
+    UNSURE,
+    USUAL,
+    PredictionSettings,
+    ResultColumns,
+)
 from surface_consistency.results.frame import read_answers
 from surface_consistency.results.rows import shown
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
-from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.generations import ANSWER_FIELDS
-from surface_consistency.schemas.settings import Settings
 
 _ECHO_SHARE: Final = 0.1
 _SPECIAL: Final = re.compile(r"\A(?:\s|<[^<>\s]{1,20}>)+")
@@ -56,29 +60,6 @@ _NO_OUTPUTS: Final = frozenset(
         *("relation", "category", "topic", "group", "prompt_key"),
     )
 )
-
-
-class PredictionSettings(Settings):
-    """How predictions are read."""
-
-    item: Items[str] = ()
-    """Columns that together hold the id or the text of the question; the usual names by default."""
-
-    prediction: str | None = None
-    """Column of the generated text; the usual names by default."""
-
-    strip_prompt: bool = False
-    """Whether a prompt with which an output begins is cut off it."""
-
-    blank: Literal["missing", "wrong"] = "missing"
-    """Whether a blank prediction is a missing one or a wrong answer."""
-
-    in_order: str | None = None
-    """Digest of the questions' texts, if rows that name no question are in their order."""
-
-    filter: str | None = None
-    """Filter of samples of lm-evaluation-harness whose text is judged, such as strict-match; the
-    unfiltered text by default."""
 
 
 class QuestionIndex(NamedTuple):
@@ -329,8 +310,8 @@ class Predictions:
             return list(places)
         if self.facts is not None and self.facts[row] and index.facts is not None:
             return [place for place in places if index.facts[place] == self.facts[row]]
-        references = self.samples["references"].iat[row] if "references" in self.samples else ()
-        accepted = {text.strip() for text in references if text.strip()}
+        told: Any = self.samples["references"].iat[row] if "references" in self.samples else ()
+        accepted = {text.strip() for text in told if text.strip()}
         if accepted and index.answers is not None:
             answers = index.answers
             return [p for p in places if accepted & {answer.strip() for answer in answers[p]}]

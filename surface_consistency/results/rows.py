@@ -1,11 +1,7 @@
 """A sample of a tool, laid flat, and the steps by which its parts are found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
-
-import pandas as pd
-
-from surface_consistency.schemas.generations import replace_surrogates
 
 Cells: TypeAlias = Mapping[str, Any]
 """A row by column name."""
@@ -19,21 +15,6 @@ ROLES: Final = (
 whose answer is uncertain, without its subject."""
 
 _SHOWN: Final = 60
-
-
-def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
-    """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
-    try:
-        return pd.DataFrame(rows)
-    except UnicodeEncodeError:
-        return pd.DataFrame([{name: _writable(cell) for name, cell in row.items()} for row in rows])
-
-
-def _writable(cell: Any) -> Any:  # noqa: ANN401
-    """Replace the lone surrogates of a text, or of each text in a list."""
-    if isinstance(cell, list | tuple):
-        return type(cell)(map(_writable, cell))
-    return replace_surrogates(cell) if isinstance(cell, str) else cell
 
 
 class Failure(str):

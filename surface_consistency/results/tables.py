@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -18,9 +18,10 @@ from surface_consistency.results.columns import (
     need_column,
     table_columns,
 )
-from surface_consistency.results.rows import shown
+from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
 from surface_consistency.rows.readers import FORMATS
+from surface_consistency.schemas.generations import replace_surrogates
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
@@ -57,6 +58,21 @@ class Part(NamedTuple):
 
     roles: Mapping[str, str] = MappingProxyType({})
     """Column by role, of a plain table."""
+
+
+def frame_of(rows: Sequence[Cells]) -> pd.DataFrame:
+    """Make a frame of rows; a lone surrogate, which JSON can hold and UTF-8 cannot, becomes "?"."""
+    try:
+        return pd.DataFrame(rows)
+    except UnicodeEncodeError:
+        return pd.DataFrame([{name: _writable(cell) for name, cell in row.items()} for row in rows])
+
+
+def _writable(cell: Any) -> Any:  # noqa: ANN401
+    """Replace the lone surrogates of a text, or of each text in a list."""
+    if isinstance(cell, list | tuple):
+        return type(cell)(map(_writable, cell))
+    return replace_surrogates(cell) if isinstance(cell, str) else cell
 
 
 def wanted_scores(scores: Scores, given: ResultColumns) -> Scores:

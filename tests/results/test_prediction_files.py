@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.results.columns import PredictionSettings
+from surface_consistency.results.frame import read_results
 from surface_consistency.results.predictions import (
-    PredictionSettings,
     QuestionIndex,
     read_predictions,
 )
@@ -171,3 +172,30 @@ def test_a_list_of_other_things_is_named(tmp_path):
 
     with pytest.raises(RecordError, match=r"p.json:2: an item .* is one JSON object"):
         read_predictions(tmp_path / "p.json")
+
+
+WITHOUT_ANSWERS = {"per_instance_stats.json", "alpha_Forms_result.tsv", "beta_Forms_result.tsv"}
+"""Files of scores alone: `read_results` reads them, and there is nothing to judge."""
+
+
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.SurfaceConsistencyWarning")
+def test_answers_of_every_tool_are_those_that_are_compared(data_files):
+    """What one reader refuses the other does, and the answers are equal, white space aside."""
+    n_read, home = 0, data_files / "forms"
+    for file in sorted(home.rglob("*.*")):
+        if not file.is_file() or file.suffix in (".md", ".py"):
+            continue
+        try:
+            frame = read_results(file).frame
+        except DataError:
+            frame = None
+        if frame is None or frame["prediction"].isna().all():
+            assert frame is None or file.name in WITHOUT_ANSWERS
+            with pytest.raises(DataError, match="no "):
+                read_predictions(file)
+            continue
+        texts = [text for text in read_predictions(file).texts if text is not None]
+        answers = frame["prediction"].dropna()
+        assert {text.strip() for text in texts} == {text.strip() for text in answers}, file
+        n_read += 1
+    assert n_read == 49

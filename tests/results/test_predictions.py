@@ -16,9 +16,8 @@ from surface_consistency.errors import (
     UnscoredWarning,
 )
 from surface_consistency.results import predictions
-from surface_consistency.results.columns import USUAL
+from surface_consistency.results.columns import USUAL, PredictionSettings
 from surface_consistency.results.predictions import (
-    PredictionSettings,
     QuestionIndex,
     answers_only,
     questions_digest,

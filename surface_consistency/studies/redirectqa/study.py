@@ -34,7 +34,7 @@ from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.texts import Texts
-from surface_consistency.results.predictions import PredictionSettings
+from surface_consistency.results.columns import PredictionSettings
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.loader import Run

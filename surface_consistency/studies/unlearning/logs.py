@@ -110,10 +110,10 @@ def _read_log(path: Path, name: str) -> Iterator[ModelLog]:
             "(*_SUMMARY.json) and losses alone hold no answer: give the *_EVAL.json with the "
             "generated texts (the *_ROUGE metrics of open-unlearning)"
         ) from error
-    frame, metrics = results.frame, {}
+    metrics: Mapping[str, Any] = {}
     if results.tool[str(path)].startswith(("open-unlearning", "TOFU")):
         metrics = metrics_of(parse_json(read_document(path), str(path), remedy="copy it again"))
-    for model, of_model in frame.groupby("model", sort=False, observed=True):
+    for model, of_model in results.frame.groupby("model", sort=False, observed=True):
         role = str(model) if model in get_args(_WrittenRole) else None
         tasks = of_model["task"].astype(str).str.partition(" ")
         sets = tasks[2].str.partition("_")
