@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +31,7 @@ def clustered_auc(
     clusters: Sequence[Hashable] | npt.NDArray[np.generic] | None = None,
     *,
     confidence_level: float = 0.95,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Compute the area under the ROC curve with an interval and a test that take clusters whole.
 
     Args:

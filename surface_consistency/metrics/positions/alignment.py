@@ -130,11 +130,14 @@ SCORES: Mapping[str, CountRatio] = MappingProxyType(
 """The five scores by name, of the shares of the four cells in each topic, summed over topics."""
 
 
+_NOTHING = "no pair of a short and a long answer has both verdicts: nothing to score"
+
+
 def topic_shares(counts: npt.NDArray[np.int64]) -> Floats:
     """Return the shares of the four cells in each topic with a pair."""
     n_pairs = counts.sum(axis=1)
     if not n_pairs.any():
-        raise ValueError("no pair of a short and a long answer has both verdicts: nothing to score")
+        raise ValueError(_NOTHING)
     return np.asarray(counts[n_pairs > 0] / n_pairs[n_pairs > 0, None])
 
 
@@ -226,7 +229,9 @@ def _mean_score(
     scored = cells != MISSING
     warn_unscored(int((~scored).sum()), cells.size, stacklevel=3)
     sums = cluster_sums(np.eye(4)[cells[scored]], labels[scored])
-    return float(SCORES[name](topic_shares(sums.astype(np.int64))).mean())
+    if not len(sums):
+        raise ValueError(_NOTHING)
+    return float(SCORES[name](sums).mean())
 
 
 _COLUMNS: Final = (
