@@ -240,8 +240,9 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     known = inferred.dropna().drop_duplicates("fact_id").set_index("fact_id")["relation"]
     for row in np.flatnonzero(missing & ~made["fact_id"].isin(known.index)).tolist():
         raise RecordError(
-            f"{places[row]}: fact {made['fact_id'][row]!r} has no relation, and its questions follow no known "
-            "template; name the column that holds it with columns={'relation': 'NAME'}"
+            f"{places[row]}: fact {made['fact_id'][row]!r} has no relation, and its questions "
+            "follow no known template; name the column that holds it with "
+            "columns={'relation': 'NAME'}"
         )
     made.loc[missing, "relation"] = facts.map(known)
 
