@@ -48,7 +48,7 @@ from surface_consistency.models.predictions import (
     read_predictions,
 )
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.models.results.samples import refuse_mixed_tasks
+from surface_consistency.results.samples import refuse_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_text

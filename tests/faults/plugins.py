@@ -6,9 +6,9 @@ import zlib
 from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.data.slaq import load_slaq_sample
 from surface_consistency.engine import Analysis
-from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
 from surface_consistency.schemas.scoring import ScoredText
+from surface_consistency.tables.table import Column, Table
 
 
 class Echo:

@@ -32,7 +32,6 @@ from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
-from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
 from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
@@ -45,6 +44,7 @@ from surface_consistency.studies.redirectqa.demonstrations import (
     read_demonstration,
 )
 from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts, resolve_frame
+from surface_consistency.tables.table import Table
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 

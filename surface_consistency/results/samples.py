@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.models.results.rows import Cells, Flat, Flats, at, shown
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas.scoring import best_option
 
