@@ -74,7 +74,7 @@ class Question(NamedTuple):
     """Whether the subject has its canonical name in the question."""
 
 
-def typed_questions(columns: Mapping[str, Any]) -> pd.DataFrame:
+def typed_questions(columns: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
     """Make the frame of questions from columns of Python values.
 
     Args:

@@ -194,8 +194,8 @@ def _own_ids(made: pd.DataFrame, places: Sequence[Place]) -> pd.Series:
     """Identify facts by subject, relation and object."""
     subjects = made["subject_id"].where(made["subject_id"].notna(), made["subject_name"])
     objects = made["object_id"].where(made["object_id"].notna(), made["object_name"])
-    parts = list(zip(subjects, made["relation"], objects, made["answers"], strict=True))
-    parts = [(subject, name, thing or "|".join(own)) for subject, name, thing, own in parts]
+    things = (thing or "|".join(own) for thing, own in zip(objects, made["answers"], strict=True))
+    parts = list(zip(subjects, made["relation"], things, strict=True))
     for row, identity in enumerate(parts):
         if not all(identity):
             raise RecordError(
@@ -232,17 +232,17 @@ def _settle_relations(made: pd.DataFrame, questions: pd.Series, places: Sequence
     if not (missing := made["relation"].isna()).any():
         return
     facts, surfaces = made.loc[missing, "fact_id"], made.loc[missing, "surface"]
-    inferred = pd.DataFrame({"fact_id": facts}).assign(
-        relation=[
-            None if question is None else infer_relation(question, surface)
-            for question, surface in zip(questions[missing], surfaces, strict=True)
-        ]
-    )
+    relations = [
+        None if question is None else infer_relation(question, surface)
+        for question, surface in zip(questions[missing], surfaces, strict=True)
+    ]
+    inferred = pd.DataFrame({"fact_id": facts, "relation": np.array(relations, dtype=object)})
     known = inferred.dropna().drop_duplicates("fact_id").set_index("fact_id")["relation"]
-    for row, fact in facts[~facts.isin(known.index)].items():
+    for row in np.flatnonzero(missing & ~made["fact_id"].isin(known.index)).tolist():
         raise RecordError(
-            f"{places[row]}: fact {fact!r} has no relation, and its questions follow no known "
-            "template; name the column that holds it with columns={'relation': 'NAME'}"
+            f"{places[row]}: fact {made['fact_id'][row]!r} has no relation, and its questions "
+            "follow no known template; name the column that holds it with "
+            "columns={'relation': 'NAME'}"
         )
     made.loc[missing, "relation"] = facts.map(known)
 
@@ -272,7 +272,7 @@ def _questions(
 ) -> pd.Series:
     """Word the questions of rows that have none, if that is wanted."""
     worded = questions.copy()
-    for row in np.flatnonzero(questions.isna()):
+    for row in np.flatnonzero(questions.isna()).tolist():
         if not ask_by_template:
             raise RecordError(
                 f"{places[row]}: column {fields['question']!r} is empty, and a question is not "
