@@ -294,7 +294,9 @@ def name_id(key: str) -> int:
         BLAKE2b in 64 bits. Among 100 million names, the probability that one has the hash of any
         of 10,000 other keys is below 10⁻⁷.
     """
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little")
+    # A name of a prompt may hold half a character, which no entry does.
+    raw = key.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(raw, digest_size=8).digest(), "little")
 
 
 def _ids_of(keys: Iterable[str]) -> npt.NDArray[np.uint64]:
