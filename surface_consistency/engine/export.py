@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.features import make_features
+from surface_consistency.engine.paired.tables import paired_rates
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
@@ -240,7 +241,7 @@ def _overall(
         # What is missing or undefined stands beside the numbers, or is left out.
         warnings.simplefilter("ignore", UnscoredWarning)
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        frame = study.report(report).overall().frame
+        frame = paired_rates(report, report.design.keys())
     for run in runs:
         yield run, frame[frame["model"] == run.label].to_dict("records")
 
