@@ -289,7 +289,7 @@ def _momentum_curve(
         x_title="length of the run",
         series=[_curve(report, label, points, "length", "probability")],
         band=[
-            (row["length"], *(row[f"null_probability{end}"] for end in ends))
+            (row["length"], *(row[f"null_probability{end}"] for end in ends))  # type: ignore[misc]
             for row in points
         ],
         facts=paired.inferred(
@@ -388,8 +388,9 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
     """Show the question of a pair, its reference, the short and the whole long answer."""
     fact = _fact(report, run, row["fact_id"])
-    is_free: bool = pd.isna(row["slot"])
-    slot = "free form" if is_free else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
+    slot = (
+        "free form" if pd.isna(row["slot"]) else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
+    )
     return replace(
         answer,
         question=fact["question"],

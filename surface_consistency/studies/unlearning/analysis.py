@@ -283,7 +283,7 @@ class UnlearningAnalysis(Analysis):
         for title, text in crossing.notes:
             checks.append(replace(_TEXTS.check("note", text=text), title=title))
         for role in ("reference", "original"):
-            if crossing.first(role) is None:
+            if crossing.first(role) is None:  # type: ignore[arg-type]
                 checks.append(_TEXTS.check(f"no_{role}"))
         forms = tables["unlearning"].frame
         unknown = forms[~forms["is_known"]].drop_duplicates("form")

@@ -17,7 +17,7 @@ from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_table
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.made_rows import rows_of
@@ -171,6 +171,7 @@ def test_questions_that_one_run_asked_alone_are_left_out_and_said(runs, tmp_path
 
     out = capsys.readouterr().out
     assert out.startswith("18 of 24 items have a score of every model.")
+    assert "Only 18 of 24 items have a score of every model; the rest is left out." in out
 
 
 def test_other_prompts_are_refused_and_the_setting_is_named(runs, tmp_path):
