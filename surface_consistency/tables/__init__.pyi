@@ -27,6 +27,5 @@ from .table import (
 )
 from .tabulation import (
     describe as describe,
-    spread as spread,
     tabulate as tabulate,
 )

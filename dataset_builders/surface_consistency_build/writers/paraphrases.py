@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Final
 
 from pydantic import Field
-from surface_consistency.studies.redirectqa.release import question_cells
 
 from surface_consistency.data.redirectqa import RedirectQA
+from surface_consistency.data.redirectqa_release import question_cells
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.runs.files import write_text

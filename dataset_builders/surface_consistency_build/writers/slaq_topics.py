@@ -12,6 +12,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 
+from surface_consistency.data.slaq_records import SlaqArticle, SlaqTopic
+from surface_consistency.data.slaq_rows import write_slaq_csv
 from surface_consistency.engine.judging.paper_prompts import (
     OWN_WORDS,
     fill_holes,
@@ -21,8 +23,6 @@ from surface_consistency.engine.judging.paper_prompts import (
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource, Message, Prompt
-from surface_consistency.studies.slaq.records import SlaqArticle, SlaqTopic
-from surface_consistency.studies.slaq.rows import write_slaq_csv
 from surface_consistency_build.writers.slaq_articles import is_long_enough
 from surface_consistency_build.writers.slaq_rules import Violation, check_topic
 from surface_consistency_build.writers.slaq_written import (

@@ -287,7 +287,9 @@ class ComparisonReport:
             "margin": margin,
             "correction": correction,
         }
-        return say.equivalence(row, "difference", self.quantity, *names, **options, **self._words)
+        return say.equivalence(
+            row, "difference", self.quantity, names[0], names[1], **options, **self._words
+        )
 
     def _difference_sentence(
         self, row: Mapping[Any, Any], quantity: str, correction: str
@@ -299,7 +301,9 @@ class ComparisonReport:
             "correction": correction,
             "reach": self._reach,
         }
-        return say.difference(row, "difference", quantity, *names, **options, **self._words)
+        return say.difference(
+            row, "difference", quantity, names[0], names[1], **options, **self._words
+        )
 
     def _differences(self) -> Table:
         """Describe the differences."""

@@ -149,7 +149,7 @@ def matcher_agreement(
     part: Literal["answering", "whole"] = "answering",
     entities_only: bool = False,
     form: Literal["short", "long"] | None = None,
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """Hold the string matcher of SLAQ against answers that are labelled by reading.
 
     Args:

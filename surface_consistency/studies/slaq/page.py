@@ -185,19 +185,17 @@ def _matcher_sentences(report: Report) -> Iterator[say.Sentence]:
             continue
         known.add((rule, part, only))
         agreement = matcher_agreement(rule, part=part, entities_only=only)
-        table, ends = agreement.table, agreement.accuracy_interval
+        n_true = agreement["true_positives"]
         yield TEXTS.sentence(
             "matcher",
             label=run.label,
             judged_by=run.judged_by,
-            n=table.n,
-            share=say.estimate(
-                {"a": agreement.accuracy, "a_low": ends.low, "a_high": ends.high}, "a"
-            ),
-            n_false=table.second_only,
-            n_positive=table.both + table.second_only,
-            n_missed=table.first_only,
-            n_true=table.both + table.first_only,
+            n=agreement["n"],
+            share=say.estimate(agreement, "accuracy"),
+            n_false=agreement["false_positives"],
+            n_positive=n_true + agreement["false_positives"],
+            n_missed=agreement["false_negatives"],
+            n_true=n_true + agreement["false_negatives"],
         )
 
 

@@ -285,7 +285,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].to_numpy(float, na_value=np.nan) for name in masked})
 
 
-_SLOPES: Final = (
+_SLOPE_COLUMNS: Final = (
     *("null", "streak", "slope", "slope_low", "slope_high", "null_slope", "null_low", "null_high"),
     *("p_value", "band_p_value", "n_responses", "n_missing"),
 )
@@ -325,7 +325,7 @@ def _momentum(
                 tables[-1][name + end] = tables[0][name + end]
     return {
         "momentum": pd.concat(curves, ignore_index=True)[["null", *points.columns]],
-        "momentum_slopes": pd.concat(slopes, ignore_index=True)[list(_SLOPES)],
+        "momentum_slopes": pd.concat(slopes, ignore_index=True)[list(_SLOPE_COLUMNS)],
     }
 
 

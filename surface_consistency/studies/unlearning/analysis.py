@@ -25,7 +25,7 @@ from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
 from surface_consistency.studies.unlearning.published import published_table
-from surface_consistency.studies.unlearning.questions import PLAIN
+from surface_consistency.results.unlearning import PLAIN
 from surface_consistency.studies.unlearning.tables import (
     ANY,
     forms_frame,

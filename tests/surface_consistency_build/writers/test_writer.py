@@ -4,6 +4,8 @@ import csv
 import json
 
 import pytest
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency_build.builders.slaq.slaq_builder import build
 from surface_consistency_build.writers.paraphrases import (
     ParaphraseSettings,
@@ -27,9 +29,7 @@ from surface_consistency.errors import (
 )
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
-from surface_consistency.studies.slaq.data import load_slaq, load_slaq_sample
 from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.taxonomy import RELATIONS
 
