@@ -187,7 +187,8 @@ def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
                 rows = group_difference_by(
                     known, value=feature, group="is_aligned", strata="model", cluster="cluster"
                 )
-                yield {"feature": feature} | rows.rename(columns=_SHOWN).to_dict("records")[0]
+                row = rows.rename(columns=_SHOWN).to_dict("records")[0]
+                yield {"feature": feature, **{str(name): cell for name, cell in row.items()}}
 
     labelled = similarity.assign(label=similarity["model"])
     if similarity["model"].nunique() > 1:

@@ -287,7 +287,7 @@ def _momentum_curve(
         x_title="length of the run",
         series=[_curve(report, label, points, "length", "probability")],
         band=[
-            (row["length"], *(row[f"null_probability{end}"] for end in ends))  # type: ignore[misc]
+            (row["length"], *(row[f"null_probability{end}"] for end in ends))
             for row in points
         ],
         facts=paired.inferred(

@@ -277,7 +277,7 @@ class UnlearningAnalysis(Analysis):
         for title, text in crossing.notes:
             checks.append(replace(_TEXTS.check("note", text=text), title=title))
         for role in ("reference", "original"):
-            if crossing.first(role) is None:  # type: ignore[arg-type]
+            if crossing.first(role) is None:
                 checks.append(_TEXTS.check(f"no_{role}"))
         forms = tables["unlearning"].frame
         unknown = forms[~forms["is_known"]].drop_duplicates("form")
