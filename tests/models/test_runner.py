@@ -1,8 +1,8 @@
 """The base class of runners, and its defaults."""
 
 import pytest
-from surface_consistency.data.redirectqa import load_sample
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RunnerError
 from surface_consistency.models.runner import FakeRunner, Runner

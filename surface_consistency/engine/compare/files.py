@@ -16,9 +16,9 @@ import pandas as pd
 from surface_consistency.engine.compare.settings import PairSettings, TableSettings
 from surface_consistency.engine.compare.table import split_labels
 from surface_consistency.engine.compare.verdicts import import_verdicts
-from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.engine.paired.answers import TEXTS
 from surface_consistency.engine.report import report_runs
+from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame
 from surface_consistency.reading import find_column

@@ -40,7 +40,7 @@ from surface_consistency.studies.slaq.tables import (
     slot_tables,
 )
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.numbers import Value, interval_value, is_missing
 from surface_consistency.tables.table import Table
 
 _SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
@@ -286,10 +286,7 @@ def _momentum_curve(
         title=_title(report, f"After a run of {kind} slots", label),
         x_title="length of the run",
         series=[_curve(report, label, points, "length", "probability")],
-        band=[
-            (row["length"], *(row[f"null_probability{end}"] for end in ends))
-            for row in points
-        ],
+        band=[(row["length"], *(row[f"null_probability{end}"] for end in ends)) for row in points],
         facts=paired.inferred(
             [
                 ("slope", interval_value(own, "slope", kind="difference"), ""),
@@ -386,9 +383,8 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
     """Show the question of a pair, its reference, the short and the whole long answer."""
     fact = _fact(report, run, row["fact_id"])
-    slot = (
-        "free form" if pd.isna(row["slot"]) else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
-    )
+    is_free = is_missing(row["slot"])
+    slot = "free form" if is_free else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
     return replace(
         answer,
         question=fact["question"],

@@ -20,12 +20,11 @@ from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictR
 from surface_consistency.report import Block, Prose
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
-from surface_consistency.results.unlearning import FORGET, NEW
+from surface_consistency.results.unlearning import FORGET, NEW, PLAIN
 from surface_consistency.schemas import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.unlearning.crossing import Crossing, Role, column_of, cross_models
 from surface_consistency.studies.unlearning.published import published_table
-from surface_consistency.results.unlearning import PLAIN
 from surface_consistency.studies.unlearning.tables import (
     ANY,
     forms_frame,

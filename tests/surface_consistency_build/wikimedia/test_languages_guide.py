@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency_build.cards.dataset_build import BuildSettings, write_redirectqa
 from surface_consistency_build.wikimedia import load_wiki, read_create_table, read_sql
 from surface_consistency_build.wikimedia.wikis import WIKIS
 
 from surface_consistency import FakeRunner
+from surface_consistency.data.redirectqa import load_redirectqa
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import RecordError
 from surface_consistency.schemas import Prompt, read_jsonl

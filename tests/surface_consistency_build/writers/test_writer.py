@@ -4,8 +4,6 @@ import csv
 import json
 
 import pytest
-from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
-from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency_build.builders.slaq.slaq_builder import build
 from surface_consistency_build.writers.paraphrases import (
     ParaphraseSettings,
@@ -19,6 +17,8 @@ from surface_consistency_build.writers.slaq_topics import TopicSettings, TopicWr
 from surface_consistency_build.writers.writer import ReviewSheet
 
 from surface_consistency.cli.main import main
+from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
+from surface_consistency.data.slaq import load_slaq, load_slaq_sample
 from surface_consistency.engine.judging.paper_prompts import pin_prompts
 from surface_consistency.errors import (
     ColumnNotFoundError,
