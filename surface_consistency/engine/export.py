@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from surface_consistency.data.sources import is_hub_id
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.report import study_of_runs
-from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError
 from surface_consistency.runs.files import output_folder, subfolder, write_text

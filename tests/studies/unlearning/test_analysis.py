@@ -12,12 +12,12 @@ from surface_consistency.engine import (
     score_run,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from surface_consistency.studies.unlearning.settings import UnlearningSettings as AskedSettings
 from surface_consistency.studies.unlearning.study import UnlearningStudy
+from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log
