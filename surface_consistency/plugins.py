@@ -61,7 +61,7 @@ def importable(*words: str) -> Iterator[None]:
         ...     ).__name__
         'ExactRule'
     """
-    names = {word.partition("=")[2] if word.startswith("-") else word for word in words}
+    names = {word.rpartition("=")[2] for word in words}
     token = _NAMED.set(_NAMED.get() | set(filter(_IMPORTABLE.fullmatch, names)))
     try:
         yield

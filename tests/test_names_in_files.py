@@ -131,7 +131,7 @@ def test_a_rule_of_a_scoring_that_is_not_registered_compares_no_answers(folder, 
         ("redirectqa", "scoring", {"rule": EVIL}, "no matching rule"),
         ("slaq", "scoring", {"judge_rule": EVIL}, "no matching rule"),
         ("slaq", "scoring", {"judge_runner": EVIL}, "no runner"),
-        ("lexical", "settings", {"meaning_runner": EVIL}, "no runner"),
+        ("lexical", "scoring", {"meaning_runner": EVIL}, "no runner"),
     ],
 )
 def test_settings_that_name_what_is_not_registered_raise(evil, study, record, given, message):

@@ -16,10 +16,6 @@ from surface_consistency.engine import Design, Study, StudySettings
 from surface_consistency.schemas.settings import Settings
 
 
-class FlaglessSettings(StudySettings):
-    sizes: dict[int, list[str]] = {}
-
-
 class Whole(Study):
     """Toys against games.
 
@@ -63,13 +59,6 @@ class Unset(Whole):
 
     name = "unset"
     settings = None
-
-
-class Flagless(Whole):
-    """A field of its settings is of a type that no flag can hold."""
-
-    name = "flagless"
-    settings = FlaglessSettings
 
 
 class Misgrouped(Whole):
@@ -116,7 +105,6 @@ def install(folder, name, points, version="1.2"):
 def toys(tmp_path, monkeypatch):
     """A working study, and every way to be broken, of the package toy-dist."""
     (tmp_path / "toy_studies.py").write_text(MODULE)
-    (tmp_path / "toy_old.py").write_text("from surface_consistency.studies import Study\n")
     (tmp_path / "toy_misnamed.py").write_text(
         "from surface_consistency.engine import Design\n"
         "X = Design(title='Toys', groupings={'by_toy': 'toy'})\n"
@@ -137,10 +125,8 @@ def toys(tmp_path, monkeypatch):
             "crashing": "toy_studies:Failing",
             "alike": "toy_studies:Alike",
             "unset": "toy_studies:Unset",
-            "flagless": "toy_studies:Flagless",
             "misgrouped": "toy_studies:Misgrouped",
             "unjudged": "toy_studies:Unjudged",
-            "old": "toy_old:X",
             "plain": "toy_studies:Plain",
             "misnamed": "toy_misnamed:X",
             "exit": "toy_exit:X",
@@ -162,7 +148,6 @@ def toys(tmp_path, monkeypatch):
         ("exit", "study 'exit' of toy-dist cannot be loaded: .*SystemExit: 3"),
         ("alike", "study 'alike' of toy-dist is a Alike; derive it from surface_consistency.stud"),
         ("unset", "study 'unset' of toy-dist: settings must be a settings record, got None"),
-        ("flagless", r"toy-dist: settings: FlaglessSettings.sizes: no option can hold .*use bool"),
         ("misgrouped", "by the column 'modle', which is no field of PairedOutcome .*mean 'model'"),
         ("unjudged", "scoring Settings lacks the options of who judges; derive it from .*JudgeSco"),
         ("plain", "study 'plain' of toy-dist: design must be a Design, got .*; write design = "),
@@ -185,21 +170,6 @@ def test_broken_studies_are_refused_by_the_name_of_their_package(toys, capsys, n
 
     assert main(["run", name, "--out", "x"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("surface_consistency.studies.study", "surface_consistency.engine.study"),
-        ("surface_consistency.inference.runner", "surface_consistency.models"),
-        ("surface_consistency.studies", "surface_consistency.engine"),
-    ],
-)
-def test_a_plugin_for_old_modules_is_told_the_new_name(toys, tmp_path, old, new):
-    (tmp_path / "toy_old.py").write_text(f"from {old} import Study\n")
-
-    with pytest.raises(PluginError, match=f"study 'old' of toy-dist cannot .* is now {new};"):
-        find_study("old")
 
 
 def test_working_study_stands_beside_broken_ones(toys, capsys):

@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from surface_consistency.cli.main import main
-from surface_consistency.cli.record_command import SETTING, flag_of
+from surface_consistency.cli.record_command import SETTING, flag_of, name_flags
 from surface_consistency.engine.model_settings import ModelsSettings
 from surface_consistency.engine.paired import page
 from surface_consistency.engine.report import report_runs
@@ -95,9 +95,11 @@ def test_every_field_is_an_option_with_its_help(name, monkeypatch, capsys):
 
     lines = capsys.readouterr().out.splitlines()
     [setting] = [line for line in lines if re.match(rf"[│ *]*{SETTING} ", line)]
-    for record in records(find_study(name)).values():
+    found = records(find_study(name)).values()
+    flags = {key: flag_of(key, info) for one in found for key, info in one.model_fields.items()}
+    for record in found:
         for field, info in record.model_fields.items():
-            flag, text = flag_of(field, info), " ".join(info.description.split())
+            flag, text = flags[field], name_flags(" ".join(info.description.split()), flags)
             if RARE in info.metadata:
                 assert re.search(rf"\b{field}\b", setting)
                 continue

@@ -26,7 +26,8 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _NAMED = re.compile(
     r"`?(?<![\w.-])(?P<plural>\w+)s=\{(?P<item>'\w+': '[^']*')\}`?"
     r"|`(?P<quoted>\w+)(?:=(?P<value>[^`]*))?`"
-    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|\d[\d.]*(?!\w))"
+    r"|(?<![\w.`-])(?P<given>\w+)=(?P<literal>'[^']*'|True|False|\d[\d.]*(?!\w))"
+    r"|(?<![\w.'/`-])(?P<bare>[a-z]+_\w+)"
 )
 
 
@@ -167,7 +168,7 @@ def record_command(
 
 
 def name_flags(message: str, flags: Mapping[str, str]) -> str:
-    """Replace names of fields, in backticks or with a value, by flags.
+    """Replace names of fields by flags: those in backticks, with a value, or of several words.
 
     Args:
         message: Message of an error that names fields.
@@ -186,7 +187,7 @@ def name_flags(message: str, flags: Mapping[str, str]) -> str:
     """
 
     def flag(found: re.Match[str]) -> str:
-        name = found["quoted"] or found["given"] or found["plural"]
+        name = found["quoted"] or found["given"] or found["plural"] or found["bare"]
         value = found["value"] or found["literal"] or found["item"] or ""
         if name not in flags:
             return found[0]

@@ -335,7 +335,10 @@ def study_records(name: str) -> StudyRecords:
     Raises:
         PluginError: If there is no such study, or it cannot be loaded.
     """
-    own = STUDIES.own_source(name)
+    try:
+        own = STUDIES.own_source(name)
+    except PluginError:
+        own = None  # `find_study` says why.
     if own is not None:
         module, summary = own
         records: StudyRecords = import_module(f"{module.rpartition('.')[0]}.settings").RECORDS
