@@ -8,7 +8,7 @@ from typing import Any, Final
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
 from surface_consistency.results.rows import Cells, shown
-from surface_consistency.runs.readers import Place, Row, read_rows
+from surface_consistency.rows.readers import Place, Row, read_rows
 
 _ZIP: Final = b"PK\x03\x04"
 _ZSTANDARD: Final = 93

@@ -27,7 +27,7 @@ from surface_consistency.results.tables import (
     table_part,
     wanted_scores,
 )
-from surface_consistency.runs.readers import Row
+from surface_consistency.rows.readers import Row
 
 UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""

@@ -14,7 +14,7 @@ from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results import tools, unlearning
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.samples import harness_sample, written_out
-from surface_consistency.runs.readers import Place, Row
+from surface_consistency.rows.readers import Place, Row
 
 
 class Layout(NamedTuple):

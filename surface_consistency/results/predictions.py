@@ -33,7 +33,7 @@ from surface_consistency.results.columns import (
 from surface_consistency.results.frame import read_answers
 from surface_consistency.results.rows import question_of, shown
 from surface_consistency.results.tables import COLUMNS, Part, as_text
-from surface_consistency.runs.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
+from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
 from surface_consistency.schemas.generations import ANSWER_FIELDS
 
 _ECHO_SHARE: Final = 0.1

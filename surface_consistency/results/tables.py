@@ -20,7 +20,7 @@ from surface_consistency.results.columns import (
 )
 from surface_consistency.results.rows import Cells, shown
 from surface_consistency.results.tools import as_references
-from surface_consistency.runs.readers import FORMATS
+from surface_consistency.rows.readers import FORMATS
 from surface_consistency.schemas.generations import replace_surrogates
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}

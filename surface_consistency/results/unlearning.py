@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from surface_consistency.errors import DataError
 from surface_consistency.results.rows import Cells, Flat, Flats, at
 from surface_consistency.results.tools import summary
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 
 FORGET: Final = "forget"
 """The set of facts that should be forgotten, or of the old objects of edits."""

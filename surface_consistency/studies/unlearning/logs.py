@@ -20,7 +20,7 @@ from surface_consistency.reading import existing_file, find_column, parse_json, 
 from surface_consistency.results.frame import read_results
 from surface_consistency.results.inputs import path_labels
 from surface_consistency.results.unlearning import FORGET, PLAIN, metrics_of
-from surface_consistency.runs.readers import read_rows
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.studies.unlearning.questions import A_PERSON, TOFU_SIZES
 
 _SETS: Final = {"ra": "real authors", "wf": "world facts"}

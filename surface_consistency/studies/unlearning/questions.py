@@ -9,8 +9,8 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.results.unlearning import FORGET, PLAIN, edit_questions
-from surface_consistency.runs.cells import RowCells, answers_of, identifier_of, text_of
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
+from surface_consistency.rows.readers import Place
 
 A_PERSON: Final = 20
 """Questions about each of TOFU's authors, one below the other."""
