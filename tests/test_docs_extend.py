@@ -12,7 +12,7 @@ from surface_consistency.cli.main import main
 
 GUIDES = Path(__file__).resolve().parents[1] / "docs" / "guides"
 FENCE = re.compile(r"^```(\w+)(?: title=\"([\w.]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths", "quiz")
+MODULES = ("atlas", "initials", "lost", "capitals", "kinds", "options", "lengths")
 MEMORY_MODULES = ("reader", "notes")
 NEEDS_DUMPS = "build redirectqa"
 

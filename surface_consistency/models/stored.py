@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from surface_consistency.errors import DataError
 from surface_consistency.models.runner import Runner
 from surface_consistency.results.columns import PredictionSettings
-from surface_consistency.results.predictions import question_of, read_predictions
+from surface_consistency.results.rows import question_of
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.prompts import GenerationParams, Prompt
@@ -75,6 +75,8 @@ class StoredRunner(Runner):
             self._texts = dict(predictions)
             self._source = "mapping"
         else:
+            from surface_consistency.results.predictions import read_predictions
+
             self._texts = read_predictions(Path(predictions), settings).by_name()
             self._source = Path(predictions).name
         self._settings = settings

@@ -12,7 +12,7 @@ from surface_consistency.errors import DataError, RecordError, RunnerError
 from surface_consistency.models.runner import Runner
 from surface_consistency.reading import existing_file, first_names
 from surface_consistency.results.archives import packed_rows
-from surface_consistency.results.predictions import question_of
+from surface_consistency.results.rows import question_of
 from surface_consistency.results.samples import is_sample, log_probability, sample_options
 from surface_consistency.rows.readers import Place
 from surface_consistency.runs.files import file_digest

@@ -31,7 +31,7 @@ from surface_consistency.results.columns import (
     ResultColumns,
 )
 from surface_consistency.results.frame import read_answers
-from surface_consistency.results.rows import shown
+from surface_consistency.results.rows import question_of, shown
 from surface_consistency.results.tables import COLUMNS, Part, as_text
 from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS
 from surface_consistency.schemas.generations import ANSWER_FIELDS
@@ -568,23 +568,6 @@ def _row_names(part: Part, settings: PredictionSettings, file: Path) -> list[tup
             "its text, or name another column by `item`"
         )
     return names
-
-
-def question_of(prompt: str) -> str | None:
-    r"""Take the question off the end of a prompt in the papers' form.
-
-    Args:
-        prompt: The prompt, which may end with "Q: ... A:", the mark on a line of its own or not.
-
-    Returns:
-        The question; None where the prompt ends otherwise.
-
-    Examples:
-        >>> question_of("Q: Who? A: Cohen\n\nQ: What? A:")
-        'What?'
-    """
-    _, start, question = f"\n{prompt}".rpartition("\nQ: ")
-    return question[:-3] if start and question.endswith((" A:", "\nA:")) else None
 
 
 def _echo_end(text: str, question: str) -> int | None:

@@ -93,6 +93,23 @@ def text_of(content: object) -> str | None:
     return content if isinstance(content, str) else None
 
 
+def question_of(prompt: str) -> str | None:
+    r"""Take the question off the end of a prompt in the papers' form.
+
+    Args:
+        prompt: The prompt, which may end with "Q: ... A:", the mark on a line of its own or not.
+
+    Returns:
+        The question; None where the prompt ends otherwise.
+
+    Examples:
+        >>> question_of("Q: Who? A: Cohen\n\nQ: What? A:")
+        'What?'
+    """
+    _, start, question = f"\n{prompt}".rpartition("\nQ: ")
+    return question[:-3] if start and question.endswith((" A:", "\nA:")) else None
+
+
 def shown(value: object) -> str:
     """Show a value of a row in a message, shortened."""
     text = repr(value)
