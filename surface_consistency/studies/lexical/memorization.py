@@ -310,7 +310,7 @@ def _scores_of(features: pd.DataFrame) -> pd.DataFrame:
     return features[[name for name in ("right", "wrong") if name in features]]
 
 
-def _split(features: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _split(features: pd.DataFrame) -> Iterator[dict[str, float]]:
     """Compare accuracy at low and high scores, relative to the right option's as in the paper."""
     scores = features["right"].to_numpy(float)
     if "wrong" in features:

@@ -11,7 +11,6 @@ from surface_consistency.engine.paired.page import PairedReport, cells_of, infer
 from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, with_detectable
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
-from surface_consistency.metrics import PairedTable
 from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Answer,
@@ -221,9 +220,9 @@ class SlaqReport(PairedReport):
             _WORDING.sentence("summary", beside=beside, matched=self._matched()),
         )
 
-    def _matched(self) -> list[tuple[Run, Value, PairedTable]]:
+    def _matched(self) -> list[tuple[Run, Value, Mapping[str, object]]]:
         """Find how often the string matchers err that judged runs, each once."""
-        matched: dict[tuple[object, ...], tuple[Run, Value, PairedTable]] = {}
+        matched: dict[tuple[object, ...], tuple[Run, Value, Mapping[str, object]]] = {}
         for run in self.report.runs:
             if not run.judged_by.startswith("matcher:"):
                 continue
@@ -235,9 +234,7 @@ class SlaqReport(PairedReport):
             only = not settings.get("all_facts", False)
             if (rule, part, only) not in matched:
                 agreement = matcher_agreement(rule, part=part, entities_only=only)
-                ends = agreement.accuracy_interval
-                share = Value(value=agreement.accuracy, low=ends.low, high=ends.high)
-                matched[rule, part, only] = run, share, agreement.table
+                matched[rule, part, only] = run, interval_value(agreement, "accuracy"), agreement
         return list(matched.values())
 
     def squares_section(self, tables: Mapping[str, Table]) -> Section:

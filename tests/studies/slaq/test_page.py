@@ -229,9 +229,9 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
 
     words = "".join(part for part in page.finding.summary if isinstance(part, str))
     assert "string matcher (matcher:boundary)" in words
-    assert f"of {found.table.n:,} labelled facts" in words
-    assert f"{found.table.second_only:,} are wrong" in words
-    assert found.accuracy in values(page.finding)
+    assert f"of {found['n']:,} labelled facts" in words
+    assert f"{found['false_positives']:,} are wrong" in words
+    assert found["accuracy"] in values(page.finding)
     rows = tables["same_answer"].frame.set_index("among")
     assert rows.loc["all", "n"] > 0
 
