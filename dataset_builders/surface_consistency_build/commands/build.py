@@ -14,7 +14,6 @@ from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
-from surface_consistency.report.numbers import table_text
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.databases import build_audit_databases
@@ -23,6 +22,7 @@ from surface_consistency.studies.audit.styles import AUDIT_STYLES, style_writers
 from surface_consistency.studies.audit.topologies import PUBLISHED_TOPOLOGIES, TOPOLOGIES
 from surface_consistency.studies.redirectqa.popqa import load_popqa
 from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+from surface_consistency.tables.numbers import table_text
 from surface_consistency_build.cards.dataset_build import (
     BuildSettings,
     DumpSettings,

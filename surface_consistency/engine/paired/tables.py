@@ -22,13 +22,13 @@ from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.matching.rules import rule_in_file
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, paired_by
 from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import interval_value, least_found
 from surface_consistency.report.page import Dot
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import interval_value, least_found
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 
 TEST_NAMES: Final[Mapping[str, str]] = {
     "t": "t of clusters",

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.table import Column, Table
 
 Row: TypeAlias = Mapping[str, object]
 """A row of a table: values by column."""
