@@ -180,15 +180,14 @@ def difference_rows(similarity: pd.DataFrame) -> pd.DataFrame:
         in which a topic's pairs count as one cluster in all of them.
     """
 
-    def differences(part: pd.DataFrame) -> Iterator[dict[str, object]]:
+    def differences(part: pd.DataFrame) -> Iterator[dict[Any, object]]:
         for feature in FEATURES:
             known = part[part[feature].notna()]
             if not known.empty:
                 rows = group_difference_by(
                     known, value=feature, group="is_aligned", strata="model", cluster="cluster"
                 )
-                row = rows.rename(columns=_SHOWN).to_dict("records")[0]
-                yield {"feature": feature, **{str(name): cell for name, cell in row.items()}}
+                yield from rows.rename(columns=_SHOWN).assign(feature=feature).to_dict("records")
 
     labelled = similarity.assign(label=similarity["model"])
     if similarity["model"].nunique() > 1:
