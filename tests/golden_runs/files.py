@@ -18,6 +18,7 @@ KEYS = ("model", "pair_id")
 
 _DATE = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(T[\d:.+-]+)?")
 
+
 @dataclass(frozen=True, kw_only=True)
 class GoldenRun:
     """What one or several runs gave, whoever made them."""

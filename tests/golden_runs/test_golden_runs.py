@@ -40,6 +40,7 @@ The numbers of a page are rounded, so its text is the same."""
 
 NEEDS = dict.fromkeys(("interchange", "mechanism"), ("torch", "transformers"))
 
+
 @pytest.fixture(scope="module", params=sorted(RUNS))
 def made(request, tmp_path_factory):
     """The name of a golden run, and what it gives now."""
