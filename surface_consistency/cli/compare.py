@@ -15,7 +15,7 @@ from surface_consistency.engine.compare.settings import (
     PairSettings,
     TableSettings,
 )
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings, record_options
 
 RENAMED: Final = {
@@ -128,7 +128,7 @@ def _two(
     """Print the paired table of two conditions of one file, and write their page."""
     from surface_consistency.engine.compare.files import read_verdicts
     from surface_consistency.engine.compare.table import compare_verdicts, verdicts_table
-    from surface_consistency.report.numbers import json_value, table_text
+    from surface_consistency.tables.numbers import json_value, table_text
 
     what = "two conditions of one file"
     _refuse(columns, _OF_PAIRS, what)

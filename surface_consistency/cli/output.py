@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from surface_consistency.report.numbers import json_value, table_text
+from surface_consistency.tables.numbers import json_value, table_text
 from surface_consistency.text import one_line
 
 if TYPE_CHECKING:

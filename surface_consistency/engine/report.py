@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
 from surface_consistency.engine.paired.tables import table_of_runs
-from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import (
     DataError,
@@ -21,12 +21,12 @@ from surface_consistency.errors import (
 )
 from surface_consistency.report.figures import write_figures
 from surface_consistency.report.html import write_page
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Page
-from surface_consistency.report.table import Table
 from surface_consistency.runs.files import file_digest, output_folder, staged, write_csv, write_text
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs, study_name
+from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.table import Table
 
 _SOURCES = "SOURCES.txt"
 """Marks a folder of tables that a report wrote, and names what they were made from."""

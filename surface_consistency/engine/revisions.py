@@ -11,11 +11,11 @@ from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.models.revisions import step_of
-from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Lines, Point, Series
-from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.tables.numbers import interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
 
 _RATES: Final = ("first_accuracy", "second_accuracy", "consistency")
 _SEPARATOR: Final = "@"

@@ -40,12 +40,12 @@ from surface_consistency.models.reasoning import reasoning_tags as known_tags
 from surface_consistency.models.runner import Runner
 from surface_consistency.plugins import ANALYSES, STUDIES, Plugins
 from surface_consistency.report.page import Block, Check, Part, Prose, Section
-from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Verdict
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings, record_options
+from surface_consistency.tables.table import Table
 
 SourceT = TypeVar("SourceT", bound=Settings, default=Any)
 SettingsT = TypeVar("SettingsT", bound="StudySettings", default=Any)

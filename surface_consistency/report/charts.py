@@ -15,7 +15,6 @@ from surface_consistency.report.layout import (
     dots_scale,
     square_cells,
 )
-from surface_consistency.report.numbers import format_number, format_value
 from surface_consistency.report.page import (
     ForestPlot,
     Heatmap,
@@ -25,6 +24,7 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.squares import small_square, square_scene
 from surface_consistency.report.strips import bars_strips, forest_strips
+from surface_consistency.tables.numbers import format_number, format_value
 
 View = dict[str, Any]
 

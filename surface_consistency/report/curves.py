@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 
 from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import FEW_POINTS, lines_scales
-from surface_consistency.report.numbers import format_value, span_text, tick_text, value_text
 from surface_consistency.report.page import Lines, Point, Series
 from surface_consistency.report.scene import (
     Box,
@@ -17,6 +16,7 @@ from surface_consistency.report.scene import (
     px,
     straight,
 )
+from surface_consistency.tables.numbers import format_value, span_text, tick_text, value_text
 
 
 def lines_scene(block: Lines) -> Scene:

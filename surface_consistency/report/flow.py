@@ -5,9 +5,9 @@ from itertools import groupby
 from typing import Final
 
 from surface_consistency.report.layout import CELLS, CellName
-from surface_consistency.report.numbers import format_number, value_text
 from surface_consistency.report.page import AlluvialPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words
+from surface_consistency.tables.numbers import format_number, value_text
 
 _HEIGHT: Final = 330
 _TOP: Final = 44

@@ -27,7 +27,6 @@ from surface_consistency.report.charts import (
 )
 from surface_consistency.report.colours import DARK, LIGHT, heat_colours, model_style
 from surface_consistency.report.flow import flow_scene
-from surface_consistency.report.numbers import format_value
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answers,
@@ -43,8 +42,9 @@ from surface_consistency.report.page import (
 )
 from surface_consistency.report.rows import clean, soft, table_view
 from surface_consistency.report.scene import px
-from surface_consistency.report.table import Table
 from surface_consistency.runs.files import write_text
+from surface_consistency.tables.numbers import format_value
+from surface_consistency.tables.table import Table
 
 _OWN_ANCHORS: Final = ("finding", "checks", "made", "cite", "method")
 _SOFTWARE: Final = """@software{surface_consistency,

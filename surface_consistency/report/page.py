@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from surface_consistency.report.table import Table
+from surface_consistency.tables.table import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,9 @@ from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.report.charts import View
 from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import CELLS, Scale, nice_scale, square_cells
-from surface_consistency.report.numbers import format_cell, is_missing, is_numeric, tick_text
 from surface_consistency.report.page import MosaicPlot
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.numbers import format_cell, is_missing, is_numeric, tick_text
+from surface_consistency.tables.table import Column, Table
 
 _UNITS: Final = {"rate": " %", "difference": " points"}
 _BAR: Final = 84

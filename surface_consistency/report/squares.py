@@ -6,9 +6,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from surface_consistency.report.layout import CELLS, Rectangle, square_cells
-from surface_consistency.report.numbers import format_number, text_width
 from surface_consistency.report.page import MosaicPlot
 from surface_consistency.report.scene import Box, Mark, Scene, Stroke, Words, straight
+from surface_consistency.tables.numbers import format_number, text_width
 
 _SIDE: Final = 300
 _TOP: Final = 40

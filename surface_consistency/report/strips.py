@@ -6,15 +6,15 @@ from typing import Final
 
 from surface_consistency.report.colours import model_style
 from surface_consistency.report.layout import Interval, Scale, bars_cells, dot_rows, dots_scale
-from surface_consistency.report.numbers import (
+from surface_consistency.report.page import ForestPlot, StackedBars
+from surface_consistency.report.scene import Box, Mark, Span, Symbol, Words
+from surface_consistency.tables.numbers import (
     format_interval,
     format_value,
     span_text,
     tick_text,
     value_text,
 )
-from surface_consistency.report.page import ForestPlot, StackedBars
-from surface_consistency.report.scene import Box, Mark, Span, Symbol, Words
 
 _BAR_HEIGHT: Final = 24.0
 _BAR_WIDTH: Final = 300

@@ -17,13 +17,13 @@ from typing import Any, Final, Literal
 import jinja2
 from markupsafe import Markup
 
-from surface_consistency.report.numbers import (
+from surface_consistency.report.page import Check, Part, Value
+from surface_consistency.tables.numbers import (
     interval_value,
     least_found,
     shown_sign,
     value_text,
 )
-from surface_consistency.report.page import Check, Part, Value
 
 _MARK: Final = re.compile("\x02([0-9]+)\x03")
 _CHECK: Final = re.compile(r"^ *## (.+?): (.+?)(?: \(#([\w-]+)\))? *$", re.MULTILINE)

@@ -4,11 +4,11 @@ import json
 import zlib
 
 from surface_consistency.engine import Analysis
-from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.redirectqa.data import load_sample
 from surface_consistency.studies.slaq.data import load_slaq_sample
+from surface_consistency.tables.table import Column, Table
 
 
 class Echo:

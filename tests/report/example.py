@@ -26,7 +26,7 @@ from surface_consistency.report.page import (
     Trace,
     Value,
 )
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.table import Column, Table
 
 CONDITIONS = ("title", "redirect")
 CELLS = ("right under both names", "title only", "redirect only", "wrong under both")

@@ -13,7 +13,7 @@ import pytest
 from surface_consistency.report.colours import DARK, LIGHT
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Dot, ForestPlot, Section, Value
-from surface_consistency.report.table import Column, Table, interval_column
+from surface_consistency.tables.table import Column, Table, interval_column
 from tests.report.example import page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")

@@ -15,7 +15,7 @@ from surface_consistency.report import write_page
 from surface_consistency.report.answers import find_text, shown_answers
 from surface_consistency.report.html import render_page
 from surface_consistency.report.page import Dot, ForestPlot, Heatmap, MosaicPlot, Section, Value
-from surface_consistency.report.table import Table
+from surface_consistency.tables.table import Table
 from tests.report.example import (
     LABELS,
     LONG,
@@ -116,7 +116,7 @@ def test_numbers_are_those_of_the_values():
 
 
 def test_every_cell_of_a_table_stands_on_the_page():
-    from surface_consistency.report.numbers import format_cell
+    from surface_consistency.tables.numbers import format_cell
 
     table = group_table(2, by="category")
     read = _Reader(render_page(_one(table)))

@@ -2,9 +2,9 @@
 
 import pytest
 
-from surface_consistency.report.numbers import least_found, sentence_text, shown_sign
 from surface_consistency.report.page import Value
 from surface_consistency.report.wording import Wording, compared, unseen
+from surface_consistency.tables.numbers import least_found, sentence_text, shown_sign
 
 TEMPLATE = """
 {% block finding %}

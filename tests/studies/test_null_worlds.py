@@ -15,9 +15,7 @@ from scipy.stats import binom
 
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Prose
-from surface_consistency.report.table import Table
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.study import AuditStudy
@@ -38,6 +36,8 @@ from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, 
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.studies.slaq.study import SlaqStudy
 from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_tables
+from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.table import Table
 from tests.made_runs import make_manifest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.filterwarnings(

@@ -14,12 +14,12 @@ from surface_consistency.cli.options import Json, Out
 from surface_consistency.cli.record_command import record_command
 from surface_consistency.engine.model_settings import ModelSettings
 from surface_consistency.models.registry import load_runner
-from surface_consistency.report.numbers import table_text
 from surface_consistency.schemas.jsonl import write_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.audit.conditions import TOPOLOGIES
 from surface_consistency.studies.redirectqa.popqa import load_popqa
 from surface_consistency.studies.redirectqa.study import RedirectQASource, RedirectQAStudy
+from surface_consistency.tables.numbers import table_text
 from surface_consistency_build.builders.audit_databases.databases import build_audit_databases
 from surface_consistency_build.builders.audit_databases.fact_tables import DOMAINS, read_fact_table
 from surface_consistency_build.builders.audit_databases.styles import AUDIT_STYLES, style_writers

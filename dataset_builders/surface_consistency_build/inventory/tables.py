@@ -11,9 +11,9 @@ import pandas as pd
 from pydantic import Field
 
 from surface_consistency.errors import DataError
-from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import output_folder, staged, write_csv, write_json, write_text
 from surface_consistency.schemas.settings import Settings
+from surface_consistency.tables.table import Column, Table
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES, TYPES
 from surface_consistency.text import one_line, printable
 from surface_consistency_build.inventory.counts import RedirectInventory, take_inventory

@@ -25,11 +25,11 @@ from surface_consistency.engine.design import bibtex
 from surface_consistency.engine.paired.checks import warning_of
 from surface_consistency.errors import DataError
 from surface_consistency.report.html import write_page
-from surface_consistency.report.numbers import sentence_text, value_text
 from surface_consistency.report.page import Answer, Answers, Finding, Page, Provenance, Section
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import output_folder, staged, write_csv
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.tables.numbers import sentence_text, value_text
 
 _MOST_ROWS: Final = 500
 _MOST_ANSWERS: Final = 500

@@ -17,15 +17,6 @@ from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES, CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import Statistic
 from surface_consistency.metrics.uncertainty.intervals import Intervals
-from surface_consistency.report.columns import catalogue
-from surface_consistency.report.numbers import (
-    format_interval,
-    format_number,
-    interval_value,
-    least_found,
-    span_text,
-    value_text,
-)
 from surface_consistency.report.page import (
     Check,
     Dot,
@@ -35,9 +26,18 @@ from surface_consistency.report.page import (
     Part,
     Value,
 )
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
 from surface_consistency.report.wording import Wording
+from surface_consistency.tables.columns import catalogue
+from surface_consistency.tables.numbers import (
+    format_interval,
+    format_number,
+    interval_value,
+    least_found,
+    span_text,
+    value_text,
+)
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 
 WORDING: Final = Wording("surface_consistency.engine.compare", "models.md.jinja")
 """The template `models.md.jinja`."""

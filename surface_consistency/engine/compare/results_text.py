@@ -14,8 +14,8 @@ from surface_consistency.engine.compare.results_report import (
     first_rows,
     listed_changes,
 )
-from surface_consistency.report.numbers import format_cell, json_value, sentence_text, table_text
-from surface_consistency.report.table import Table
+from surface_consistency.tables.numbers import format_cell, json_value, sentence_text, table_text
+from surface_consistency.tables.table import Table
 from surface_consistency.text import one_line
 
 _MOST_PRINTED: Final = 45

@@ -17,8 +17,8 @@ from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_valu
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.metrics.paired.paired_tables import PAIRED_RATES
 from surface_consistency.metrics.uncertainty.intervals import Intervals
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 
 _RATES: Final = ("consistency", "signed_alignment", "flip_rate", "accuracy_difference")
 _CELLS: Final = ("both", "first_only", "second_only", "neither")

@@ -15,11 +15,11 @@ from surface_consistency.engine.paired.tables import PairedTables, is_hardly_rig
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_objects
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import Check, Provenance
-from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
+from surface_consistency.tables.numbers import sentence_text
+from surface_consistency.tables.table import Table
 from surface_consistency.text import has_unspaced_script
 
 _FROM_PYTHON: Final = "# from Python, with these settings"

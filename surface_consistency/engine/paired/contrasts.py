@@ -13,13 +13,13 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.wording import note
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import PAIRED_RATES, adjust_p_values, contrast, contrasts_by
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import least_found, shown_sign
-from surface_consistency.report.table import Column, Table
-from surface_consistency.report.tabulation import spread
 from surface_consistency.runs.frames import read_frame
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Record
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import least_found, shown_sign
+from surface_consistency.tables.table import Column, Table
+from surface_consistency.tables.tabulation import spread
 
 COUNTS: Final = ("both", "first_only", "second_only", "neither")
 """Columns of the four cells."""

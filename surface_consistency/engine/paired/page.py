@@ -15,7 +15,6 @@ from surface_consistency.engine.paired.contrasts import COUNTS, VERDICTS
 from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right, table_of_runs
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
-from surface_consistency.report.numbers import interval_value, shown_sign
 from surface_consistency.report.page import (
     Answer,
     Answers,
@@ -30,9 +29,10 @@ from surface_consistency.report.page import (
     Section,
     Value,
 )
-from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome
+from surface_consistency.tables.numbers import interval_value, shown_sign
+from surface_consistency.tables.table import Table
 
 _CELLS: Final = (*COUNTS, "missing")
 _FLIPS_FIRST: Final = ("first_only", "second_only", "both", "neither", "missing")

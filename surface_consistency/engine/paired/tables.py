@@ -28,13 +28,13 @@ from surface_consistency.metrics import (
     paired_by,
     pooled_rates,
 )
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import interval_value, least_found
 from surface_consistency.report.page import Dot
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
 from surface_consistency.runs.loader import Run
 from surface_consistency.runs.processes import map_processes
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import interval_value, least_found
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 
 TEST_NAMES: Final[Mapping[str, str]] = {
     "t": "t of clusters",

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.wording import Wording
+from surface_consistency.tables.numbers import sentence_text
 
 WORDING: Final = Wording("surface_consistency.engine.paired")
 """The template `page.md.jinja`."""

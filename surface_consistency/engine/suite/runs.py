@@ -26,9 +26,9 @@ from surface_consistency.errors import SurfaceConsistencyError
 from surface_consistency.models.revisions import find_revisions
 from surface_consistency.report.html import write_page
 from surface_consistency.report.page import Finding, Link, Page, Part, Prose, Section
-from surface_consistency.report.table import Column, Table
 from surface_consistency.runs.files import output_folder, write_json, write_text
 from surface_consistency.runs.folder import RunFolder
+from surface_consistency.tables.table import Column, Table
 
 _FAILED: Final = "failed.txt"
 _SHARDS: Final = "shards"

@@ -12,8 +12,6 @@ from surface_consistency.engine.paired.page import PairedReport, inferred
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.metrics import paired_table
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     AlluvialPlot,
     Answer,
@@ -29,7 +27,6 @@ from surface_consistency.report.page import (
     StackedBars,
     Value,
 )
-from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KIND_TITLES, KINDS
@@ -42,6 +39,9 @@ from surface_consistency.studies.audit.tables import (
     closure_note,
 )
 from surface_consistency.studies.audit.trace import load_traces, surviving_facts
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.numbers import interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
 
 _STORIES: Final = 6
 _WORDING: Final = Wording("surface_consistency.studies.audit", default=WORDING)

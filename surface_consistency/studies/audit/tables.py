@@ -23,10 +23,10 @@ from surface_consistency.metrics import (
 )
 from surface_consistency.metrics.uncertainty.bootstrap import GroupValue, group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
-from surface_consistency.report.tabulation import tabulate
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas.memory import MemoryState
 from surface_consistency.studies.audit.attribution import KINDS
+from surface_consistency.tables.tabulation import tabulate
 
 AUDIT_GROUPINGS: Final[Mapping[str, tuple[str, ...]]] = {
     "overall": (),

@@ -9,7 +9,6 @@ import pandas as pd
 
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
-from surface_consistency.report.numbers import interval_value, shown_sign
 from surface_consistency.report.page import (
     Answer,
     Answers,
@@ -26,10 +25,11 @@ from surface_consistency.report.page import (
     Series,
     Value,
 )
-from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.forms.tables import FormTables
+from surface_consistency.tables.numbers import interval_value, shown_sign
+from surface_consistency.tables.table import Table
 
 _WORDING: Final = Wording("surface_consistency.studies.forms")
 _SHOWN_ROWS: Final = 50

@@ -24,10 +24,10 @@ from surface_consistency.metrics import (
     variance_shares_by,
 )
 from surface_consistency.models.options import option_scores
-from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
 from surface_consistency.schemas import Prompt, read_jsonl
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 from surface_consistency.text import padded_words
 
 MOST_FORMS: Final = 30

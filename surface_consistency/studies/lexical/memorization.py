@@ -29,16 +29,16 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Dot, ForestPlot
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt, ScoredText, read_jsonl
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.prompts import MEMORISATION
 from surface_consistency.studies.lexical.quality import share_columns
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, spread, tabulate
 
 _SCORES: Final = {
     "extracted": "TDE accuracy",

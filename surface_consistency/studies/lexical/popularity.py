@@ -28,10 +28,7 @@ from surface_consistency.metrics import (
     relative_difference,
     split_accuracy,
 )
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Dot, ForestPlot, Lines, Prose
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
@@ -39,6 +36,9 @@ from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.lexical.quality import share_curves
 from surface_consistency.studies.lexical.records import text_id
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, spread, tabulate
 
 _WORDING: Final = Wording("surface_consistency.studies.lexical")
 _WORDINGS: Final = {"first": "original", "second": "other words"}

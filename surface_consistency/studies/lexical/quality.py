@@ -18,13 +18,13 @@ from surface_consistency.matching.judge_reply import FactState, JudgeReplyError
 from surface_consistency.metrics import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Block, Lines, Point, Prose, Section, Series, Value
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.schemas import Prompt
 from surface_consistency.studies.lexical.prompts import meaning_prompt, parse_meaning
 from surface_consistency.studies.lexical.settings import LexicalScoring
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, tabulate
 
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
 _GRID: Final = np.round(np.linspace(0.0, 1.0, 41), 3)

@@ -10,12 +10,12 @@ import pandas as pd
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.metrics import adjust_p_values, paired_by, relative_change
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.studies.lexical.quality import quality_section, quality_tables
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, tabulate
 
 _WORDING: Final = Wording("surface_consistency.studies.lexical", default=WORDING)
 _OWN: Final = (

@@ -17,14 +17,14 @@ from surface_consistency.engine.study import Analysis
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import BootstrapResult, cluster_bootstrap, clustered_auc
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Prose
-from surface_consistency.report.table import Column, Table
-from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run, load_runs, study_name
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.linking.records import LinkingOutcome
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table
+from surface_consistency.tables.tabulation import describe, spread, tabulate
 
 _WORDING: Final = Wording("surface_consistency.studies.linking")
 _NAMES: Final = ["first_surface", "second_surface"]

@@ -10,12 +10,12 @@ from surface_consistency.engine.design import Report
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.metrics import clustered_auc, linking_by
 from surface_consistency.metrics.linking.linking import LINKING_KINDS
-from surface_consistency.report.columns import COLUMNS, catalogue
 from surface_consistency.report.page import Finding, Section
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, spread, tabulate
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, spread, tabulate
 from surface_consistency.taxonomy import CATEGORIES, TYPES
 
 KIND_TITLES: Final = {

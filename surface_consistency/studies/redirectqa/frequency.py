@@ -24,17 +24,17 @@ from surface_consistency.metrics import (
     frequency_curves,
     surface_accuracy,
 )
-from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import Block, Check, Lines, Point, Prose, Series
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.counts import read_counts
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.instances import surface_id
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.numbers import interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe
 
 _WORDING: Final = Wording("surface_consistency.studies.redirectqa")
 _KEYS: Final = ["model", "subset"]

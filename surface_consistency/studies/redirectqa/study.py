@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
@@ -32,12 +32,11 @@ from surface_consistency.models.prediction_rows import PredictionSettings
 from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
-from surface_consistency.report.table import Table
 from surface_consistency.report.wording import Wording
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample
@@ -47,6 +46,7 @@ from surface_consistency.studies.redirectqa.demonstrations import (
     read_demonstration,
 )
 from surface_consistency.studies.redirectqa.prompts import FRAMES, build_prompts, resolve_frame
+from surface_consistency.tables.table import Table
 from surface_consistency.taxonomy import CATEGORIES, TEMPLATES, TYPES, is_template
 from surface_consistency.text import guess_language
 

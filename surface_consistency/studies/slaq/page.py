@@ -12,7 +12,6 @@ from surface_consistency.engine.paired.tables import TEST_NAMES, is_hardly_right
 from surface_consistency.engine.paired.wording import WORDING
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import PairedTable
-from surface_consistency.report.numbers import interval_value
 from surface_consistency.report.page import (
     Answer,
     Block,
@@ -28,7 +27,6 @@ from surface_consistency.report.page import (
     Series,
     Value,
 )
-from surface_consistency.report.table import Column, Table, interval_column
 from surface_consistency.report.wording import Wording
 from surface_consistency.runs.loader import Run
 from surface_consistency.studies.slaq.judges import answering_parts, matcher_agreement
@@ -37,6 +35,8 @@ from surface_consistency.studies.slaq.tables import (
     grouped_scores,
     slot_tables,
 )
+from surface_consistency.tables.numbers import interval_value
+from surface_consistency.tables.table import Column, Table, interval_column
 
 if TYPE_CHECKING:
     from surface_consistency.engine.design import Report

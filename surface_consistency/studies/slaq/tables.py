@@ -27,9 +27,9 @@ from surface_consistency.metrics import (
     topic_arrays,
 )
 from surface_consistency.metrics.uncertainty.bootstrap import group_values
-from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.table import Column, Table, interval_column
-from surface_consistency.report.tabulation import describe, spread, tabulate
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column, Table, interval_column
+from surface_consistency.tables.tabulation import describe, spread, tabulate
 
 SLAQ_COLUMNS: Final = COLUMNS | catalogue(
     Column(key="null", title="Null"),

@@ -25,8 +25,8 @@ from surface_consistency.metrics import (
     paired_table,
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.report.numbers import table_text
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.tables.numbers import table_text
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*though they share:surface_consistency.errors.SurfaceConsistencyWarning"

@@ -11,11 +11,11 @@ from surface_consistency.engine.design import Design, Report, ReportSettings
 from surface_consistency.engine.paired.checks import check_answers
 from surface_consistency.engine.paired.page import PairedReport
 from surface_consistency.errors import SurfaceConsistencyWarning
-from surface_consistency.report.numbers import sentence_text, shown_sign
 from surface_consistency.report.page import MosaicPlots
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run
 from surface_consistency.schemas import Prompt
+from surface_consistency.tables.numbers import sentence_text, shown_sign
 from tests.made_runs import make_manifest, make_outcomes, noise_floor
 
 __all__ = ["make_manifest", "make_outcomes", "noise_floor"]

@@ -18,7 +18,6 @@ from surface_consistency.errors import SurfaceConsistencyWarning
 from surface_consistency.metrics import Intervals, adjust_p_values
 from surface_consistency.metrics.paired.paired_groups import paired_by
 from surface_consistency.models import FakeRunner
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.report.page import ForestPlot, Value
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import Run, load_runs
@@ -28,6 +27,7 @@ from surface_consistency.studies.redirectqa.study import (
     RedirectQAStudy,
     RedirectReport,
 )
+from surface_consistency.tables.numbers import sentence_text
 from tests.made_runs import make_manifest, make_outcomes, make_run, noise_floor, random_outcomes
 
 __all__ = ["make_manifest", "make_outcomes", "make_run", "noise_floor", "random_outcomes"]

@@ -8,8 +8,8 @@ from shouting import FACTS
 
 from surface_consistency.engine import Analysis
 from surface_consistency.matching import ExactRule
-from surface_consistency.report.table import Column, Table
 from surface_consistency.schemas import Generation
+from surface_consistency.tables.table import Column, Table
 
 
 class VowelRule(ExactRule):

@@ -8,7 +8,6 @@ import pytest
 from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import build_page
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.report.numbers import format_cell
 from surface_consistency.report.page import (
     AlluvialPlot,
     MosaicPlots,
@@ -17,10 +16,11 @@ from surface_consistency.report.page import (
     Trace,
     Value,
 )
-from surface_consistency.report.table import Table
 from surface_consistency.studies.audit import AuditStudy, audit_tables
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.tables import baseline_checks
+from surface_consistency.tables.numbers import format_cell
+from surface_consistency.tables.table import Table
 
 FEW = ReportSettings(resamples=100, answers=10)
 

@@ -11,7 +11,6 @@ from surface_consistency.engine.report import Report, build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.errors import IncompleteClosureWarning, SurfaceConsistencyWarning
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit import (
@@ -25,6 +24,7 @@ from surface_consistency.studies.audit import (
 )
 from surface_consistency.studies.audit.page import AuditReport
 from surface_consistency.studies.audit.retrieval import Hits, content_digest
+from surface_consistency.tables.numbers import sentence_text
 from tests.audit_databases import write_database, write_prompts
 from tests.studies.audit.conftest import Asking
 

@@ -14,11 +14,11 @@ from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.integrations.paired_task import PairedTask
 from surface_consistency.metrics import forms_by
 from surface_consistency.models import FakeRunner
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas.scoring import ScoredText
 from surface_consistency.studies.forms import FormsStudy, load_forms
 from surface_consistency.studies.forms.settings import FormsSettings
 from surface_consistency.studies.forms.tables import long_frame
+from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.files import visible_text
 
 FORMS = ("plain", "polite", "terse", "long")

@@ -12,11 +12,11 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.errors import ColumnNotFoundError, DataError, SurfaceConsistencyWarning
 from surface_consistency.metrics import frequency_analysis
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.studies.redirectqa import load_sample
 from surface_consistency.studies.redirectqa.frequency import FrequencyAnalysis, FrequencySettings
 from surface_consistency.studies.redirectqa.instances import surface_id
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.taxonomy import types_of
 from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
 

@@ -11,11 +11,11 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import RuleScoring, score_run
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa import FRAMES
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
+from surface_consistency.tables.numbers import sentence_text
 
 FACTS = (
     ("capital", "日本", "にほん", "東京都"),

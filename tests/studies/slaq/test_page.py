@@ -9,10 +9,10 @@ from surface_consistency.cli.main import main
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.errors import UnscoredWarning
 from surface_consistency.report.page import Answers, ForestPlot, Lines, Matrix, MosaicPlots, Value
-from surface_consistency.report.table import Table
 from surface_consistency.runs.loader import load_runs
 from surface_consistency.studies.slaq.judges import matcher_agreement
 from surface_consistency.studies.slaq.study import SlaqStudy
+from surface_consistency.tables.table import Table
 
 
 def page_of(*folders, **settings):

@@ -12,13 +12,13 @@ from surface_consistency.engine import (
     score_run,
 )
 from surface_consistency.errors import DataError
-from surface_consistency.report.numbers import sentence_text
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from surface_consistency.studies.unlearning.analysis import UnlearningAnalysis, UnlearningSettings
 from surface_consistency.studies.unlearning.study import (
     UnlearningSettings as AskedSettings,
     UnlearningStudy,
 )
+from surface_consistency.tables.numbers import sentence_text
 from tests.golden_runs.gather import load_redirectqa
 from tests.golden_runs.inputs import redirect_model
 from tests.made_logs import MODELS, SIDES, official_verdicts, published, tofu_log, write_log

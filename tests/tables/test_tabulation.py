@@ -9,9 +9,9 @@ import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
 from surface_consistency.metrics import Interval, split_accuracy
-from surface_consistency.report.columns import COLUMNS, catalogue
-from surface_consistency.report.table import Column
-from surface_consistency.report.tabulation import Row, describe, spread, tabulate
+from surface_consistency.tables.columns import COLUMNS, catalogue
+from surface_consistency.tables.table import Column
+from surface_consistency.tables.tabulation import Row, describe, spread, tabulate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, TypeVar
 import pandas as pd
 
 from surface_consistency.report.page import Link, Part, Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.table import Column, Table
 from surface_consistency.text import one_line
 
 UNDEFINED: Final = "–"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import pandas as pd
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.report.columns import COLUMNS
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.columns import COLUMNS
+from surface_consistency.tables.table import Column, Table
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -5,7 +5,7 @@ A study adds its own: `COLUMNS | catalogue(Column(key="rank", title="Rank", kind
 
 from typing import Final
 
-from surface_consistency.report.table import Column, interval_column
+from surface_consistency.tables.table import Column, interval_column
 
 
 def catalogue(*columns: Column) -> dict[str, Column]:

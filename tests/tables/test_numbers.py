@@ -14,7 +14,8 @@ from surface_consistency.report.colours import (
     heat_colours,
     model_style,
 )
-from surface_consistency.report.numbers import (
+from surface_consistency.report.page import Value
+from surface_consistency.tables.numbers import (
     format_cell,
     format_interval,
     format_number,
@@ -22,8 +23,7 @@ from surface_consistency.report.numbers import (
     json_value,
     table_text,
 )
-from surface_consistency.report.page import Value
-from surface_consistency.report.table import Column, Table
+from surface_consistency.tables.table import Column, Table
 
 HARD = "\u00a0"
 
