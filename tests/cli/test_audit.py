@@ -238,7 +238,6 @@ def test_the_toy_model_needs_neither_network_nor_files(tmp_path, capsys):
 
     assert audit("sample", out, "--model", "toy_model", "--leaked", "2", *short, *chosen) == 0
 
-    assert (out / "databases" / "countries" / "noise.json").is_file()
     assert (out / "toy_model" / "config.json").is_file()
     assert len(pd.read_parquet(out / "outcomes.parquet")) == 8
     assert "report:" in capsys.readouterr().out
@@ -258,7 +257,7 @@ def test_the_toy_model_tells_leakage_retrieval_and_forgetting_apart(tmp_path):
     assert audit("sample", out, "--model", "toy_model", "--leaked", "4", *chosen) == 0
 
     frame = pd.read_parquet(out / "outcomes.parquet")
-    database = json.loads((out / "databases" / "countries" / "noise.json").read_text("utf-8"))
+    database = json.loads((SAMPLE / "countries" / "noise.json").read_text("utf-8"))
     entries = pd.Series([triplet[2] for triplet in database["triplets"]]).value_counts()
     full, on, off = (
         frame[f"{state}_correct"].astype(bool) for state in ("full", "first", "second")
