@@ -40,7 +40,7 @@ from surface_consistency.studies.slaq.tables import (
     slot_tables,
 )
 from surface_consistency.tables import sentences as say
-from surface_consistency.tables.numbers import Value, interval_value
+from surface_consistency.tables.numbers import Value, interval_value, is_missing
 from surface_consistency.tables.table import Table
 
 _SLOTS: Final = ("momentum", "momentum_slopes", "position", "order_sensitivity")
@@ -388,8 +388,9 @@ def _models_chart(report: Report, tables: Tables) -> Iterator[ForestPlot]:
 def _answer(report: Report, run: Run, row: Row, answer: Answer) -> Answer:
     """Show the question of a pair, its reference, the short and the whole long answer."""
     fact = _fact(report, run, row["fact_id"])
-    is_free: bool = pd.isna(row["slot"])
-    slot = "free form" if is_free else f"slot {int(row['slot'])} of {int(row['n_slots'])}"
+    slot = "free form"
+    if not is_missing(row["slot"]):
+        slot = f"slot {int(row['slot'])} of {int(row['n_slots'])}"
     return replace(
         answer,
         question=fact["question"],

@@ -102,7 +102,7 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
     )
     words = text_of(reported.page)
     assert f"is equivalent to that of the reference within ±{margin}" in words
-    assert "points lower for ascent than for reference" in words
+    assert "excess accuracy of ascent over the reference under the form “plain”" in words
 
 
 def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
