@@ -288,10 +288,7 @@ def _momentum_curve(
         title=_title(report, f"After a run of {kind} slots", label),
         x_title="length of the run",
         series=[_curve(report, label, points, "length", "probability")],
-        band=[
-            (row["length"], *(row[f"null_probability{end}"] for end in ends))
-            for row in points
-        ],
+        band=[(row["length"], *(row[f"null_probability{end}"] for end in ends)) for row in points],
         facts=paired.inferred(
             [
                 ("slope", interval_value(own, "slope", kind="difference"), ""),
