@@ -28,7 +28,7 @@ from surface_consistency.reading import (
     read_document,
     read_lines,
 )
-from surface_consistency.runs.cells import count_of, strings_of
+from surface_consistency.rows.cells import count_of, strings_of
 from surface_consistency.runs.log import read_answers, read_generations
 from surface_consistency.schemas.settings import values_of_items
 

@@ -15,7 +15,7 @@ from surface_consistency.engine.compare.settings import (
     PairSettings,
     TableSettings,
 )
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.schemas.settings import Settings, record_options
 
 RENAMED: Final = {

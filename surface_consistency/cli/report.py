@@ -13,7 +13,7 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import report_runs, study_of_runs
 from surface_consistency.engine.study import Analysis, find_analysis
 from surface_consistency.errors import SourceNotFoundError
-from surface_consistency.models.results.inputs import files_of
+from surface_consistency.results.inputs import files_of
 from surface_consistency.schemas.settings import Settings
 
 _Out = Annotated[Path | None, Parameter(help="Folder of the page.")]

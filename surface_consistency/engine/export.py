@@ -20,12 +20,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from surface_consistency.data.sources import is_hub_id
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import Report, ReportSettings
 from surface_consistency.engine.features import make_features
 from surface_consistency.engine.paired.tables import paired_rates
 from surface_consistency.engine.report import cluster_of, study_of_runs
-from surface_consistency.engine.sources import is_hub_id
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import (
     DataError,

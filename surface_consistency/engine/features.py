@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from pydantic import ValidationError
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
+from surface_consistency.rows.readers import parquet_rows
 from surface_consistency.runs.frames import arrow_schema
-from surface_consistency.runs.readers import parquet_rows
 from surface_consistency.schemas import Record
 from surface_consistency.schemas.jsonl import describe_validation_error
 

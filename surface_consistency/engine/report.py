@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.compare.verdicts import Verdicts
 from surface_consistency.engine.design import VERDICTS, Design, Report, ReportSettings
 from surface_consistency.engine.paired.contrasts import TEXTS
 from surface_consistency.engine.paired.tables import table_of_runs
-from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import Analysis, Study, study_of
 from surface_consistency.errors import (
     DataError,

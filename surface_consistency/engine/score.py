@@ -11,13 +11,13 @@ from typing import Any, Final, cast
 
 import pandas as pd
 
+from surface_consistency.data.selection import pause_gc
 from surface_consistency.engine.choices import reference_log_odds
 from surface_consistency.engine.judging.chosen_judges import export_labels
 from surface_consistency.engine.judging.judge_agreement import agreement_by_kind
 from surface_consistency.engine.judging.judges import judge_targets
 from surface_consistency.engine.plan import Plan
 from surface_consistency.engine.run import make_manifest, write_targets
-from surface_consistency.engine.selection import pause_gc
 from surface_consistency.engine.study import (
     DataT,
     RuleScoring,
@@ -48,7 +48,7 @@ from surface_consistency.models.predictions import (
     read_predictions,
 )
 from surface_consistency.models.reasoning import separate_stored
-from surface_consistency.models.results.samples import refuse_mixed_tasks
+from surface_consistency.results.samples import refuse_mixed_tasks
 from surface_consistency.runs.answers import count_replies, join_answers
 from surface_consistency.runs.command import COMMAND
 from surface_consistency.runs.files import write_text

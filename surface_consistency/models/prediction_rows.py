@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 from surface_consistency.errors import RecordError
-from surface_consistency.models.results.rows import shown
-from surface_consistency.models.results.samples import Option, is_sample, sample_options
 from surface_consistency.reading import find_column, first_names, json_or_text
-from surface_consistency.runs.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
-from surface_consistency.runs.readers import Place
+from surface_consistency.results.rows import shown
+from surface_consistency.results.samples import Option, is_sample, sample_options
+from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas.generations import ANSWER_FIELDS, replace_surrogates
 from surface_consistency.schemas.scoring import best_option
 from surface_consistency.schemas.settings import Settings

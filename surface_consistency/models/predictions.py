@@ -33,10 +33,10 @@ from surface_consistency.models.prediction_rows import (
     other_texts,
     read_row,
 )
-from surface_consistency.models.results.layouts import result_rows
-from surface_consistency.models.results.rows import shown
-from surface_consistency.models.results.samples import task_of
 from surface_consistency.reading import existing_file, find_column, first_names
+from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.rows import shown
+from surface_consistency.results.samples import task_of
 
 _ECHO_SHARE: Final = 0.1
 _SPECIAL: Final = re.compile(r"\A(?:\s|<[^<>\s]{1,20}>)+")

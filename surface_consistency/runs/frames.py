@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
-from surface_consistency.runs.readers import python_values
+from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas._record import Record
 from surface_consistency.schemas.jsonl import atomic_path
 

@@ -9,7 +9,7 @@ import datasets
 import huggingface_hub
 import pytest
 
-from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from tests.made_data import own_caches, rows, write_lines  # noqa: F401 - fixtures

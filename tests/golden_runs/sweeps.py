@@ -70,7 +70,7 @@ def compare_runs(home: Path) -> GoldenRun:
     from surface_consistency.engine.run import run_study
     from surface_consistency.engine.score import score_run
     from surface_consistency.engine.study import RuleScoring
-    from surface_consistency.models.results.columns import ResultColumns
+    from surface_consistency.results.columns import ResultColumns
     from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 
     data = load_redirectqa()
@@ -126,7 +126,7 @@ def compare_models(home: Path) -> GoldenRun:
     from surface_consistency.engine.compare.results import compare_results
     from surface_consistency.engine.compare.results_page import comparison_page
     from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
-    from surface_consistency.models.results.columns import ResultColumns
+    from surface_consistency.results.columns import ResultColumns
 
     frame = pd.read_csv(EXPECTED / "redirectqa" / "outcomes.csv")
     names = {"pair_id": "item", "second_correct": "score", "second_prediction": "prediction"}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from surface_consistency.engine.sources import is_hub_id
+from surface_consistency.data.sources import is_hub_id
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.redirectqa.release import CATEGORY_TYPES_PATH
 from surface_consistency_build.cards.build_records import file_digest

@@ -484,6 +484,6 @@ def _text_cells(
 
 def _rows(path: Path) -> Iterable[tuple[object, Mapping[str, object]]]:
     """Read the rows of a file."""
-    from surface_consistency.runs.readers import read_rows
+    from surface_consistency.rows.readers import read_rows
 
     return read_rows(path)

@@ -17,8 +17,8 @@ from pydantic import Field
 from surface_consistency.engine.judging.judges import generate_cached, logged_answers
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.models.runner import Runner
+from surface_consistency.rows.readers import Place
 from surface_consistency.runs.log import read_manifest
-from surface_consistency.runs.readers import Place
 from surface_consistency.schemas import Generation, GenerationParams, Prompt
 from surface_consistency.schemas.settings import Settings
 from surface_consistency.studies.redirectqa.data import RedirectQA

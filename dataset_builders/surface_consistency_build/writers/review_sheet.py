@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
+from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.runs.files import guard_cell, unguard_cell, write_text
-from surface_consistency.runs.readers import Place, read_rows
 
 _MARKS: Final = {
     **dict.fromkeys(("1", "1.0", "yes", "y", "true"), True),

@@ -10,9 +10,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from surface_consistency.errors import RecordError, SourceNotFoundError
-from surface_consistency.runs.cells import RowCells, text_of
-from surface_consistency.runs.columns import resolve_columns
-from surface_consistency.runs.readers import FORMATS, Place, read_rows
+from surface_consistency.rows.cells import RowCells, text_of
+from surface_consistency.rows.columns import resolve_columns
+from surface_consistency.rows.readers import FORMATS, Place, read_rows
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.studies.slaq.rows import views_of

@@ -15,14 +15,14 @@ import pandas as pd
 from surface_consistency.engine.compare.settings import PairSettings
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.metrics.outcome_frames import outcomes_frame
-from surface_consistency.models.results.archives import is_archive
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.inputs import ResultSource, inputs_of, memory_rows
-from surface_consistency.models.results.layouts import flat_rows, layout_of, result_rows
-from surface_consistency.models.results.samples import is_sample
-from surface_consistency.models.results.tables import read_table
 from surface_consistency.reading import find_column
+from surface_consistency.results.archives import is_archive
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.inputs import ResultSource, inputs_of, memory_rows
+from surface_consistency.results.layouts import flat_rows, layout_of, result_rows
+from surface_consistency.results.samples import is_sample
+from surface_consistency.results.tables import read_table
 from surface_consistency.schemas.generations import replace_surrogates
 
 _LOG: Final = logging.getLogger(__name__)

@@ -21,9 +21,9 @@ from surface_consistency.metrics.uncertainty.intervals import (
     are_enough,
     worth_of_clusters,
 )
-from surface_consistency.models.results.columns import USUAL, ResultColumns
-from surface_consistency.models.results.frame import UNSCORED, Results, read_results
-from surface_consistency.models.results.inputs import ResultSource
+from surface_consistency.results.columns import USUAL, ResultColumns
+from surface_consistency.results.frame import UNSCORED, Results, read_results
+from surface_consistency.results.inputs import ResultSource
 
 if TYPE_CHECKING:
     from surface_consistency.engine.compare.runs import RunResults

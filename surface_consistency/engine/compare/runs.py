@@ -17,9 +17,9 @@ from surface_consistency.engine.design import ReportSettings
 from surface_consistency.engine.report import cluster_of, study_of_runs
 from surface_consistency.engine.study import Study
 from surface_consistency.errors import DataError, RunMismatchError
-from surface_consistency.models.results.columns import ResultColumns, need_labels
-from surface_consistency.models.results.frame import Results, read_results
-from surface_consistency.models.results.tables import COLUMNS
+from surface_consistency.results.columns import ResultColumns, need_labels
+from surface_consistency.results.frame import Results, read_results
+from surface_consistency.results.tables import COLUMNS
 from surface_consistency.runs.loader import Run, load_runs
 from surface_consistency.schemas import PairedOutcome, Prompt, read_jsonl
 

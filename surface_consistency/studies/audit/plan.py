@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.errors import ContaminationWarning
 from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import DataSource, GenerationParams

@@ -10,15 +10,15 @@ from typing import Any, Final
 
 import pandas as pd
 
-from surface_consistency.engine.selection import first_few, pause_gc, spread
-from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.data.selection import first_few, pause_gc, spread
+from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import (
     DataError,
     RecordError,
     SurfaceConsistencyWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.cells import (
+from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
     count_of,
@@ -26,8 +26,8 @@ from surface_consistency.runs.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.runs.columns import refuse_late_columns, resolve_columns
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource
 from surface_consistency.studies.forms.layouts import (
     Layout,

@@ -7,10 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from surface_consistency.engine.sources import fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.reading import read_lines
-from surface_consistency.runs.readers import Place, Row, read_rows
+from surface_consistency.rows.readers import Place, Row, read_rows
 from surface_consistency.schemas._record import Items, NonEmpty, Record
 from surface_consistency.text import did_you_mean
 

@@ -13,9 +13,9 @@ from surface_consistency.engine.compare.verdicts import write_outcomes
 from surface_consistency.engine.design import Report
 from surface_consistency.engine.study import Analysis, check_rule
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.frame import Results, read_results
 from surface_consistency.reading import first_names
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.frame import Results, read_results
 from surface_consistency.runs.frames import make_frame
 from surface_consistency.schemas._record import Items
 from surface_consistency.schemas.settings import Flag

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pandas as pd
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design
 from surface_consistency.engine.judging.judges import Judge, RuleJudge
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import RuleScoring, Scored, Study
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
 from surface_consistency.models.runner import Runner

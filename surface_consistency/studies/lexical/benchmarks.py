@@ -19,10 +19,10 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from surface_consistency.engine.sources import Source, fetch_repository, is_hub_id, open_source
+from surface_consistency.data.sources import Source, fetch_repository, is_hub_id, open_source
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.runs.cells import RowCells, count_of, text_of
-from surface_consistency.runs.columns import resolve_columns
+from surface_consistency.rows.cells import RowCells, count_of, text_of
+from surface_consistency.rows.columns import resolve_columns
 from surface_consistency.schemas import DataSource
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.lexical.records import BenchmarkInstance

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, bibtex
 from surface_consistency.engine.plan import Plan, PromptGroup
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import Scored, Study
 from surface_consistency.errors import DataError
 from surface_consistency.models.options import (

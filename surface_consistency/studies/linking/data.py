@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from surface_consistency.engine.selection import warn_limited
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.studies.linking.records import LinkingExample, LinkingKind
 from surface_consistency.studies.redirectqa.data import RedirectQA

@@ -10,26 +10,26 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 
-from surface_consistency.engine.selection import (
+from surface_consistency.data.selection import (
     chosen_names,
     first_few,
     pause_gc,
     repeated_rows,
     spread,
 )
-from surface_consistency.engine.sources import Source, card_language, open_source
+from surface_consistency.data.sources import Source, card_language, open_source
 from surface_consistency.errors import (
     IncompletePairWarning,
     SurfaceConsistencyWarning,
     UnknownCategoryWarning,
     UnscoredWarning,
 )
-from surface_consistency.runs.columns import (
+from surface_consistency.rows.columns import (
     REDIRECTQA_COLUMNS,
     refuse_late_columns,
     resolve_columns,
 )
-from surface_consistency.runs.readers import python_values
+from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas import CanonicalRedirectPair, DataSource, QuestionRealization
 from surface_consistency.studies.redirectqa.question_table import (
     QuestionTable,

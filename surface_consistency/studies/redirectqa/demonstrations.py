@@ -7,7 +7,7 @@ from random import Random
 from typing import Final, Literal, Protocol
 
 from surface_consistency.errors import RecordError
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import QuestionRealization
 from surface_consistency.studies.redirectqa.wordings import relation_name
 from surface_consistency.taxonomy import TEMPLATES

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.runs.cells import (
+from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
     count_of,
@@ -14,7 +14,7 @@ from surface_consistency.runs.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 from surface_consistency.studies.redirectqa.wordings import (
     relation_name,
 )

@@ -8,9 +8,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import DataError, RecordError, UnscoredWarning
-from surface_consistency.runs.cells import (
+from surface_consistency.rows.cells import (
     RowCells,
     answers_of,
     count_of,
@@ -18,7 +18,7 @@ from surface_consistency.runs.cells import (
     strings_of,
     text_of,
 )
-from surface_consistency.runs.columns import POPQA_COLUMNS, refuse_late_columns, resolve_columns
+from surface_consistency.rows.columns import POPQA_COLUMNS, refuse_late_columns, resolve_columns
 from surface_consistency.schemas import (
     DataSource,
     Entity,

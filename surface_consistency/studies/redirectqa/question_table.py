@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from surface_consistency.engine.selection import first_few
-from surface_consistency.runs.readers import python_values
+from surface_consistency.data.selection import first_few
+from surface_consistency.rows.readers import python_values
 from surface_consistency.schemas import (
     CanonicalRedirectPair,
     DataSource,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, SurfaceConsistencyWarning
-from surface_consistency.runs.readers import read_rows
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.schemas import QuestionRealization, Record
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.taxonomy import (

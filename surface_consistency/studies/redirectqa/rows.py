@@ -25,13 +25,13 @@ from pydantic import ValidationError
 
 from surface_consistency.errors import DataError, RecordError
 from surface_consistency.reading import first_names
-from surface_consistency.runs.cells import (
+from surface_consistency.rows.cells import (
     RowCells,
     identifier_of,
     strings_of,
     text_of,
 )
-from surface_consistency.runs.readers import Place, Row, python_values
+from surface_consistency.rows.readers import Place, Row, python_values
 from surface_consistency.schemas import Record, SurfaceForm
 from surface_consistency.schemas._record import NonEmpty
 from surface_consistency.schemas.jsonl import describe_validation_error

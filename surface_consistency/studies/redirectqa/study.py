@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import AfterValidator, Field, model_validator
 
+from surface_consistency.data.selection import warn_limited
 from surface_consistency.engine.design import Design, Report, bibtex
 from surface_consistency.engine.judging.judges import RuleJudge, judge_targets
 from surface_consistency.engine.paired.checks import PAIRED_CHECKS, Tables
@@ -26,7 +27,6 @@ from surface_consistency.engine.paired.page import (
 )
 from surface_consistency.engine.plan import Plan, PromptGroup
 from surface_consistency.engine.score import align_predictions
-from surface_consistency.engine.selection import warn_limited
 from surface_consistency.engine.study import OptionSettings, RuleScoring, SourceSettings, Study
 from surface_consistency.errors import (
     DataError,
@@ -40,10 +40,10 @@ from surface_consistency.models.reasoning import separate_stored
 from surface_consistency.models.runner import Runner
 from surface_consistency.report.page import Answer, Check
 from surface_consistency.report.texts import Texts
+from surface_consistency.rows.readers import read_rows
 from surface_consistency.runs.answers import join_answers
 from surface_consistency.runs.frames import shared_lists
 from surface_consistency.runs.loader import Run
-from surface_consistency.runs.readers import read_rows
 from surface_consistency.schemas import GenerationParams, PairedOutcome, Prompt, QuestionRealization
 from surface_consistency.schemas._record import Items, NonEmpty
 from surface_consistency.studies.redirectqa.data import RedirectQA, load_redirectqa, load_sample

@@ -11,12 +11,12 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from surface_consistency.engine.selection import chosen_names, repeated_rows, spread
-from surface_consistency.engine.sources import Source, open_source
+from surface_consistency.data.selection import chosen_names, repeated_rows, spread
+from surface_consistency.data.sources import Source, open_source
 from surface_consistency.errors import DataError, RecordError, SurfaceConsistencyWarning
-from surface_consistency.runs.cells import RowCells
-from surface_consistency.runs.columns import refuse_late_columns, resolve_columns
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.cells import RowCells
+from surface_consistency.rows.columns import refuse_late_columns, resolve_columns
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas import DataSource
 from surface_consistency.schemas.jsonl import describe_validation_error
 from surface_consistency.studies.slaq.records import Popularity, SlaqQuestion, SlaqTopic

@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import Field
 
-from surface_consistency.runs.cells import RowCells, text_of
+from surface_consistency.rows.cells import RowCells, text_of
 from surface_consistency.runs.files import write_text
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.studies.slaq.records import SlaqQuestion, SlaqTopic, topic_id_of

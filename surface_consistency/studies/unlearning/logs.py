@@ -18,11 +18,11 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, RunMismatchError
 from surface_consistency.matching import match_columns
-from surface_consistency.models.results.inputs import path_labels
-from surface_consistency.models.results.layouts import flat_samples, layout_of
-from surface_consistency.models.results.rows import Flat
 from surface_consistency.reading import existing_file, find_column, parse_json, read_document
-from surface_consistency.runs.readers import Place, read_rows
+from surface_consistency.results.inputs import path_labels
+from surface_consistency.results.layouts import flat_samples, layout_of
+from surface_consistency.results.rows import Flat
+from surface_consistency.rows.readers import Place, read_rows
 from surface_consistency.studies.unlearning.questions import (
     A_PERSON,
     FORGET,

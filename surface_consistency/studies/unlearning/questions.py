@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.runs.cells import RowCells, answers_of, identifier_of, text_of
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.cells import RowCells, answers_of, identifier_of, text_of
+from surface_consistency.rows.readers import Place
 
 FORGET: Final = "forget"
 """The set of facts that should be forgotten, or of the old objects of edits."""

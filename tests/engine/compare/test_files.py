@@ -13,7 +13,7 @@ from surface_consistency.errors import (
     DataError,
     SourceNotFoundError,
 )
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 
 
 def read_verdicts(source, options):

@@ -9,7 +9,7 @@ from surface_consistency.engine.compare.results_report import ComparisonReport
 from surface_consistency.engine.compare.settings import ComparisonSettings, TableSettings
 from surface_consistency.errors import DataError
 from surface_consistency.metrics import cohen_kappa, forms_by, mcnemar, paired_by, paired_table
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 
 FILES = Path(__file__).parents[2] / "data" / "files" / "forms"
 CELLS = ["both", "reference_only", "model_only", "neither"]

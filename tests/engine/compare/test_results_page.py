@@ -15,8 +15,8 @@ from surface_consistency.engine.compare.results_text import (
 )
 from surface_consistency.engine.compare.settings import ComparisonSettings
 from surface_consistency.errors import DataError
-from surface_consistency.models.results.columns import ResultColumns
 from surface_consistency.report.page import Answers, ForestPlot, MosaicPlots
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import sentence_text
 
 

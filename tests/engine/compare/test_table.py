@@ -25,7 +25,7 @@ from surface_consistency.metrics import (
     paired_table,
 )
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
-from surface_consistency.models.results.columns import ResultColumns
+from surface_consistency.results.columns import ResultColumns
 from surface_consistency.tables.numbers import table_text
 
 pytestmark = pytest.mark.filterwarnings(

@@ -6,8 +6,8 @@ import datasets
 import pytest
 from hypothesis import given, strategies as st
 
+from surface_consistency.data.sources import open_source
 from surface_consistency.engine.features import read_parquet, to_parquet
-from surface_consistency.engine.sources import open_source
 from surface_consistency.errors import (
     ColumnNotFoundError,
     DataError,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 from surface_consistency.studies.unlearning.logs import tofu_answers
 from surface_consistency.studies.unlearning.questions import (
     edit_questions,

@@ -17,7 +17,7 @@ import datasets
 from surface_consistency import __version__
 from surface_consistency.engine.features import make_features
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.runs.readers import FORMATS
+from surface_consistency.rows.readers import FORMATS
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.release import RedirectQARow, hub_rows
 from surface_consistency_build.builders.common import only_split, prepared

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError, DataError, RecordError
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.tables import content_of, number_of
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.tables import content_of, number_of
 
 ROWS = [
     {"item": "007", "model": "a", "correct": 1, "topic": "x"},

@@ -18,12 +18,12 @@ from surface_consistency.errors import (
     RecordError,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.models.results import tools
-from surface_consistency.models.results.archives import packed_rows
-from surface_consistency.models.results.rows import Cells, Flat, Flats, at
-from surface_consistency.models.results.samples import harness_sample, written_out
 from surface_consistency.plugins import Plugins
-from surface_consistency.runs.readers import Place, Row
+from surface_consistency.results import tools
+from surface_consistency.results.archives import packed_rows
+from surface_consistency.results.rows import Cells, Flat, Flats, at
+from surface_consistency.results.samples import harness_sample, written_out
+from surface_consistency.rows.readers import Place, Row
 
 GROUP: Final = "surface_consistency.result_layouts"
 """Entry point group under which packages register a `Layout`."""

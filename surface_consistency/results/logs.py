@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.models.results.columns import ResultColumns, need_column
-from surface_consistency.models.results.layouts import Layout
-from surface_consistency.models.results.rows import Failure, Flat, shown
-from surface_consistency.models.results.tables import (
+from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.layouts import Layout
+from surface_consistency.results.rows import Failure, Flat, shown
+from surface_consistency.results.tables import (
     JOINED,
     Part,
     content_of,
@@ -19,7 +19,7 @@ from surface_consistency.models.results.tables import (
     hashes,
     number_of,
 )
-from surface_consistency.models.results.tools import as_references
+from surface_consistency.results.tools import as_references
 
 _CHANCE: Final = ("chance", "random")
 _SUMS: Final = ("perplexity", "bits_per_byte", "loglikelihood")

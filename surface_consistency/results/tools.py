@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.models.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
-from surface_consistency.models.results.samples import task_in_name
 from surface_consistency.reading import first_names
-from surface_consistency.runs.readers import Place, read_rows
+from surface_consistency.results.rows import Cells, Failure, Flat, Flats, at, shown, text_of
+from surface_consistency.results.samples import task_in_name
+from surface_consistency.rows.readers import Place, read_rows
 
 _GRADES: Final = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0}
 _FAILED: Final = 2

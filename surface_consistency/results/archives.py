@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
-from surface_consistency.models.results.rows import Cells, shown
 from surface_consistency.reading import LONGEST_LINE, parse_json, read_start
-from surface_consistency.runs.readers import Place, Row, read_rows
+from surface_consistency.results.rows import Cells, shown
+from surface_consistency.rows.readers import Place, Row, read_rows
 
 _ZIP: Final = b"PK\x03\x04"
 _ZSTANDARD: Final = 93
@@ -32,7 +32,7 @@ def packed_rows(file: Path) -> Iterator[Row]:
         for number, row in enumerate(_dataset_rows(file), start=1):
             yield Place(str(file), number), row
     elif is_archive(file):
-        from surface_consistency.models.results.workbooks import is_workbook, workbook_rows
+        from surface_consistency.results.workbooks import is_workbook, workbook_rows
 
         if is_workbook(file):
             for number, row in workbook_rows(file):

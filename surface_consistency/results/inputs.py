@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.models.results.columns import ResultColumns, need_labels
-from surface_consistency.models.results.run_folders import is_run
-from surface_consistency.runs.readers import FORMATS, Place, Row
+from surface_consistency.results.columns import ResultColumns, need_labels
+from surface_consistency.results.run_folders import is_run
+from surface_consistency.rows.readers import FORMATS, Place, Row
 
 ResultSource: TypeAlias = (
     str

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from surface_consistency.errors import RecordError
 from surface_consistency.reading import json_or_text
-from surface_consistency.runs.readers import Place
+from surface_consistency.rows.readers import Place
 
 T = TypeVar("T")
 

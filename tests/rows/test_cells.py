@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.runs.cells import answers_of, count_of, identifier_of, strings_of, text_of
+from surface_consistency.rows.cells import answers_of, count_of, identifier_of, strings_of, text_of
 
 
 @pytest.mark.parametrize("read", [text_of, identifier_of, count_of])

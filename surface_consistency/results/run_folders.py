@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from surface_consistency.models.results.tables import Part, content_of, text_or_none
+from surface_consistency.results.tables import Part, content_of, text_or_none
 
 _KNOWN = ("target_id", "prompt_id", "question", "answers", "prompt_key", "group")
 

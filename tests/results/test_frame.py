@@ -13,9 +13,9 @@ from surface_consistency.errors import (
     RecordError,
     SourceNotFoundError,
 )
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.tables import COLUMNS
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.tables import COLUMNS
 
 PLANTED = (3, 2, 0, 1)
 

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.models.results.columns import (
+from surface_consistency.reading import find_column, first_names, json_or_text
+from surface_consistency.results.columns import (
     USUAL,
     ResultColumns,
     TableColumns,
     need_column,
     table_columns,
 )
-from surface_consistency.models.results.rows import shown
-from surface_consistency.models.results.tools import as_references
-from surface_consistency.reading import find_column, first_names, json_or_text
-from surface_consistency.runs.readers import FORMATS
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tools import as_references
+from surface_consistency.rows.readers import FORMATS
 
 _WORDS: Final = {"true": 1.0, "false": 0.0}
 _DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}

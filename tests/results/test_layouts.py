@@ -15,12 +15,12 @@ from surface_consistency.errors import (
     SurfaceConsistencyWarning,
 )
 from surface_consistency.models.predictions import read_predictions
-from surface_consistency.models.results import archives, layouts
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.layouts import result_rows
-from surface_consistency.models.results.rows import ROLES
-from surface_consistency.models.results.samples import refuse_mixed_tasks
 from surface_consistency.reading import LONGEST_LINE
+from surface_consistency.results import archives, layouts
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.layouts import result_rows
+from surface_consistency.results.rows import ROLES
+from surface_consistency.results.samples import refuse_mixed_tasks
 
 ASKED = "What is the capital of Peru?"
 
@@ -463,7 +463,7 @@ def test_replicas_of_opencompass_have_one_column_of_texts(tmp_path):
 
 
 QUIZ = """
-from surface_consistency.models.results.layouts import Layout
+from surface_consistency.results.layouts import Layout
 
 QUIZ = Layout(
     "Quiz Night",

@@ -6,7 +6,7 @@ from typing import Final
 
 from surface_consistency.errors import ColumnNotFoundError, RecordError
 from surface_consistency.reading import find_column, first_names
-from surface_consistency.runs.readers import Row
+from surface_consistency.rows.readers import Row
 
 Candidates = Mapping[str, tuple[str, ...]]
 """Field to the column names it may have, the likeliest first."""

@@ -5,8 +5,8 @@ import zipfile
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.workbooks import workbook_rows
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.workbooks import workbook_rows
 
 NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 SHARED = f"<sst {NAMESPACE}><si><t>index</t></si><si><r><t>hi</t></r><r><t>t</t></r></si></sst>"

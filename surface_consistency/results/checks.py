@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from surface_consistency.errors import DataError
-from surface_consistency.models.results.columns import ResultColumns, need_column
-from surface_consistency.models.results.inputs import path_labels
-from surface_consistency.models.results.rows import shown
-from surface_consistency.models.results.tables import COLUMNS
 from surface_consistency.reading import first_names
+from surface_consistency.results.columns import ResultColumns, need_column
+from surface_consistency.results.inputs import path_labels
+from surface_consistency.results.rows import shown
+from surface_consistency.results.tables import COLUMNS
 
 _MANY: Final = 2**62
 _DENSE: Final = 8

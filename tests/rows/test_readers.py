@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
-from surface_consistency.runs.readers import Place, python_values, read_rows
+from surface_consistency.rows.readers import Place, python_values, read_rows
 
 ROWS = [
     {"subj": "NA", "obj": "null", "note": 'a "quoted"\nname, with\ttabs'},

@@ -1,7 +1,7 @@
 import pytest
 
 from surface_consistency.errors import ColumnNotFoundError
-from surface_consistency.runs.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
+from surface_consistency.rows.columns import POPQA_COLUMNS, REDIRECTQA_COLUMNS, resolve_columns
 
 # Columns that public code reads from release v1.0.0.
 RELEASED = [

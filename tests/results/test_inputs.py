@@ -7,8 +7,8 @@ import hypothesis.strategies as st
 import pytest
 
 from surface_consistency.errors import DataError
-from surface_consistency.models.results.frame import read_results
-from surface_consistency.models.results.inputs import files_of, path_labels
+from surface_consistency.results.frame import read_results
+from surface_consistency.results.inputs import files_of, path_labels
 
 PATHS = st.lists(
     st.lists(st.sampled_from(["a", "b_c", "a_b", "x"]), min_size=1, max_size=3).map(

@@ -12,23 +12,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
-from surface_consistency.models.results.archives import is_archive, packed_rows
-from surface_consistency.models.results.checks import Read, checked, constant, joined, shortened
-from surface_consistency.models.results.columns import ResultColumns
-from surface_consistency.models.results.inputs import Input, ResultSource, inputs_of, memory_rows
-from surface_consistency.models.results.layouts import laid, layout_of, whole_layout
-from surface_consistency.models.results.logs import samples_part
-from surface_consistency.models.results.rows import Flat
-from surface_consistency.models.results.run_folders import is_run, run_part
-from surface_consistency.models.results.tables import (
+from surface_consistency.reading import first_names
+from surface_consistency.results.archives import is_archive, packed_rows
+from surface_consistency.results.checks import Read, checked, constant, joined, shortened
+from surface_consistency.results.columns import ResultColumns
+from surface_consistency.results.inputs import Input, ResultSource, inputs_of, memory_rows
+from surface_consistency.results.layouts import laid, layout_of, whole_layout
+from surface_consistency.results.logs import samples_part
+from surface_consistency.results.rows import Flat
+from surface_consistency.results.run_folders import is_run, run_part
+from surface_consistency.results.tables import (
     Part,
     hashes,
     read_table,
     table_part,
     wanted_scores,
 )
-from surface_consistency.reading import first_names
-from surface_consistency.runs.readers import Row
+from surface_consistency.rows.readers import Row
 
 UNSCORED: Final = "answers without scores, which a rule or judge can give"
 """A note on a file."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.reading import first_names
-from surface_consistency.runs.readers import FORMATS, Place, Row, read_rows
+from surface_consistency.rows.readers import FORMATS, Place, Row, read_rows
 
 Source = str | os.PathLike[str] | Iterable[Mapping[str, object]] | Mapping[str, object]
 """Hub id, folder, file, `datasets` object (one split or all of them) or rows as dictionaries."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from surface_consistency.errors import DataError, RecordError
-from surface_consistency.models.results.rows import Cells, Flat, Flats, at, shown
-from surface_consistency.runs.readers import Place
+from surface_consistency.results.rows import Cells, Flat, Flats, at, shown
+from surface_consistency.rows.readers import Place
 from surface_consistency.schemas.scoring import best_option
 
 SAMPLE_FIELDS: Final = frozenset(

@@ -9,7 +9,7 @@ from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.study import RuleScoring
 from surface_consistency.metrics import paired_table
-from surface_consistency.models.results.frame import read_results
+from surface_consistency.results.frame import read_results
 from surface_consistency.studies.redirectqa.data import load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
 from tests.made_rows import rows_of
