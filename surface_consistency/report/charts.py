@@ -102,7 +102,7 @@ def dots_view(block: ForestPlot, models: Sequence[str]) -> View:
     few = f"fewer than {LEAST_CLUSTERS} {counted}"
     notes = (
         any(mark.is_faded for mark in marks)
-        and f"Paler groups stand on fewer than {FEW_CLUSTERS} {counted}.",
+        and f"Paler groups have fewer than {FEW_CLUSTERS} {counted}.",
         n_hidden == 1 and f"1 group of {few} is in the table only.",
         n_hidden > 1 and f"{n_hidden} groups of {few} are in the table only.",
         is_cut and not is_heat and "An arrow marks what runs off the scale.",
@@ -162,7 +162,7 @@ def lines_view(block: Lines, models: Sequence[str]) -> View:
         "note": _joined(
             (
                 block.note,
-                faded and f"Faded points stand on fewer than {FEW_POINTS} observations.",
+                faded and f"Faded points have fewer than {FEW_POINTS} observations.",
             )
         ),
     }

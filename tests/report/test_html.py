@@ -192,7 +192,7 @@ def test_groups_on_few_facts_are_faded_or_left_to_the_table():
     assert "from personal names" in read.visible
     assert "with diacritics" not in read.visible
     assert "1 group of fewer than 4 facts is in the table only." in read.visible
-    assert "Paler groups stand on fewer than 20 facts." in read.visible
+    assert "Paler groups have fewer than 20 facts." in read.visible
 
 
 def test_rows_with_words_at_their_right_are_paler_on_few_clusters():
@@ -201,7 +201,7 @@ def test_rows_with_words_at_their_right_are_paler_on_few_clusters():
     read = _Reader(render_page(_one(replace(chart, clusters="", remarks=remarks))))
 
     assert "1 group of fewer than 4 clusters is in the table only." in read.visible
-    assert "Paler groups stand on fewer than 20 clusters." in read.visible
+    assert "Paler groups have fewer than 20 clusters." in read.visible
 
 
 def test_models_on_different_numbers_of_facts_show_both():

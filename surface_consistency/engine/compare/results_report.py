@@ -281,28 +281,32 @@ class ComparisonReport:
         margin = self.compared.settings.margin
         if row["conclusion"] != "equivalent" or margin is None:
             return self._difference_sentence(row, self.quantity, correction)
-        names = str(row["reference"]), str(row["model"])
-        options: dict[str, Any] = {
-            "p": "p_equivalent_holm",
-            "margin": margin,
-            "correction": correction,
-        }
         return say.equivalence(
-            row, "difference", self.quantity, names[0], names[1], **options, **self._words
+            row,
+            "difference",
+            self.quantity,
+            first=str(row["reference"]),
+            second=str(row["model"]),
+            p="p_equivalent_holm",
+            margin=margin,
+            correction=correction,
+            **self._words,
         )
 
     def _difference_sentence(
         self, row: Mapping[Any, Any], quantity: str, correction: str
     ) -> say.Sentence:
         """Report a difference of two models."""
-        names = str(row["reference"]), str(row["model"])
-        options: dict[str, Any] = {
-            "p": "p_value_holm",
-            "correction": correction,
-            "reach": self._reach,
-        }
         return say.difference(
-            row, "difference", quantity, names[0], names[1], **options, **self._words
+            row,
+            "difference",
+            quantity,
+            first=str(row["reference"]),
+            second=str(row["model"]),
+            p="p_value_holm",
+            correction=correction,
+            reach=self._reach,
+            **self._words,
         )
 
     def _differences(self) -> Table:

@@ -321,7 +321,7 @@ def test_text_table_lines_up(file):
         "category Pairs Clusters Both canonical only redirect only Neither Same verdict (%)"
     )
     assert " ".join(lines[1].split()).endswith("redirect - canonical (points) p p (Holm) Test")
-    assert "Without" not in lines[1]
+    assert "Missing" not in lines[1]
     for line, row in zip(lines[3:], rows, strict=True):
         assert line.startswith(row["category"])
         assert f"{100 * row['flip_rate']:.1f} [" in line
@@ -332,7 +332,7 @@ def test_text_table_shows_what_is_missing():
     with pytest.warns(UnscoredWarning, match="1 of 3"):
         found = compare(rows, first="x", second="y")
 
-    assert text_of(found).splitlines()[1].endswith("Without")
+    assert text_of(found).splitlines()[1].endswith("Missing")
 
 
 def test_duplicate_pairs_are_refused_within_a_group(file):

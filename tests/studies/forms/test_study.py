@@ -279,7 +279,7 @@ def test_very_many_forms_make_a_page_that_shows_some(tmp_path):
     reported = report_runs([folder.path], tmp_path / "report", study=STUDY)
 
     assert len(outcomes) == 5 * 599
-    assert "The 50 rows that flip most, of 599; the CSV file has all." in visible_text(
+    assert "The 50 rows with the most flips, of 599; the CSV file has all." in visible_text(
         reported.page.read_text(encoding="utf-8")
     )
     assert len(reported.tables["by_form"].frame) == 599

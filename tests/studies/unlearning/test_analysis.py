@@ -89,8 +89,8 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
     assert row["clusters_needed"] > 40
     words = text_of(planted.page)
     margin = f"{100 * row['least_margin']:.1f} points"
-    assert f"At a margin above {margin} the verdict would be forgotten; at this one" in words
-    assert f"about {row['clusters_needed']:.0f} subjects like these 40 would decide it." in words
+    assert f"With a margin above {margin} the verdict would be forgotten; at this margin" in words
+    assert f"{row['clusters_needed']:.0f} subjects would decide it (the data have 40)." in words
     assert "pairs360 on 40 subjects" in words
     paths = [planted_runs[name] for name in ("original", "ascent", "reference")]
 
@@ -100,8 +100,8 @@ def test_what_falls_below_the_reference_is_forgotten_at_a_wider_margin(
         frame_of(reported, "unlearning_verdicts", "model").loc["ascent", "verdict"] == "forgotten"
     )
     words = text_of(reported.page)
-    assert f"it is shown to answer as the reference does, within {margin}" in words
-    assert "it answers less than the reference under the form “plain”" in words
+    assert f"is equivalent to that of the reference within ±{margin}" in words
+    assert "excess accuracy of ascent over the reference under the form “plain”" in words
 
 
 def test_plain_question_alone_cannot_tell_the_hidden_from_the_forgotten(planted):
@@ -194,7 +194,7 @@ def test_single_reference_that_knows_the_facts_is_named(planted_runs, tmp_path):
 
     assert frame_of(reported, "unlearning", "form").loc["plain", "reference_knows"]
     assert any("it may know the facts, or the roles are not" in note for note in reported.notes)
-    assert "under no form is the original shown to answer more" in reported.page.read_text("utf-8")
+    assert "under no form is the accuracy of the" in text_of(reported.page)
 
 
 def test_models_with_the_same_answers_are_named(planted_runs, tmp_path):
