@@ -232,9 +232,9 @@ def test_a_page_says_beside_its_finding_how_far_its_matcher_errs(make_slaq_run, 
 
     words = "".join(part for part in page.finding.summary if isinstance(part, str))
     assert "string matcher (matcher:boundary)" in words
-    assert f"On {found.table.n:,} labelled facts" in words
-    assert f"{found.table.second_only:,} of" in words
-    assert found.accuracy in values(page.finding)
+    assert f"On {found['n']:,} labelled facts" in words
+    assert f"{found['false_positives']:,} of" in words
+    assert found["accuracy"] in values(page.finding)
     rows = tables["same_answer"].frame.set_index("among")
     assert rows.loc["all", "n"] > 0
 
