@@ -76,11 +76,11 @@ def refused(capsys, *words):
 
 
 def test_run_of_a_newer_version_is_refused(folder, capsys):
-    change(folder, schema_version=3)
+    change(folder, schema_version=4)
 
     for words in (["score", folder], ["report", folder, "--out", "x"], [*RUN, "--out", folder]):
         said = refused(capsys, *words)
-        assert "written by a newer version of this package (manifest version 3" in said
+        assert "written by a newer version of this package (manifest version 4" in said
         assert "update surface-consistency" in said
 
 

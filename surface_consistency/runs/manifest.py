@@ -6,9 +6,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from surface_consistency.schemas._record import NonEmpty, Record
 from surface_consistency.schemas.questions import DataSource
-
-SCHEMA_VERSION = 2
-"""Version of the manifest that is written and read."""
+from surface_consistency.schemas.run_format import RUN_FORMAT, check_run_format
 
 _NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies")
 
@@ -16,7 +14,7 @@ _NOT_COMPARED = ("created_at", "package_version", "source", "command", "replies"
 class RunManifest(Record):
     """The settings of one run, written beside its log."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = RUN_FORMAT
     """Version of the file format that the run was written in."""
 
     study: NonEmpty
@@ -60,15 +58,9 @@ class RunManifest(Record):
     @classmethod
     def _is_of_this_version(cls, value: object) -> object:
         """Refuse manifests of older and newer versions."""
-        version = value.get("schema_version") if isinstance(value, dict) else None
-        if version in (None, SCHEMA_VERSION):
-            return value
-        is_newer = isinstance(version, int) and version > SCHEMA_VERSION
-        raise ValueError(
-            f"the run was written by {'a newer' if is_newer else 'an earlier'} version of this "
-            f"package (manifest version {version}, this package reads {SCHEMA_VERSION}); "
-            + ("update surface-consistency" if is_newer else "ask again into another `out`")
-        )
+        if isinstance(value, dict):
+            check_run_format(value.get("schema_version"))
+        return value
 
     def differences(self, other: "RunManifest") -> dict[str, tuple[JsonValue, JsonValue]]:
         """Name the settings in which another run differs.

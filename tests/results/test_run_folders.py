@@ -1,5 +1,8 @@
 """Runs of this package as results, held against how two runs are compared."""
 
+import json
+import shutil
+
 import pytest
 
 from surface_consistency import FakeRunner
@@ -9,6 +12,7 @@ from surface_consistency.engine.compare.results_text import comparison_text
 from surface_consistency.engine.run import run_study
 from surface_consistency.engine.score import score_run
 from surface_consistency.engine.settings import RuleScoring
+from surface_consistency.errors import DataError
 from surface_consistency.metrics import paired_table
 from surface_consistency.results.frame import read_results
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
@@ -65,3 +69,20 @@ def test_a_run_tells_questions_answers_and_facts(runs):
 
 def test_a_folder_of_runs_is_read_run_by_run(runs):
     assert read_results(runs).frame["model"].nunique() == 2
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [
+        (2, r"an earlier version .*\(manifest version 2, this package reads 3\); run again"),
+        (4, r"a newer version .*\(manifest version 4, this package reads 3\); update"),
+    ],
+)
+def test_a_run_folder_of_another_version_is_refused(runs, tmp_path, version, told):
+    folder = shutil.copytree(runs / "after", tmp_path / "run")
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest["schema_version"] = version
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+    with pytest.raises(DataError, match=told):
+        read_results(folder)

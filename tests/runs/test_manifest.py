@@ -58,8 +58,8 @@ def test_manifest_signature_is_one_line():
 @pytest.mark.parametrize(
     ("version", "told"),
     [
-        (1, r"an earlier version .*\(manifest version 1, this package reads 2\); ask again"),
-        (3, r"a newer version .*\(manifest version 3, this package reads 2\); update"),
+        (1, r"an earlier version .*\(manifest version 1, this package reads 3\); run again"),
+        (4, r"a newer version .*\(manifest version 4, this package reads 3\); update"),
     ],
 )
 def test_manifest_of_another_version_names_the_remedy(version, told):

@@ -163,13 +163,15 @@ def test_page_tables_and_truth_of_a_planted_world_agree(world):
     assert own.tolist() == survivors["right_under_del_off"].tolist()
     assert set(survivors.loc[own, "subject"]) == {f"Land{n}" for n in KNOWN}
     sentence, summary = map(plain, (page.finding.sentence, page.finding.summary))
-    assert sentence.startswith("After deletion planted still answers 16.2 % [")
-    assert "with retrieval off, 6.2 % [" in sentence
+    assert sentence.startswith(
+        "The accuracy of planted after deletion with retrieval on is 16.2 % (95 % CI "
+    )
+    assert "its accuracy after deletion with retrieval off, is 6.2 % (95 % CI " in sentence
     is_shown = row["retrieval_effect_low"] > 0
-    assert ("with retrieval on 10.0 points [" in sentence) == is_shown
-    assert "With the database whole planted answers 100.0 %" in summary
+    assert ("is 10.0 points higher with retrieval on than" in sentence) == is_shown
+    assert "The accuracy of planted with the full database is 100.0 %" in summary
     assert (
-        "The 13 surviving answers stand on 13 of 80 facts; by origin: known without retrieval 3, "
+        "The 13 surviving answers are on 13 of 80 facts; by origin: known without retrieval 3, "
         "entry that survived 5, same object elsewhere 5." in summary
     )
     told = " ".join(plain(check.text) for check in page.checks)
