@@ -52,7 +52,9 @@ def missing_parts():
             }
             for node in ast.walk(tree):
                 name = getattr(getattr(node, "func", None), "id", None)
-                if name in ("MissingDependencyError", "check_tool"):
+                # An error of a library in another version names no extra.
+                other_version = any(one.arg == "installed" for one in getattr(node, "keywords", ()))
+                if name in ("MissingDependencyError", "check_tool") and not other_version:
                     yield path.name, *(said(one, constants) for one in node.args[1:3])
 
 

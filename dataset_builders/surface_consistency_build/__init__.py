@@ -13,6 +13,6 @@ if surface_consistency.__version__ != __version__:
     raise MissingDependencyError(
         f"surface-consistency-build {__version__}",
         "surface-consistency",
-        surface_consistency.__version__,
-        f"=={__version__}",
+        installed=surface_consistency.__version__,
+        allowed=f"=={__version__}",
     )

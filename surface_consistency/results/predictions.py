@@ -466,8 +466,8 @@ def read_predictions(path: Path, settings: PredictionSettings | None = None) -> 
         raise DataError(
             f"{file} holds no answer; of samples of lm-evaluation-harness only those of generation "
             "tasks (output_type generate_until) and of choices (multiple_choice) do: "
-            "log-likelihoods of texts are read by `run` with --read multiple-choice --runner "
-            "stored-scores"
+            "log-likelihoods of texts are read by the runner stored-scores under "
+            "`read='multiple-choice'`"
         )
     for note in notes:
         warnings.warn(note, SurfaceConsistencyWarning, stacklevel=2)

@@ -218,8 +218,8 @@ def log_owner(path: str | os.PathLike[str]) -> str | None:
     try:
         lock_log(path).release()
     except RunError as error:
-        is_locked = not isinstance(error.__cause__, OSError)
-        return str(error).partition(" writes to")[0] if is_locked else None
+        owner, is_locked, _ = str(error).partition(" writes to this run (lock ")
+        return owner if is_locked else None
     return None
 
 

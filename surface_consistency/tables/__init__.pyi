@@ -9,6 +9,7 @@ from .numbers import (
     table_text as table_text,
 )
 from .sentences import (
+    Sentence as Sentence,
     difference as difference,
     direction as direction,
     equivalence as equivalence,

@@ -14,8 +14,9 @@ from tests.needs import NEEDS_TORCH
 SAMPLE = Path(surface_consistency.__file__).parent / "studies" / "audit" / "sample"
 
 READER = (
+    "from surface_consistency.models import Runner\n"
     "from surface_consistency.schemas import Generation\n"
-    "class Reader:\n"
+    "class Reader(Runner):\n"
     "    name = 'reader'\n"
     "    def __init__(self, model=None):\n"
     "        self.model = model\n"
@@ -64,8 +65,8 @@ def audit(databases, out, *more):
             str(databases),
             "--out",
             str(out),
-            "--resamples",
-            "200",
+            "--setting",
+            "resamples=200",
             *more,
         ]
     )
@@ -143,7 +144,7 @@ def test_states_asked_are_told_without_del_off(databases, reader, tmp_path, caps
 
     printed = capsys.readouterr().out
     assert "n DEL-ON" in printed
-    assert "DEL-OFF was not asked, so what needs it is not in the tables" in printed
+    assert "DEL-OFF was not asked: L, R, I and A need DEL-ON and DEL-OFF." in printed
     assert "n FULL" in (out / "report.html").read_text(encoding="utf-8")
     overall = pd.read_csv(out / "tables" / "overall.csv").iloc[0]
     assert overall["full_accuracy"] == 1

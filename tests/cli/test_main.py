@@ -26,8 +26,9 @@ RUNNER = "cli_runner:Knowing"
 def runner(tmp_path, monkeypatch):
     """A runner in a module of the user's own, which answers everything with "London"."""
     (tmp_path / "cli_runner.py").write_text(
+        "from surface_consistency.models import Runner\n"
         "from surface_consistency.schemas import Generation\n"
-        "class Knowing:\n"
+        "class Knowing(Runner):\n"
         "    name = 'knowing'\n"
         "    def __init__(self, model=None, answer='London'):\n"
         "        self.answer = answer\n"
@@ -125,7 +126,7 @@ def test_stored_predictions_have_no_noise_floor(tmp_path, capsys):
 
     assert run("stored", tmp_path / "run", "--model", str(file)) == 0
 
-    assert "no prompt has a verdict on each of two answers" in capsys.readouterr().out
+    assert "no prompt has two scored answers" in capsys.readouterr().out
     assert not (tmp_path / "run" / "checks" / "noise_floor.csv").exists()
 
 
@@ -319,7 +320,8 @@ def test_debug_shows_the_traceback(runner, tmp_path):
 def test_interrupting_is_code_130(tmp_path, monkeypatch, capsys):
     """Ctrl-C says how to go on."""
     (tmp_path / "stopping.py").write_text(
-        "class Stop:\n"
+        "from surface_consistency.models import Runner\n"
+        "class Stop(Runner):\n"
         "    name = 'stop'\n"
         "    def fingerprint(self):\n"
         "        return {}\n"
@@ -474,9 +476,10 @@ def test_compare_writes_a_page_that_can_be_reported_again(verdicts_csv, tmp_path
 def test_interrupted_run_goes_on_where_it_was(runner, tmp_path, monkeypatch, capsys):
     """What is in the log is not asked again."""
     (tmp_path / "tiring.py").write_text(
+        "from surface_consistency.models import Runner\n"
         "from surface_consistency.schemas import Generation\n"
         "asked = []\n"
-        "class Tiring:\n"
+        "class Tiring(Runner):\n"
         "    name = 'tiring'\n"
         "    def fingerprint(self):\n"
         "        return {}\n"

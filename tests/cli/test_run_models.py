@@ -12,10 +12,11 @@ RUNNER = """
 from pathlib import Path
 
 from surface_consistency.errors import RunnerError
+from surface_consistency.models import Runner
 from surface_consistency.schemas import Generation
 
 
-class Named:
+class Named(Runner):
     name = "named"
 
     def __init__(self, model=None):

@@ -125,7 +125,7 @@ def test_other_options_are_drawn_within_the_relation():
     assert set(options["q5"]) == {" Oslo", " Lima"}
     with pytest.raises(
         DataError,
-        match=r"'f1' has 1 other answers among facts with relation 'capital'.*--options 3",
+        match=r"'f1' has 1 other answers among facts with relation 'capital'.*`options` 3 needs 2",
     ):
         add_choices(plan, OptionSettings(options=3))
 

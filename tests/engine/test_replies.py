@@ -136,7 +136,7 @@ def test_replies_without_an_answer_are_counted_and_not_judged_wrong(data, tmp_pa
     page = (folder.path / "report.html").read_text()
     for title in ("Reasoning without an end", "Filtered replies", "Refusals"):
         assert title in page
-    assert "1 of 12 replies end within reasoning" in page
+    assert "1 of 12 replies end within the reasoning" in page
 
 
 def test_a_finished_run_does_not_ask_again_what_was_filtered(data, tmp_path):

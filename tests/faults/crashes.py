@@ -47,6 +47,7 @@ TESTS = Path(__file__).resolve().parents[1]
 MINI = TESTS / "surface_consistency_build" / "wikimedia" / "mini"
 ECHO = ("--runner", "tests.faults.plugins:Echo")
 QUICK = ("--setting", "resamples=5")
+COMPARE_QUICK = ("--resamples", "5")
 RUN = ("run", "redirectqa", "--source", "sample", "--limit", "2", "--repeat", "2", *ECHO)
 SLAQ = ("run", "slaq", "--source", "sample", "--limit", "1", "--permutations", "2", "--repeat", "2")
 AUDIT = (
@@ -199,10 +200,10 @@ COMMANDS = {
         ("analyse", "tests.faults.plugins:Counting", "run", "--out", "run", *QUICK),
         before=((*RUN, "--out", "run", *QUICK),),
     ),
-    "compare --out": Command((*COMPARE, "--out", "run", "--by", "kind", *QUICK)),
+    "compare --out": Command((*COMPARE, "--out", "run", "--by", "kind", *COMPARE_QUICK)),
     "compare --out, over another": Command(
-        (*COMPARE, "--out", "run", *QUICK),
-        before=((*COMPARE, "--out", "run", "--by", "kind", *QUICK),),
+        (*COMPARE, "--out", "run", *COMPARE_QUICK),
+        before=((*COMPARE, "--out", "run", "--by", "kind", *COMPARE_QUICK),),
     ),
     "compare models --out": Command(MODELS),
     "compare models --out, over another": Command(

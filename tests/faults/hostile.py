@@ -28,7 +28,7 @@ from tests.faults.dumps import Entities, Pages, Pageviews, Sql
 from tests.faults.inputs import ANY, REFUSED, TEXTS, Family, command, damaged, disorder, judged
 from tests.faults.probes import Benchmarks, Scores
 
-QUICK = ("--setting", "resamples=1")
+QUICK = ("--resamples", "1")
 
 
 class Verdicts(Family):

@@ -12,7 +12,6 @@ REFUSED = object()
 ANY = object()
 """The input may be read or refused, in good order."""
 
-QUICK = ("--setting", "resamples=1")
 TEXTS = (
     "=1+1",
     "+SUM(A1)",
@@ -76,7 +75,7 @@ def command(words):
     return code, out.getvalue(), err.getvalue()
 
 
-_KINDS = ("error: ", "warning: ", "--limit ")
+_KINDS = ("error: ", "warning: ", "`limit` ")
 """How lines begin; the last tells that fewer are asked, or all."""
 
 

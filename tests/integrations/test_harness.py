@@ -371,23 +371,26 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
     frame = task.outcomes(task.judge(replies), model="planted")
     arrays = topic_arrays(frame, question="fact_id")
     curve = position_curve(arrays.slots, arrays.orders)
-    for point in curve.points:
-        name, interval = f"accuracy_slot_{point.slot}", point.accuracy_interval
+    for point in curve.itertuples():
+        found = tuple(numbers[f"accuracy_slot_{point.slot}{end}"] for end in ENDS)
+        assert found == (point.accuracy, point.accuracy_low, point.accuracy_high)
+        found = tuple(numbers["slot_slope" + end] for end in ENDS)
+        assert found == (point.slope, point.slope_low, point.slope_high)
+    points, slopes = momentum(arrays.slots, orders=arrays.orders, null="topic-and-slot")
+    words = {1: "right", 0: "wrong"}
+    assert sorted(slopes["streak"]) == [0, 1]
+    assert set(points["streak"]) == {0, 1}
+    for point in points.itertuples():
+        name = f"accuracy_after_{words[point.streak]}_{point.length}"
         found = tuple(numbers[name + end] for end in ENDS)
-        assert found == (point.accuracy, interval.low, interval.high)
-    found = tuple(numbers["slot_slope" + end] for end in ENDS)
-    assert found == (curve.slope, curve.slope_interval.low, curve.slope_interval.high)
-    result = momentum(arrays.slots, orders=arrays.orders, null="topic-and-slot")
-    for word, run_of in (("right", result.correct), ("wrong", result.incorrect)):
-        for point in run_of.points:
-            name, interval = f"accuracy_after_{word}_{point.length}", point.probability_interval
-            found = tuple(numbers[name + end] for end in ENDS)
-            wanted = (point.probability, interval.low, interval.high)
-            assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
-        assert numbers[f"slope_after_{word}"] == run_of.slope
-        assert numbers[f"slope_after_{word}_low"] == run_of.slope_interval.low
-        assert numbers[f"slope_after_{word}_p_value"] == run_of.p_value
-    assert numbers["momentum_p_value"] == result.band_p_value
+        wanted = (point.probability, point.probability_low, point.probability_high)
+        assert found == pytest.approx(wanted, rel=0, abs=0, nan_ok=True)
+    for row in slopes.itertuples():
+        name = f"slope_after_{words[row.streak]}"
+        assert numbers[name] == row.slope
+        assert numbers[f"{name}_low"] == row.slope_low
+        assert numbers[f"{name}_p_value"] == row.p_value
+        assert numbers["momentum_p_value"] == row.band_p_value
     assert (numbers["n_slot_topics"], numbers["n_responses"]) == (24, 120)
     assert 0 < numbers["order_disagreement_low"] < numbers["order_disagreement"] < 1
     # A sample tells its verdicts once under each number, not all of them.

@@ -93,7 +93,8 @@ def test_a_file_and_its_folder_are_the_same_model(folder):
     assert next(of_folder.score([request])) == scored
     assert len(answers) == 1
     assert of_file.fingerprint() == of_folder.fingerprint()
-    digest = hashlib.sha256((folder / "tiny.gguf").read_bytes()).hexdigest()[:16]
+    of_content = hashlib.sha256((folder / "tiny.gguf").read_bytes()).hexdigest()
+    digest = hashlib.sha256(f"tiny.gguf\0{of_content}\0".encode()).hexdigest()[:16]
     assert (of_file.fingerprint()["model"], of_file.fingerprint()["digest"]) == ("tiny", digest)
 
 

@@ -43,6 +43,7 @@ from surface_consistency.studies.slaq.tables import describe_slot_tables, slot_t
 from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.tables.sentences import paragraph
 from surface_consistency.tables.table import Table
+from tests.made_runs import make_manifest  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::surface_consistency.errors.SurfaceConsistencyWarning"

@@ -105,7 +105,7 @@ def reply_checks(report: Report, tables: Tables) -> Iterator[Check]:
                 n_without = int(row["n_replies"] - row[others].sum())
                 remedy = (
                     f" {n_without:,} contain none; if their prompts opened the reasoning, they are "
-                    "not answers: set --reasoning-opened."
+                    "not answers: set `reasoning_opened`."
                 )
                 warns = n_without > 0
                 level = "warning" if warns else "ok"
@@ -133,7 +133,7 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
         nearest = max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
         label = row["label"]
         if nearest is None:
-            remedy = "" if row["model"] in given else "; --repeat runs some prompts twice"
+            remedy = "" if row["model"] in given else "; the setting `repeat` runs some prompts twice"
             yield TEXTS.check("no_noise_floor", label=label, remedy=remedy)
             continue
         sign = direction(nearest, "difference", nearest["p_value_holm"])
@@ -211,8 +211,8 @@ def check_answers(run: Run) -> list[Check]:
     if (n_empty := _count(texts, lambda text: not text.strip())) > most:
         remedy = (
             " If the outputs begin with a newline, score the first line that is not blank, or the "
-            "whole output: `surface-consistency score RUN --region first_text_line`, or `--region "
-            "whole`."
+            "whole output: `surface-consistency score RUN --setting region=first_text_line`, or "
+            "`region=whole`."
         )
         remedy = remedy if run.judged_by.endswith(" on first_line") else ""
         checks.append(TEXTS.check("empty", n_empty=n_empty, remedy=remedy, **facts))

@@ -136,7 +136,7 @@ def _train_toy_model(
     prompts = [prompt for one in chosen for prompt in one.prompts]
     facts = list(dict.fromkeys((prompt.subject, prompt.relation) for prompt in prompts))
     if toy_model.leaked > len(facts):
-        raise ValueError(f"leaked must be 0 to {len(facts)}, got {toy_model.leaked}")
+        raise ValueError(f"`leaked` must be 0 to {len(facts)}, got {toy_model.leaked}")
     train_memory_toy_model(prompts, out, leaked=facts[: toy_model.leaked], steps=toy_model.steps)
     return model
 

@@ -84,7 +84,7 @@ class LexicalSettings(StudySettings):
     frequent, and by rarer ones."""
 
     word_counts: Path | None = None
-    """Counts of words, for --control and the curves of frequency: a folder of `count names
+    """Counts of words, for `control` and the curves of frequency: a folder of `count names
     --names words.csv` or `count ngrams --n 1`, or a table with word and count. WordNet's own counts
     of senses by default, which are coarse."""
 

@@ -102,13 +102,13 @@ def frame_checks(report: Report, tables: Tables) -> Iterator[Check]:
         language = guess_language(questions.head(_LOOKED_AT).tolist())
         if language == frame or (language is None and frame != "en"):
             continue
-        own = "--frame and a text of your own with {question} in it"
+        own = "`frame` with a text of your own that contains {question}"
         yield _TEXTS.check(
             "unknown_language" if language is None else "other_frame",
             label=run.label,
             language=language,
             frame=FRAMES[frame],
-            way=f"--frame {language}" if language in FRAMES else own,
+            way=f"`frame={language}`" if language in FRAMES else own,
         )
 
 

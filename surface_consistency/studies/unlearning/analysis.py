@@ -270,7 +270,7 @@ class UnlearningAnalysis(Analysis):
                 level="warning" if by_order else "ok",
                 by_order="By their order " if by_order else "",
                 roles=", ".join(f"{label} is the {role}" for label, role in crossing.roles.items()),
-                remedy="; --roles names others" if by_order else "",
+                remedy="; `roles` names others" if by_order else "",
             )
         ]
         for title, text in crossing.notes:

@@ -231,7 +231,7 @@ def test_markdown_says_how_many_lost_items_it_leaves_out():
     compared = compare_results(drawn({"a": 1.0, "b": -2.0}))
     n = compared.metrics["score"].differences["reference_only"].iat[0]
 
-    assert f"… {n - 20:,} more, which `--out` writes\n" in comparison_markdown(compared)
+    assert f"… {n - 20:,} more, which `out` contains\n" in comparison_markdown(compared)
 
 
 def test_answers_that_a_rule_has_judged_are_not_called_unscored():

@@ -253,7 +253,7 @@ def test_verdicts_from_elsewhere_are_no_runs(runs, tmp_path):
         (["{before}", "{after}", "--first", "x"], "name models of files and runs by --label"),
         (
             ["{before}", "{after}", "--label", "x"],
-            "`label` names x for 2 files; give one name a file",
+            "--label names x for 2 files; give one name a file",
         ),
         (["{before}", "{after}", "--label", "x", "x"], "--label gives two runs one name"),
         (["{before}", "{after}", "--item", "x", "--score", "y"], "--item, --score: runs say"),

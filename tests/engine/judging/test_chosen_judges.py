@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import RuleScoring, run_study, score_run
-from surface_consistency.engine.judging import chosen_judges
+from surface_consistency.engine import RuleScoring, model_settings, run_study, score_run
 from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
 from surface_consistency.engine.judging.judges import RuleJudge
 from surface_consistency.engine.report import build_page
@@ -54,7 +53,7 @@ class Judging(FakeRunner):
 def judging(monkeypatch):
     """The model that every judge loads."""
     model = Judging()
-    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: model)
+    monkeypatch.setattr(model_settings, "load_runner", lambda name, **options: model)
     return model
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from surface_consistency.engine.judging import chosen_judges
+from surface_consistency.engine import settings as engine_settings
 from surface_consistency.engine.judging.judges import facts_of
 from surface_consistency.engine.report import build_page
 from surface_consistency.engine.run import run_study
@@ -42,9 +42,9 @@ def reply(prompt):
 
 @pytest.fixture
 def judge(monkeypatch):
-    """The judging model; every `load_runner` of a judge gives it."""
+    """The judging model; `load_runner` gives it for every judge."""
     judging = FakeRunner(reply)
-    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: judging)
+    monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: judging)
 
 
 @pytest.fixture

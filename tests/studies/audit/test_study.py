@@ -614,7 +614,7 @@ def test_options_are_refused_before_a_model_is_trained(
 
 def test_a_toy_model_rejects_more_leaks_than_facts(data, tmp_path):
     pytest.importorskip("torch")
-    with pytest.raises(ValueError, match="leaked must be 0 to 14, got 15"):
+    with pytest.raises(ValueError, match="`leaked` must be 0 to 14, got 15"):
         AuditStudy.toy_model.train(
             data, AuditSettings(), AuditToyModel(leaked=15), tmp_path, options={}
         )

@@ -8,8 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import report_runs, run_study, score_run
-from surface_consistency.engine.judging import chosen_judges
+from surface_consistency.engine import (
+    report_runs,
+    run_study,
+    score_run,
+    settings as engine_settings,
+)
 from surface_consistency.errors import DataError, MissingDependencyError, RecordError
 from surface_consistency.models import FakeRunner
 from surface_consistency.models.options import MultipleChoiceRunner
@@ -156,7 +160,7 @@ def test_a_model_and_people_judge_the_chosen_options(tmp_path, monkeypatch):
     folder = run(data_of(lambada=LAMBADA), Prefers(("hound",)), tmp_path / "run")
     by_rule = score_run(folder)
     grudging = FakeRunner(lambda prompt: "0")
-    monkeypatch.setattr(chosen_judges, "load_runner", lambda name, **options: grudging)
+    monkeypatch.setattr(engine_settings, "load_runner", lambda name, **options: grudging)
     sheet = tmp_path / "sheet.csv"
     scoring = {"labelling_sheet": sheet, "labelling_sample": 100}
 

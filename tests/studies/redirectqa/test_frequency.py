@@ -19,6 +19,7 @@ from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.tables.numbers import sentence_text
 from surface_consistency.taxonomy import types_of
+from tests.made_runs import make_manifest, make_run  # noqa: F401 - fixtures
 
 N_FACTS = 300
 

@@ -20,6 +20,7 @@ from surface_consistency.schemas import Generation, Prompt, read_jsonl
 from surface_consistency.studies.redirectqa.settings import RedirectQASettings
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import RELATIONS, TEMPLATES
+from tests.made_rows import data, rows  # noqa: F401 - fixtures
 
 LONG = "Redirects_from_long_names"
 

@@ -2,10 +2,10 @@
 
 import re
 
+import pandas as pd
 import pytest
 
-from surface_consistency.data.slaq import load_slaq_sample
-from surface_consistency.data.slaq_records import SlaqTopic
+from surface_consistency.data.slaq import Slaq, load_slaq_sample
 from surface_consistency.errors import DataError, RunError, UnscoredWarning
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Generation
@@ -71,13 +71,13 @@ def test_an_answer_cannot_speak_to_the_judge(task, judged, tmp_path):
 
 def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, tmp_path):
     """Logs go by content: what two topics share is one request, and each topic gets the answer."""
-    first = load_slaq_sample().topics[0]
-    values = first.model_dump()
-    values |= {"id": "twin", "category": "Music"}
-    values["questions"] = [q | {"id": f"twin/{q['index']}"} for q in values["questions"]]
-    twin = SlaqTopic.model_validate(values)
-    data = load_slaq_sample()
-    data = type(data)(**{**_fields(data), "topics": (first, twin)})
+    facts = load_slaq_sample().rows[:5]
+    numbers = [name.rpartition("/")[2] for name in facts["fact_id"]]
+    twin = facts.assign(
+        topic_id="twin", category="Music", fact_id=[f"twin/{number}" for number in numbers]
+    )
+    data = Slaq.from_rows(pd.concat([facts, twin], ignore_index=True), source="twins")
+    first = data.topics[0]
     runner = FakeRunner(lambda prompt: first.questions[0].answer)
 
     folder = ask(data, runner, tmp_path, permutations=5, repeat=0)
@@ -88,11 +88,6 @@ def test_equal_prompts_of_two_topics_are_asked_once_and_both_judged(ask, score, 
     assert by_topic["twin"] == by_topic[first.id]
     assert frame["first_prediction"].notna().all()
     assert len(frame) == 2 * 5 * 5
-
-
-def _fields(data):
-    """Read the fields of a frozen data class with slots."""
-    return {name: getattr(data, name) for name in data.__dataclass_fields__}
 
 
 def test_prompts_that_failed_are_unjudged_and_asked_again(ask, score, tmp_path):

@@ -308,7 +308,7 @@ def test_a_limit_beyond_the_data_says_what_is_asked(caplog):
         SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
 
     told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
-    assert told == ["--limit 40: all 24 topics are asked, there are no more"]
+    assert told == ["`limit` 40: all 24 topics are asked, there are no more"]
 
 
 def test_the_toy_model_is_trained_on_what_it_will_be_asked(tmp_path):

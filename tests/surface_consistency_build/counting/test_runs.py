@@ -29,6 +29,7 @@ from surface_consistency_build.counting import (
 )
 from surface_consistency_build.counting.finder import NameFinder
 
+from surface_consistency.data.redirectqa import load_sample
 from surface_consistency.errors import (
     DataError,
     PluginError,
@@ -40,7 +41,7 @@ from surface_consistency.metrics import Intervals, frequency_analysis
 from surface_consistency.plugins import importable
 from surface_consistency.runs.job import file_stamp
 from surface_consistency.schemas.jsonl import part_beside
-from surface_consistency.studies.redirectqa import instance_rows, load_sample
+from surface_consistency.studies.redirectqa import instance_rows
 from tests.surface_consistency_build.counting.reference import reference_counts
 
 NAMES = [

@@ -328,7 +328,8 @@ def test_the_commands_count_what_a_server_or_rows_say(tmp_path, replay, capsys, 
 
 
 def test_instances_of_the_questions_have_the_measure_linked(tmp_path, capsys):
-    from surface_consistency.studies.redirectqa import entity_id, load_sample
+    from surface_consistency.data.redirectqa import load_sample
+    from surface_consistency.studies.redirectqa import entity_id
 
     question = load_sample().questions[0]
     subject = question.triple.subject

@@ -19,6 +19,7 @@ from surface_consistency_build.writers.writer import ReviewSheet
 from surface_consistency.cli.main import main
 from surface_consistency.data.redirectqa import RedirectQA, load_redirectqa, load_sample
 from surface_consistency.data.slaq import load_slaq, load_slaq_sample
+from surface_consistency.data.slaq_records import SlaqArticle
 from surface_consistency.engine.judging.paper_prompts import pin_prompts
 from surface_consistency.errors import (
     ColumnNotFoundError,
@@ -30,7 +31,6 @@ from surface_consistency.errors import (
 from surface_consistency.models import FakeRunner
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
 from surface_consistency.studies.redirectqa.study import RedirectQASettings, RedirectQAStudy
-from surface_consistency.studies.slaq.records import SlaqArticle
 from surface_consistency.taxonomy import RELATIONS
 
 SAMPLE = load_sample()

@@ -153,8 +153,8 @@ def test_nothing_left_is_an_abstention_under_any_policy(database, store, ask):
 
 
 @pytest.mark.parametrize(("entity", "relation"), [("", ""), (" ", "\t"), ("_", " _ ")])
-def test_blank_lookup_is_an_error_and_no_fallback(store, ask, entity, relation):
-    anyway = store.with_policy(threshold=None, fallback="top1_anyway")
+def test_blank_lookup_is_an_error_and_no_fallback(database, ask, entity, relation):
+    anyway = store_of(database, threshold=None, fallback="top1_anyway")
 
     full, off = anyway.look_up([ask(entity, relation)] * 2, states=["FULL", "DEL-OFF"])
 
