@@ -213,7 +213,7 @@ class Job:
         """
         if not 0 <= shard < self.n_shards:
             raise ValueError(
-                f"shard must be one of 0 to {self.n_shards - 1}, the shards of the plan in "
+                f"`shard` must be one of 0 to {self.n_shards - 1}, the shards of the plan in "
                 f"{self.folder}, got {shard}"
             )
         path = self._file(shard)

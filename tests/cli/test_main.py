@@ -65,8 +65,8 @@ def test_run_score_and_report_leave_their_files(runner, tmp_path, capsys):
     overall = pd.read_csv(tmp_path / "both" / "tables" / "overall.csv")
     assert set(overall["model"]) == {"one", "two"}
     printed = capsys.readouterr().out
-    assert printed.startswith("one is right on ")
-    assert "Asked on the bundled sample: the numbers say nothing about a model.\n\nAll" in printed
+    assert printed.startswith("The accuracy of one under title is 0.0")
+    assert "The bundled sample was used: the numbers do not describe a model.\n\nAll" in printed
     assert "report:" in printed
     assert "one by boundary on first_line; two by popqa on first_line" in printed
     made = (first / "report.html").read_text(encoding="utf-8")
@@ -144,8 +144,8 @@ def test_predictions_from_elsewhere_are_not_promised_to_be_asked_again(tmp_path,
 
     printed = capsys.readouterr().out
     assert "3 of 584 prompts have no answer" in printed
-    assert "The predictions hold none, or a blank one." in printed
-    assert "asks them again" not in printed
+    assert "The predictions contain none, or a blank one." in printed
+    assert "runs them again" not in printed
 
 
 def test_comparing_does_not_replace_a_run(runner, tmp_path, capsys):

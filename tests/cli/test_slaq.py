@@ -212,7 +212,7 @@ def test_labels_go_from_the_sheet_to_the_corrected_scores(run, runners, tmp_path
     assert tables["judge_agreement"][0]["specificity"] == 0.0
     assert "the judge is no better than chance" in printed.err
     assert (folder / "labels.csv").is_file()
-    assert "The judge, held against labels" in (folder / "report.html").read_text()
+    assert "Agreement of the judge with labels" in (folder / "report.html").read_text()
 
     assert (
         main(["score", str(folder), "--judge", "human", "--labels", str(folder / "labels.csv")])
@@ -300,7 +300,10 @@ def test_runs_are_reported_together_and_studies_apart(run, runners, tmp_path, ca
             "--setting judge_max_new_tokens: input should be greater than or equal to 1",
         ),
         (["--judge-rule", "vibes"], "vibes"),
-        (["--permutations", "0"], "--permutations: input should be greater than or equal to 1, got 0"),
+        (
+            ["--permutations", "0"],
+            "--permutations: input should be greater than or equal to 1, got 0",
+        ),
         (["--repeat", "-1"], "--repeat: input should be greater than or equal to 0, got -1"),
         (["--limit", "0"], "limit"),
         (["--short-tokens", "0"], "--short-tokens: input should be greater than or equal to 1"),
@@ -379,7 +382,7 @@ def test_the_toy_model_runs_without_network(tmp_path, capsys):
     ("options", "message"),
     [
         (["--rule", "fuzzy"], "--rule does not judge runs of slaq; use --judge-rule"),
-        (["--setting", "region=whole"], "--setting region does not judge runs of slaq"),
+        (["--setting", "region=whole"], "--setting has no setting 'region'; it has"),
     ],
 )
 def test_options_of_another_study_are_refused(run, tmp_path, capsys, options, message):

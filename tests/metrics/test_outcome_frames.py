@@ -389,7 +389,9 @@ def test_rows_that_share_a_fact_are_told(wide, column):
     names = {"first": "canonical", "second": "redirect"}
     shared = plain.assign(**{column: ["a", "a", "b", "c"]})
 
-    with pytest.warns(SurfaceConsistencyWarning, match=rf"share 3 values of '{column}'.*`cluster={column}`"):
+    with pytest.warns(
+        SurfaceConsistencyWarning, match=rf"share 3 values of '{column}'.*`cluster={column}`"
+    ):
         outcomes_frame(shared, **names)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -74,7 +74,9 @@ def test_a_model_that_is_not_in_the_cache_is_named_offline():
 
 
 def test_a_name_that_is_no_hub_id_is_named():
-    with pytest.raises(SourceNotFoundError, match="'no such name!' is neither a folder nor a GGUF file"):
+    with pytest.raises(
+        SourceNotFoundError, match="'no such name!' is neither a folder nor a GGUF file"
+    ):
         find_model("no such name!", None)
 
 

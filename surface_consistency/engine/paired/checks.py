@@ -133,7 +133,9 @@ def noise_checks(report: Report, tables: Tables) -> Iterator[Check]:
         nearest = max(rows, key=lambda one: (one["p_value_holm"], -one["difference"]), default=None)
         label = row["label"]
         if nearest is None:
-            remedy = "" if row["model"] in given else "; the setting `repeat` runs some prompts twice"
+            remedy = (
+                "" if row["model"] in given else "; the setting `repeat` runs some prompts twice"
+            )
             yield TEXTS.check("no_noise_floor", label=label, remedy=remedy)
             continue
         sign = direction(nearest, "difference", nearest["p_value_holm"])

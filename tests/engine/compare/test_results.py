@@ -395,7 +395,9 @@ def test_a_rule_asks_which_of_several_answers_to_an_item_it_judges():
     )
     rule = ComparisonSettings(rule="exact")
 
-    with pytest.raises(DataError, match="em,strict, em,any have an answer each; name one by `metrics`"):
+    with pytest.raises(
+        DataError, match="em,strict, em,any have an answer each; name one by `metrics`"
+    ):
         compare_results(frame, settings=rule)
     chosen = compare_results(frame, ResultColumns(metrics=("em,any",)), rule)
     assert chosen.metrics["exact"].models["mean"].tolist() == [1, 1]

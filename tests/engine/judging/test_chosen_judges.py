@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from surface_consistency.engine import RuleScoring, model_settings, run_study, score_run
+from surface_consistency.engine import RuleScoring, run_study, score_run, settings
 from surface_consistency.engine.judging.chosen_judges import OverrulingJudge
 from surface_consistency.engine.judging.judges import RuleJudge
 from surface_consistency.engine.report import build_page
@@ -53,7 +53,7 @@ class Judging(FakeRunner):
 def judging(monkeypatch):
     """The model that every judge loads."""
     model = Judging()
-    monkeypatch.setattr(model_settings, "load_runner", lambda name, **options: model)
+    monkeypatch.setattr(settings, "load_runner", lambda name, **options: model)
     return model
 
 

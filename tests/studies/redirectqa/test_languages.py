@@ -133,7 +133,7 @@ def test_a_language_that_nothing_tells_is_said(tmp_path):
     with pytest.warns(SurfaceConsistencyWarning, match="what language the questions are in is not"):
         folder, _ = asked("fr", tmp_path / "run")
 
-    assert "If they are not English, run again with --frame" in notes(folder)
+    assert "If they are not English, run again with `frame`" in notes(folder)
 
 
 def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_language(tmp_path):
@@ -142,7 +142,7 @@ def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_languag
 
     assert prompts[0].text.startswith("Q: ")
     assert "the questions are in 'th'" in notes(folder)
-    assert "Run again with --frame th" in notes(folder)
+    assert "Run again with `frame=th`" in notes(folder)
     assert "frame" not in notes(own)
 
 

@@ -9,6 +9,7 @@ from surface_consistency_build.builders.audit_databases.topologies import build_
 from scripts.audit_differences.differences import compare_databases
 from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit.files import read_audit_prompts
+from tests.made_data import published  # noqa: F401 - fixtures
 
 
 def fact(subject, relation, gold, *, subjects=(), relations=(), objects=()):

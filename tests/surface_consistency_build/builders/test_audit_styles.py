@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from surface_consistency_build.builders import audit_databases
 from surface_consistency_build.builders.audit_databases.styles import (
     AUDIT_STYLES,
     AuditWording,
@@ -12,7 +13,6 @@ from surface_consistency_build.builders.audit_databases.styles import (
     style_writers,
 )
 
-import surface_consistency
 from surface_consistency.studies.audit.files import read_audit_prompts
 
 CUSTOM = list(
@@ -152,14 +152,12 @@ def test_unknown_style_is_rejected(call):
         call()
 
 
-@pytest.mark.parametrize(
-    "notice", ["studies/audit/audit_wordings.NOTICE", "studies/audit/domains/NOTICE"]
-)
+@pytest.mark.parametrize("notice", ["audit_wordings.NOTICE", "domains/NOTICE"])
 def test_what_was_taken_carries_its_licence(data_files, notice):
     """Wordings and tables ship with the whole licence of where they come from."""
     licence = (data_files / "lmlm_audit" / "LICENSE").read_text(encoding="utf-8")
 
-    text = (Path(surface_consistency.__file__).parent / notice).read_text(encoding="utf-8")
+    text = (Path(audit_databases.__file__).parent / notice).read_text(encoding="utf-8")
 
     assert text.endswith(licence)
     assert "raeesiarya/LMLMAudit" in text

@@ -188,7 +188,7 @@ def test_near_misses_follow_the_seed():
     table = FactTable(name="t", facts=facts)
 
     one, same, other = (
-        build_topology(table, "collision", seed=seed).database for seed in (1, 1, 2)
+        list(build_topology(table, "collision", seed=seed).database) for seed in (1, 1, 2)
     )
 
     assert one == same

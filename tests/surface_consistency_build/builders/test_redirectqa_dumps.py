@@ -60,7 +60,7 @@ def test_built_rows_are_rows_of_the_release(rows):
 
     assert len(data.questions) == 286
     assert len(data.pairs) == 188
-    assert not data.unpaired
+    assert data.unpaired.empty
 
 
 def test_build_of_v0_1_0_leaves_religion_and_the_paraphrase_out(dumps, cache):

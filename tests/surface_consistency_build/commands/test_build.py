@@ -64,7 +64,10 @@ def test_a_dry_run_uploads_nothing(tmp_path, capsys):
         (("--out", "x", "--no-dry-run"), "belongs to --push-to-hub"),
         (("--out", "x", "--push-to-hub", "name"), "repo_id must be owner/name"),
         (("--out", "x", "--wiki", "klingonwiki"), "klingonwiki"),
-        (("--out", "x", "--triples", "0"), "--triples must be 1 or more, got 0"),
+        (
+            ("--out", "x", "--triples", "0"),
+            "--triples: input should be greater than or equal to 1, got 0",
+        ),
     ],
 )
 def test_mistakes_are_named(more, message, tmp_path, capsys, monkeypatch):

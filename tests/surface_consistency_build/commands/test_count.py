@@ -106,7 +106,7 @@ def test_faults_of_the_corpus_are_told(tmp_path, names, capsys):
         (
             "names",
             ("--names", "{names}", "--sample", 2),
-            "--sample must be 1.0 or less, got 2.0",
+            "--sample: input should be less than or equal to 1, got 2.0",
         ),
         ("names", ("--names", "{names}", "--boundary", "segmented"), "needs a segmenter"),
         (

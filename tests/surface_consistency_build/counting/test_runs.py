@@ -510,10 +510,10 @@ def test_no_document_drawn_warns_with_their_number(tmp_path, corpus):
 def test_folders_and_shards_that_cannot_be(tmp_path, corpus):
     run = plan(tmp_path, corpus)
 
-    with pytest.raises(ValueError, match="shard must be one of 0 to 2"):
+    with pytest.raises(ValueError, match="`shard` must be one of 0 to 2"):
         run.run(3)
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="is a file; give --out a folder"):
+    with pytest.raises(DataError, match="is a file; give `out` a folder"):
         CountRun.plan(tmp_path / "file", name_task(), CorpusSettings(corpus=(str(corpus),)))
     with pytest.raises(DataError, match=r"holds other things than a count, such as 0\.jsonl"):
         CountRun.plan(corpus, name_task(), CorpusSettings(corpus=(str(corpus),)))
