@@ -173,12 +173,12 @@ def test_predictions_without_scores_are_judged_by_a_rule_and_never_guessed(tool,
     ("trap", "code", "said"),
     [
         ("every_line_twice", 0, "stand twice, word for word, and count once"),
-        ("limit_4", 0, "Only 4 of 6 items have a score of every model"),
+        ("limit_4", 0, "4 of 6 items have a score of every model"),
         ("one_score_null", 0, "5 of 6 items have a score of every model"),
         (
             "other_documents_under_the_same_doc_id",
             2,
-            "the files do not hold the same items: item '1' is",
+            "the files do not hold the same items: doc_id '1' is",
         ),
     ],
 )
