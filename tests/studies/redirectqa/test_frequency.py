@@ -218,7 +218,7 @@ def test_folders_without_counts_are_refused(run, counts, tmp_path):
     with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
         analysed(run, tmp_path / "empty")
     (tmp_path / "empty" / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="count the names of the questions with --data"):
+    with pytest.raises(DataError, match="count the names of the questions with `count names`"):
         analysed(run, tmp_path / "empty")
     (tmp_path / "text.parquet").write_text("no table")
     with pytest.raises(DataError, match="no Parquet file of instances"):
