@@ -62,7 +62,7 @@ def test_demo_leaves_every_product(demo):
     ):
         assert (demo / name).stat().st_size > 0
     page = (demo / "report.html").read_text(encoding="utf-8")
-    assert page.index("onsistency by planted exposure") < page.index("Where verdicts flip</h2>")
+    assert page.index("onsistency by planted exposure") < page.index("Flip rate by group</h2>")
     assert len(pd.read_csv(demo / "tables" / "by_category.csv")) == 33
 
 

@@ -241,7 +241,7 @@ def test_several_runs_are_compared(audit_run, random_audit, audit_manifest):
     captions = [table.caption for table in blocks(page, "numbers", Table)]
     assert captions[:3] == [
         "Settings in which the runs differ",
-        "Retrievers and thresholds",
+        "What survives deletion, by retriever and threshold",
         "Models on the pairs that both answered",
     ]
     assert tables["settings"].frame["retriever"].tolist() == ["minilm", "bm25"]

@@ -235,7 +235,8 @@ CLAIMS = (
 @pytest.fixture
 def claims(audit_run, audit_frame, audit_manifest, monkeypatch):
     """Finds which of `CLAIMS` the sentences of a world's page make."""
-    monkeypatch.setattr(tables, "AUDIT_GROUPINGS", {"overall": ()})
+    groupings = {"overall": (), "by_topology": ("topology",), "by_style": ("style",)}
+    monkeypatch.setattr(tables, "AUDIT_GROUPINGS", groupings)
 
     def of(seed, **truth):
         rows, floor = world_of(seed, **truth)
