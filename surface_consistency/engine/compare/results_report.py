@@ -148,7 +148,7 @@ class ComparisonReport:
             return []
         are_items = frame["_cluster"].nunique() == frame["_unit"].nunique()
         remedy = (
-            "; `cluster=item` assumes independent items, and the conclusions then hold only for "
+            "; cluster=item assumes independent items, and the conclusions then hold only for "
             f"these {n:g} clusters"
         )
         can_be_items = not are_items and self.compared.runs is None
