@@ -256,7 +256,7 @@ def forms(tally, n_datasets):
             "intraclass_correlation": alike,
         }
         for name, truth in truths.items():
-            found = bounds(form_rates("unbiased")[name], sums)
+            found = bounds(form_rates()[name], sums)
             tally.add(f"forms: {name}", shape[1], f"{rate}, {label}", *found, truth)
 
 

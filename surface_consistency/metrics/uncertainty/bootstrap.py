@@ -26,7 +26,6 @@ from surface_consistency.metrics.uncertainty.intervals import (
     too_few_clusters,
 )
 
-
 Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 """Maps summed counts of shape `(..., k)` to values of shape `(...)`."""
 

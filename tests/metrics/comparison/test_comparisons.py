@@ -6,6 +6,7 @@ from scipy.stats import binomtest, f, ttest_1samp, ttest_rel
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
 from surface_consistency.metrics import Intervals, compare_models, paired_by
+from surface_consistency.metrics.comparison.comparisons import rank_intervals
 from surface_consistency.metrics.comparison.equality import equality_test
 
 SWE_BENCH = {
@@ -344,8 +345,8 @@ def test_equality_is_hotelling_s_test_of_contrasts():
 
     result = equality_test(totals)
 
-    assert result.statistic == pytest.approx(statistic)
-    assert result.p_value == pytest.approx(f.sf(statistic, 3, 27))
+    assert result["statistic"] == pytest.approx(statistic)
+    assert result["p_value"] == pytest.approx(f.sf(statistic, 3, 27))
 
 
 def test_equality_of_copies_costs_no_degree_of_freedom():
@@ -353,8 +354,8 @@ def test_equality_of_copies_costs_no_degree_of_freedom():
 
     result = equality_test(totals[:, [0, 1, 1, 0]])
 
-    assert result.df == (1, 29)
-    assert result.p_value == pytest.approx(ttest_rel(*totals.T).pvalue)
+    assert result["df"] == (1, 29)
+    assert result["p_value"] == pytest.approx(ttest_rel(*totals.T).pvalue)
 
 
 @pytest.mark.parametrize(
@@ -363,13 +364,13 @@ def test_equality_of_copies_costs_no_degree_of_freedom():
 )
 def test_equality_without_spread_is_undefined(totals, message):
     with pytest.warns(UndefinedMetricWarning, match=message):
-        assert np.isnan(equality_test(totals).p_value)
+        assert np.isnan(equality_test(totals)["p_value"])
 
 
 def test_equality_infers_nothing_from_one_cluster_that_holds_most_items():
     totals = np.random.default_rng(16).normal(0, 1, (30, 3))
     with pytest.warns(UndefinedMetricWarning, match="worth 1.* under 4"):
-        assert np.isnan(equality_test(totals, sizes=[900] + [1] * 29).p_value)
+        assert np.isnan(equality_test(totals, sizes=[900] + [1] * 29)["p_value"])
 
 
 def test_equality_of_exchangeable_models_is_cochran_s_q():
@@ -379,8 +380,8 @@ def test_equality_of_exchangeable_models_is_cochran_s_q():
 
     result = equality_test(right, is_exchangeable=True)
 
-    assert result.statistic == pytest.approx(expected.statistic)
-    assert result.p_value == pytest.approx(expected.pvalue)
+    assert result["statistic"] == pytest.approx(expected.statistic)
+    assert result["p_value"] == pytest.approx(expected.pvalue)
 
 
 def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
@@ -397,12 +398,12 @@ def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
     by_task = compare_models(frame, task="task").equality
     pooled = compare_models(frame.assign(item=frame["task"] + frame["item"].astype(str))).equality
 
-    assert pooled.p_value < 1e-6
-    assert by_task.p_value > 0.05
+    assert pooled["p_value"] < 1e-6
+    assert by_task["p_value"] > 0.05
 
 
 def test_equal_models_are_equal():
-    assert equality_test(np.ones((9, 3))).p_value == 1.0
+    assert equality_test(np.ones((9, 3)))["p_value"] == 1.0
 
 
 def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_without_limits():
@@ -430,3 +431,35 @@ def test_a_score_that_is_a_word_is_named():
     frame = pd.DataFrame({"model": ["a", "b"], "item": 1, "score": ["good", "bad"]})
     with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
         compare_models(frame)
+
+
+def test_decisions_about_all_pairs_bound_the_ranks():
+    p_above = np.full((4, 4), 0.5)
+    p_above[0, 1:] = 1e-6
+    p_above[1:, 0] = 1 - 1e-6
+
+    low, high = rank_intervals(p_above)
+
+    assert low.tolist() == [1, 2, 2, 2]
+    assert high.tolist() == [1, 4, 4, 4]
+
+
+def test_holm_counts_every_ordered_pair():
+    p_above = np.full((3, 3), 0.9)
+    p_above[0, 1] = 0.05 / 6 + 1e-6
+
+    assert rank_intervals(p_above)[1].tolist() == [3, 3, 3]
+    p_above[0, 1] -= 2e-6
+    assert rank_intervals(p_above)[1].tolist() == [2, 3, 3]
+
+
+def test_tests_that_could_not_be_made_decide_nothing():
+    low, high = rank_intervals(np.full((3, 3), np.nan))
+
+    assert low.tolist() == [1, 1, 1]
+    assert high.tolist() == [3, 3, 3]
+
+
+def test_p_values_must_be_square():
+    with pytest.raises(ValueError, match="must be square, a row a model"):
+        rank_intervals([[0.1, 0.2]])
