@@ -215,7 +215,7 @@ def _true_cells(observed: Floats, errors: Floats) -> tuple[Floats, Flags]:
     usable = np.broadcast_to(np.isfinite(errors).all(axis=(1, 2)), len(observed))
     errors = np.broadcast_to(errors, (len(observed), 4, 4))
     rows[usable] = np.linalg.solve(errors[usable], observed[usable][..., None])[..., 0]
-    cut = (rows < -_ROUNDING).any(axis=1)
+    cut = np.asarray((rows < -_ROUNDING).any(axis=1))
     rows[cut] = _most_likely(observed[cut], errors[cut])
     return np.where(np.abs(rows) < _ROUNDING, 0.0, rows), cut
 

@@ -299,7 +299,7 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
         (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
         (lambda f: f.assign(score=np.inf), {}, "values must be finite"),
         (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
-        (lambda f: f, {"intervals": Intervals(method="bca")}, "method='auto' alone"),
+        (lambda f: f, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
         (
             lambda f: f.assign(item=f["item"] + 1000 * (f["model"] == "a")),
             {},

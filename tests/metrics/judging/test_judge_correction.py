@@ -38,30 +38,10 @@ def through(verdicts, sensitivity, specificity, rng):
     return np.where(verdicts, right, wrong)
 
 
-@given(st.floats(0, 1), st.integers(51, 100), st.integers(51, 100))
-def test_corrected_rate_is_the_inverse_of_the_errors(rate, hits, rejections):
-    error = JudgeError(
-        true_positives=hits,
-        false_negatives=100 - hits,
-        false_positives=100 - rejections,
-        true_negatives=rejections,
-    )
-    observed = rate * error.sensitivity + (1 - rate) * (1 - error.specificity)
-
-    assert corrected_rate(min(1.0, observed), error) == pytest.approx(rate, abs=1e-9)
 
 
-def test_corrected_rate_agrees_with_a_published_example():
-    # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
-    # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
-    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
-
-    assert corrected_rate(0.04, error) == pytest.approx(0.05)
 
 
-def test_corrected_rate_is_cut_to_the_unit_interval():
-    assert corrected_rate(0.0, ERRING) == 0.0
-    assert corrected_rate(1.0, ERRING) == 1.0
 
 
 def test_perfect_judges_change_nothing():
@@ -206,9 +186,6 @@ def test_judge_error_rejects_what_defines_no_rate(counts, message):
         JudgeError(**dict(zip(names, counts, strict=True)))
 
 
-def test_corrected_rate_rejects_percent():
-    with pytest.raises(ValueError, match=r"share in \[0, 1\]"):
-        corrected_rate(55.0, ERRING)
 
 
 def test_correlated_errors_are_taken_out_when_told():

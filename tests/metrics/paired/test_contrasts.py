@@ -307,14 +307,11 @@ def test_another_model_changes_no_row(frame):
     options = {"between": "model", "pair_id": "pair_id", "rate": list(PAIRED_RATES)}
 
     alone, beside = contrasts_by(frame, **options), contrasts_by(many, **options)
-    common = contrasts_by(many, pairs="common", **options)
 
     kept = beside[(beside["a"] == "large") & (beside["b"] == "small")].reset_index(drop=True)
     assert_frame_equal(kept.drop(columns="p_value_holm"), alone.drop(columns="p_value_holm"))
     assert alone["n_a"].unique().tolist() == [120]
     assert set(beside["n_a"]) == {9, 120}
-    assert common["n_a"].unique().tolist() == [9]
-    assert common["few_clusters"].all()
 
 
 def test_models_that_flip_almost_alike_have_an_interval_that_covers():
@@ -416,7 +413,6 @@ def test_contrasts_with_a_reference_are_against_it(frame):
         ({"between": "types", "rate": "x"}, ValueError, "rate must be among"),
         ({"between": "types", "margin": -1}, ValueError, "margin must be above 0"),
         ({"between": "types", "pair_id": "pair_id"}, ValueError, "stands more than once in group"),
-        ({"between": "types", "pairs": "all"}, ValueError, "pairs must be 'pairwise' or 'common'"),
         (
             {"between": "model", "pair_id": "pair_id", "cluster": "model"},
             ValueError,

@@ -2,8 +2,6 @@ import csv
 import math
 import warnings
 from collections import Counter
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pandas as pd
@@ -112,7 +110,7 @@ def test_accuracies_agree_with_all_cells_of_the_audit(data_files):
         assert table.first_accuracy == int(row["del_on_correct"]) / table.n
         assert table.second_accuracy == int(row["del_off_correct"]) / table.n
     # Recomputed totals over the 78 cells: a / b / c = 3 / 921 / 11 of 12,228 pairs.
-    assert reduce(add, tables).counts == (3, 921, 11, 11_293)
+    assert np.sum([table.counts for table in tables], axis=0).tolist() == [3, 921, 11, 11_293]
 
 
 def test_rates_agree_with_their_formulas():
@@ -171,20 +169,6 @@ def test_rates_are_bounded_and_complementary(cells):
     assert table.accuracy_difference == pytest.approx(difference)
 
 
-@given(cells=counts)
-def test_swap_is_its_own_inverse_and_turns_the_sign(cells):
-    """Exchanging the conditions keeps the symmetric rates and negates the difference."""
-    table = table_of(cells)
-    if table.n == 0:
-        return
-
-    swapped = table.swap()
-
-    assert swapped.swap() == table
-    assert swapped.consistency == table.consistency
-    assert swapped.signed_alignment == table.signed_alignment
-    assert swapped.accuracy_difference == -table.accuracy_difference
-    assert swapped.negative_flip_rate == table.positive_flip_rate
 
 
 @given(pairs=verdict_pairs)
@@ -196,9 +180,6 @@ def test_paired_table_agrees_with_a_naive_loop(pairs):
     assert table_of_pairs(pairs).counts == tuple(naive)
 
 
-@given(left=verdict_pairs, right=verdict_pairs)
-def test_sum_of_tables_is_the_table_of_all_pairs(left, right):
-    assert table_of_pairs(left) + table_of_pairs(right) == table_of_pairs(left + right)
 
 
 @given(pairs=verdict_pairs, data=st.data())
@@ -210,7 +191,8 @@ def test_paired_table_is_free_of_order(pairs, data):
 def test_paired_table_of_exchanged_inputs_is_swapped(pairs):
     exchanged = table_of_pairs([(second, first) for first, second in pairs])
 
-    assert exchanged == table_of_pairs(pairs).swap()
+    both, first_only, second_only, neither = table_of_pairs(pairs).counts
+    assert exchanged.counts == (both, second_only, first_only, neither)
 
 
 @pytest.mark.parametrize(
@@ -324,9 +306,6 @@ def test_table_is_frozen_and_hashable():
     assert len({table, table_of([1, 2, 3, 4])}) == 1
 
 
-def test_table_rejects_adding_other_things():
-    with pytest.raises(TypeError, match="unsupported operand"):
-        table_of([1, 2, 3, 4]) + 1
 
 
 @pytest.mark.parametrize("name", PAIRED_RATES)

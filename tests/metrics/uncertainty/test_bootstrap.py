@@ -127,24 +127,6 @@ def test_cluster_bootstrap_agrees_with_scipy_on_single_rows():
         assert (np.abs(ours[method] - theirs[method]) < 0.2 * shift).all()
 
 
-def test_bca_agrees_with_scipy_on_repeated_rows():
-    """Weighting the jackknife by pattern equals leaving out the rows one by one."""
-    pytest.importorskip("scipy", minversion="1.15", reason="earlier ones have no rng=")
-    from scipy import stats
-
-    verdicts = np.repeat([1.0, 0.0], [188, 12])
-
-    theirs = stats.bootstrap(
-        (verdicts,), np.mean, n_resamples=20_000, batch=500, rng=np.random.default_rng(1)
-    ).confidence_interval
-    ours = cluster_bootstrap(
-        np.column_stack([verdicts, np.ones(200)]),
-        mean,
-        intervals=Intervals(n_resamples=20_000, method="bca"),
-    )
-
-    # The mean of 200 verdicts moves in steps of 0.005.
-    assert ours[1:] == pytest.approx((theirs.low, theirs.high), abs=0.005 + 1e-9)
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca"])
@@ -265,43 +247,10 @@ def test_undefined_resamples_are_left_out_and_counted():
     assert bounds == [found.low, found.high] == [0.5, 1.0]
 
 
-def test_bca_is_nan_where_leaving_a_cluster_out_undefines_the_statistic():
-    counts = [[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]]
-
-    with pytest.warns(UndefinedMetricWarning, match="method='percentile' may do"):
-        result = cluster_bootstrap(
-            counts,
-            PAIRED_RATES["consistency_given_first_correct"],
-            intervals=Intervals(method="bca"),
-        )
-
-    assert math.isnan(result[1])
 
 
-def test_bca_is_nan_where_all_resamples_lie_on_one_side():
-    """No bias can be estimated when the estimate is above every resample."""
-    sums = 2.0 ** np.arange(6)[:, None]
-
-    with pytest.warns(UndefinedMetricWarning, match="the bias or the acceleration"):
-        result = cluster_bootstrap(
-            sums,
-            lambda totals: -np.abs(totals[..., 0] - 63),
-            intervals=Intervals(n_resamples=20, method="bca"),
-        )
-
-    assert result[0] == 0
-    assert math.isnan(result[2])
 
 
-def test_bca_is_nan_where_the_acceleration_outruns_the_confidence():
-    """One outlying cluster and a far quantile: the corrected level would wrap around."""
-    counts = [[0, 1]] * 199 + [[1, 1]]
-
-    with pytest.warns(UndefinedMetricWarning, match="the bias or the acceleration"):
-        result = cluster_bootstrap(counts, mean, intervals=Intervals(level=1 - 1e-10, method="bca"))
-
-    assert math.isnan(result[1])
-    assert math.isnan(result[2])
 
 
 def test_interval_is_nan_where_no_resample_defines_the_statistic():
