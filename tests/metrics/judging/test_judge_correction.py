@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
@@ -36,12 +35,6 @@ def through(verdicts, sensitivity, specificity, rng):
     right = rng.random(verdicts.shape) < sensitivity
     wrong = rng.random(verdicts.shape) < 1 - specificity
     return np.where(verdicts, right, wrong)
-
-
-
-
-
-
 
 
 def test_perfect_judges_change_nothing():
@@ -184,8 +177,6 @@ def test_judge_error_rejects_what_defines_no_rate(counts, message):
     names = ("true_positives", "false_negatives", "false_positives", "true_negatives")
     with pytest.raises(ValueError, match=message):
         JudgeError(**dict(zip(names, counts, strict=True)))
-
-
 
 
 def test_correlated_errors_are_taken_out_when_told():

@@ -124,10 +124,6 @@ def test_discordant_odds_ratio_agrees_with_statsdirect():
     assert high == pytest.approx(55.197091, abs=5e-6)
 
 
-
-
-
-
 @settings(deadline=None)
 @given(b=st.integers(0, 60), c=st.integers(0, 60))
 def test_exact_interval_excludes_one_where_the_exact_test_is_significant(b, c):
@@ -139,8 +135,6 @@ def test_exact_interval_excludes_one_where_the_exact_test_is_significant(b, c):
     assert (low > 1 or high < 1) == (mcnemar(table(b, c), method="exact")[1] < 0.05)
 
 
-
-
 def test_discordant_odds_ratio_without_flips_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="no pair is discordant"):
         result = discordant_odds_ratio(table(0, 0))
@@ -150,8 +144,6 @@ def test_discordant_odds_ratio_without_flips_is_undefined():
 
 def test_odds_as_a_statistic_agree_with_the_result():
     assert DISCORDANT_ODDS([3, 12, 2, 5]) == discordant_odds_ratio(table(12, 2))[0]
-
-
 
 
 def test_discordant_odds_ratio_rejects_what_is_no_table():

@@ -227,7 +227,9 @@ def test_paired_by_is_free_of_the_labels_of_clusters(frame):
 def test_paired_by_follows_its_seed(frame):
     first, same, other = [
         paired_by(
-            frame, by="category", intervals=Intervals(n_resamples=300, rng=seed, method="percentile")
+            frame,
+            by="category",
+            intervals=Intervals(n_resamples=300, rng=seed, method="percentile"),
         )
         for seed in (1, 1, 2)
     ]
@@ -752,10 +754,6 @@ def test_a_rate_has_the_same_numbers_beside_others_or_alone(pairs):
     assert_frame_equal(
         one.drop(columns="n_undefined"), everything[one.columns].drop(columns="n_undefined")
     )
-
-
-
-
 
 
 @pytest.mark.parametrize("test", ["obuchowski", "durkalski"])

@@ -127,8 +127,6 @@ def test_cluster_bootstrap_agrees_with_scipy_on_single_rows():
         assert (np.abs(ours[method] - theirs[method]) < 0.2 * shift).all()
 
 
-
-
 @pytest.mark.parametrize("method", ["percentile", "bca"])
 def test_cluster_bootstrap_intervals_cover(method):
     """Of 300 simulated studies about 95 % hold the truth, and row-level intervals fewer."""
@@ -245,12 +243,6 @@ def test_undefined_resamples_are_left_out_and_counted():
     # Half the clusters have such pairs, so all four draws miss them with probability 1/16.
     assert found.n_undefined == pytest.approx(10_000 / 16, abs=125)
     assert bounds == [found.low, found.high] == [0.5, 1.0]
-
-
-
-
-
-
 
 
 def test_interval_is_nan_where_no_resample_defines_the_statistic():
