@@ -19,7 +19,6 @@ from surface_consistency.errors import (
 from surface_consistency.metrics import (
     PAIRED_RATES,
     Intervals,
-    PairedTable,
     cluster_bootstrap,
     clustered_mcnemar,
     contrasts_by,
@@ -34,6 +33,7 @@ from surface_consistency.metrics.paired.effect_sizes import kappa_of_counts
 from surface_consistency.metrics.paired.paired_tables import cluster_counts
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t
 
+FORMS = ["exact", "corrected", "uncorrected", "mid-p"]
 CELLS = ["both", "first_only", "second_only", "neither"]
 CATEGORIES = ["from surnames", "from plurals", "from misspellings", "to acronyms"]
 TYPES = {"from misspellings": "Typical_Errors"}
@@ -66,96 +66,6 @@ def frame():
     return outcomes()
 
 
-def naive_groups(frame, by):
-    """Loop over rows and labels."""
-    groups = {}
-    for _, row in frame.iterrows():
-        keys = [()]
-        for column in by:
-            value = row[column]
-            labels = sorted(set(value)) if isinstance(value, list) else [value]
-            keys = [(*key, label) for key in keys for label in labels]
-        for key in keys:
-            groups.setdefault(key, []).append(row)
-    return {key: groups[key] for key in sorted(groups)}
-
-
-@pytest.mark.parametrize(
-    "by", [(), ("template",), ("category",), ("template", "category"), ("type", "category")]
-)
-def test_paired_by_agrees_with_a_naive_loop(frame, by):
-    """Counts, rates and test of each group are those of its rows, each label counted once."""
-    expected = naive_groups(frame, by)
-
-    result = paired_by(frame, by=by, intervals=Intervals(n_resamples=50))
-
-    keys = [tuple(row[name] for name in by) for row in result.to_dict("records")]
-    assert keys == list(expected)
-    for (_, row), members in zip(result.iterrows(), expected.values(), strict=True):
-        table = paired_table(
-            [member["first_correct"] for member in members],
-            [member["second_correct"] for member in members],
-        )
-        counts = cluster_counts(
-            [member["first_correct"] for member in members],
-            [member["second_correct"] for member in members],
-            clusters=[member["fact_id"] for member in members],
-        )
-        test = cluster_t(PAIRED_RATES["accuracy_difference"].parts, counts.astype(float))
-        assert tuple(row[CELLS]) == table.counts
-        assert row["n"] == len(members)
-        assert row["n_clusters"] == len({member["fact_id"] for member in members})
-        assert row["n_missing"] == row["n_undefined"] == 0
-        assert {name: row[name] for name in PAIRED_RATES} == {
-            name: getattr(table, name) for name in PAIRED_RATES
-        }
-        assert row["mcnemar_statistic"] == pytest.approx(float(test.t()))
-        assert row["mcnemar_p_value"] == pytest.approx(float(test.p_value()))
-        assert row["mcnemar_method"] == "t"
-
-
-def test_intervals_of_paired_by_agree_with_a_naive_cluster_loop(frame):
-    result = paired_by(frame, by="category", intervals=Intervals(method="percentile")).set_index(
-        "category"
-    )
-    rng = np.random.default_rng(77)
-
-    members = frame[[CATEGORIES[0] in labels for labels in frame["category"]]]
-    clusters = [rows for _, rows in members.groupby("fact_id")]
-    tables = [
-        paired_table(rows["first_correct"], rows["second_correct"]).counts for rows in clusters
-    ]
-    totals = []
-    for _ in range(2000):
-        drawn = rng.integers(0, len(tables), len(tables))
-        totals.append(np.sum([tables[index] for index in drawn], axis=0))
-
-    for name, rate in PAIRED_RATES.items():
-        values = rate(totals)
-        low, high = np.quantile(values, [0.025, 0.975])
-        row = result.loc[CATEGORIES[0]]
-        # Four standard errors of such a quantile of 2,000 resamples are about a quarter of the
-        # spread of the resamples.
-        assert row[f"{name}_low"] == pytest.approx(low, abs=0.25 * values.std())
-        assert row[f"{name}_high"] == pytest.approx(high, abs=0.25 * values.std())
-
-
-def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame):
-    """One group is what the plain bootstrap gives, up to the noise of resampling."""
-    counts = cluster_counts(
-        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
-    )
-
-    row = paired_by(frame, intervals=Intervals(level=0.8)).iloc[0]
-
-    for name, rate in PAIRED_RATES.items():
-        alone = cluster_bootstrap(counts, rate, intervals=Intervals(level=0.8, rng=5))
-        assert row[name] == alone[0]
-        tolerance = 0.04 * (alone[2] - alone[1])
-        bounds = (row[f"{name}_low"], row[f"{name}_high"])
-        assert bounds == pytest.approx(alone[1:], abs=tolerance)
-
-
 def test_columns_of_paired_by_are_those_promised(frame):
     rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
 
@@ -172,34 +82,6 @@ def test_columns_of_paired_by_are_those_promised(frame):
     assert (result.dtypes[rates] == "float64").all()
 
 
-def test_row_of_paired_by_makes_a_table(frame):
-    row = paired_by(frame, intervals=Intervals(n_resamples=20)).iloc[0]
-
-    table = PairedTable(**{name: int(row[name]) for name in CELLS})
-
-    assert table == paired_table(frame["first_correct"], frame["second_correct"])
-
-
-def test_paired_by_is_free_of_the_order_of_rows(frame):
-    shuffled = frame.sample(frac=1, random_state=np.random.default_rng(3))
-
-    for by in ((), "category", ["template", "type"]):
-        assert_frame_equal(
-            paired_by(shuffled, by=by, intervals=Intervals(n_resamples=300)),
-            paired_by(frame, by=by, intervals=Intervals(n_resamples=300)),
-        )
-
-
-def test_paired_by_is_free_of_other_groups(frame):
-    """Removing a group leaves the numbers of the others as they were."""
-    everything = paired_by(frame, by="template", intervals=Intervals(n_resamples=300))
-    alone = paired_by(
-        frame[frame["template"] == 1], by="template", intervals=Intervals(n_resamples=300)
-    )
-
-    assert_frame_equal(everything.iloc[[1]].reset_index(drop=True), alone)
-
-
 def test_paired_by_is_free_of_gaps_in_other_groups(frame):
     """A row without a label turns whole numbers into floats, and changes nothing else."""
     gap = frame.iloc[[0]].assign(template=np.nan, fact_id="Q0")
@@ -212,80 +94,6 @@ def test_paired_by_is_free_of_gaps_in_other_groups(frame):
     assert result["template"].tolist() == [0, 1, UNLABELLED]
     expected = paired_by(frame, by="template", intervals=Intervals(n_resamples=300))
     assert_frame_equal(result.iloc[:2].drop(columns="template"), expected.drop(columns="template"))
-
-
-def test_paired_by_is_free_of_the_labels_of_clusters(frame):
-    names = dict(zip(sorted(set(frame["fact_id"])), range(len(frame)), strict=False))
-    renamed = frame.assign(fact_id=frame["fact_id"].map(names))
-
-    assert_frame_equal(
-        paired_by(renamed, by="type", intervals=Intervals(n_resamples=100)),
-        paired_by(frame, by="type", intervals=Intervals(n_resamples=100)),
-    )
-
-
-def test_paired_by_follows_its_seed(frame):
-    first, same, other = [
-        paired_by(
-            frame,
-            by="category",
-            intervals=Intervals(n_resamples=300, rng=seed, method="percentile"),
-        )
-        for seed in (1, 1, 2)
-    ]
-
-    assert_frame_equal(first, same)
-    assert (first["consistency_low"] != other["consistency_low"]).any()
-    assert (first["consistency"] == other["consistency"]).all()
-
-
-def test_paired_by_draws_its_seed_from_a_generator(frame):
-    """Two generators in one state give one result, and a generator moves on with each call."""
-    first, same = (
-        paired_by(
-            frame,
-            by="category",
-            intervals=Intervals(n_resamples=300, rng=np.random.default_rng(5), method="percentile"),
-        )
-        for _ in range(2)
-    )
-    generator = np.random.default_rng(5)
-    again, later = (
-        paired_by(
-            frame,
-            by="category",
-            intervals=Intervals(n_resamples=300, rng=generator, method="percentile"),
-        )
-        for _ in range(2)
-    )
-
-    assert_frame_equal(first, same)
-    assert_frame_equal(first, again)
-    assert (first["consistency_low"] != later["consistency_low"]).any()
-
-
-def test_paired_by_without_a_seed_is_not_repeated(frame):
-    first, second = (
-        paired_by(
-            frame,
-            by="category",
-            intervals=Intervals(n_resamples=300, rng=None, method="percentile"),
-        )
-        for _ in range(2)
-    )
-
-    assert (first["consistency_low"] != second["consistency_low"]).any()
-    assert (first["consistency"] == second["consistency"]).all()
-
-
-def test_groups_of_paired_by_have_their_own_streams(frame):
-    """Two groups of the same pairs under other names are resampled apart."""
-    twice = frame.assign(group=[["a", "b"]] * len(frame))
-
-    result = paired_by(twice, by="group", intervals=Intervals(n_resamples=300, method="percentile"))
-
-    assert result["consistency"].nunique() == 1
-    assert result["consistency_low"].nunique() == 2
 
 
 def named_rows(n=60):
@@ -342,26 +150,6 @@ def test_pairs_numbered_like_their_facts_do_not_repeat():
     rows["second_correct"] = number % 3 > 3
 
     paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
-
-
-def test_swapped_columns_turn_the_difference(frame):
-    ours = paired_by(frame, intervals=Intervals(n_resamples=300)).iloc[0]
-
-    swapped = paired_by(
-        frame, first="second_correct", second="first_correct", intervals=Intervals(n_resamples=300)
-    ).iloc[0]
-
-    assert swapped["accuracy_difference"] == -ours["accuracy_difference"]
-    assert swapped["first_only"] == ours["second_only"]
-    assert swapped["mcnemar_p_value"] == pytest.approx(ours["mcnemar_p_value"], rel=1e-12)
-
-
-def test_rows_as_clusters_differ_from_facts(frame):
-    by_row = paired_by(frame, cluster=None).iloc[0]
-    by_fact = paired_by(frame).iloc[0]
-
-    assert by_row["n_clusters"] == len(frame) > by_fact["n_clusters"]
-    assert by_row["consistency"] == by_fact["consistency"]
 
 
 @settings(deadline=None, max_examples=25)
@@ -461,14 +249,6 @@ def test_missing_verdicts_are_dropped_with_a_count(frame):
     assert_frame_equal(result.drop(columns="n_missing"), expected.drop(columns="n_missing"))
 
 
-def test_missing_verdicts_are_refused_on_request(frame):
-    gaps = frame.astype({"second_correct": object})
-    gaps.loc[7, "second_correct"] = None
-
-    with pytest.raises(ValueError, match=r"second_correct\[7\] has no verdict"):
-        paired_by(gaps, missing="raise")
-
-
 def test_group_without_verdicts_keeps_its_row():
     frame = pd.DataFrame(
         {
@@ -533,96 +313,6 @@ def test_undefined_resamples_are_counted():
     assert row["consistency_given_first_correct_low"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"by": "categories"}, "categories"),
-        ({"first": "canonical"}, "canonical"),
-        ({"second": "redirect"}, "redirect"),
-        ({"cluster": "subject_id"}, "subject_id"),
-        ({"pair_id": "id"}, "id"),
-    ],
-)
-def test_paired_by_rejects_missing_columns(frame, options, name):
-    with pytest.raises(ColumnNotFoundError, match=rf"'{name}' is not in the frame.*'fact_id'"):
-        paired_by(frame, **options)
-
-
-def test_paired_by_rejects_a_column_that_stands_twice(frame):
-    double = pd.concat([frame, frame[["fact_id"]]], axis=1)
-
-    with pytest.raises(ValueError, match="'fact_id' stands 2 times"):
-        paired_by(double)
-
-
-def test_paired_by_rejects_an_empty_frame(frame):
-    with pytest.raises(ValueError, match="no rows"):
-        paired_by(frame.iloc[:0])
-
-
-def test_paired_by_rejects_what_is_no_frame(frame):
-    with pytest.raises(TypeError, match=r"must be a pandas DataFrame.*got list"):
-        paired_by(frame.to_dict("records"))
-
-
-@pytest.mark.parametrize(
-    ("by", "message"),
-    [
-        (["template", "template"], "by names a column twice"),
-        ("n", "by column 'n' has the name of a column of the result"),
-        (["template", "consistency_low"], "by column 'consistency_low'"),
-    ],
-)
-def test_paired_by_rejects_grouping_columns_that_collide(frame, by, message):
-    with pytest.raises(ValueError, match=message):
-        paired_by(frame.assign(n=1, consistency_low=2), by=by)
-
-
-def test_paired_by_rejects_values_that_are_no_verdicts(frame):
-    odd = frame.astype({"first_correct": object})
-    odd.loc[3, "first_correct"] = "right"
-
-    with pytest.raises(ValueError, match=r"first_correct\[3\] is 'right', which is no verdict"):
-        paired_by(odd)
-
-
-def test_paired_by_rejects_missing_cluster_ids(frame):
-    gaps = frame.assign(fact_id=frame["fact_id"].where(frame.index != 11))
-
-    with pytest.raises(ValueError, match="'fact_id' has no cluster id in row 11"):
-        paired_by(gaps)
-
-
-def test_paired_by_rejects_duplicate_pairs(frame):
-    """A pair may stand in several groups, but only once in each."""
-    models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
-
-    assert (
-        len(paired_by(models, by="model", pair_id="pair_id", intervals=Intervals(n_resamples=20)))
-        == 2
-    )
-    assert (
-        len(paired_by(frame, by="category", pair_id="pair_id", intervals=Intervals(n_resamples=20)))
-        == 4
-    )
-    with pytest.raises(ValueError, match=r"'pair_id' holds 'pair-0' more than once in the frame"):
-        paired_by(models, pair_id="pair_id")
-    doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
-    with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
-        paired_by(doubled, by="model", pair_id="pair_id")
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
-    ],
-)
-def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
-    with pytest.raises(error, match=message):
-        paired_by(frame, **options)
-
-
 @pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
 def test_group_without_pairs_is_no_test(test):
     """Its p-value is NaN, so that it does not count when the others are adjusted."""
@@ -648,14 +338,6 @@ def test_group_without_pairs_is_no_test(test):
     assert adjusted.tolist()[:2] == alone.tolist()
 
 
-def test_group_without_flips_is_certain():
-    frame = pd.DataFrame({"fact_id": range(8), "first_correct": [1, 0] * 4})
-
-    row = paired_by(frame.assign(second_correct=frame["first_correct"])).iloc[0]
-
-    assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == (0, 1)
-
-
 @pytest.mark.parametrize(
     "labels",
     [
@@ -672,17 +354,6 @@ def test_paired_by_rejects_empty_cells_besides_their_name(labels):
 
     with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
         paired_by(frame, by="label", cluster=None)
-
-
-def test_a_label_none_without_empty_cells_is_a_label():
-    frame = pd.DataFrame(
-        {"label": ["none", "none", "a", "a"], "first_correct": 1, "second_correct": [0, 1, 0, 1]}
-    )
-
-    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
-        rows = paired_by(frame, by="label", cluster=None)
-
-    assert rows["label"].tolist() == ["a", "none"]
 
 
 _CELLS_OF_LABELS = st.one_of(
@@ -712,98 +383,6 @@ def test_groups_agree_with_a_loop_over_labels(rows):
     assert {key: positions.tolist() for key, positions in found.items()} == expected
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    """Pairs of 300 facts in two templates; verdicts of a fact go together."""
-    rng = np.random.default_rng(6)
-    fact = rng.integers(0, 300, 1200)
-    known = rng.random(300)[fact]
-    return pd.DataFrame(
-        {
-            "fact_id": fact,
-            "template": rng.integers(0, 2, 1200),
-            "first_correct": rng.random(1200) < known,
-            "second_correct": rng.random(1200) < 0.9 * known,
-        }
-    )
-
-
-def test_rates_of_ones_own_stand_in_the_order_given(pairs):
-    rates = {"kappa": kappa_of_counts, "flip_rate": PAIRED_RATES["flip_rate"]}
-
-    row = paired_by(pairs, rates=rates, intervals=Intervals(n_resamples=500)).iloc[0]
-
-    names = [column for name in rates for column in (name, f"{name}_low", f"{name}_high")]
-    assert [column for column in row.index if column.startswith(tuple(rates))] == names
-    table = paired_table(pairs["first_correct"], pairs["second_correct"])
-    assert row["kappa"] == kappa_of_counts(table.counts)
-    assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
-    assert row["flip_rate"] == table.flip_rate
-
-
-def test_a_rate_has_the_same_numbers_beside_others_or_alone(pairs):
-    """All rates of a group share resamples, so leaving some out changes nothing in the rest."""
-    everything = paired_by(pairs, by="template", intervals=Intervals(n_resamples=500))
-    one = paired_by(
-        pairs,
-        by="template",
-        rates={"consistency": PAIRED_RATES["consistency"]},
-        intervals=Intervals(n_resamples=500),
-    )
-
-    assert_frame_equal(
-        one.drop(columns="n_undefined"), everything[one.columns].drop(columns="n_undefined")
-    )
-
-
-@pytest.mark.parametrize("test", ["obuchowski", "durkalski"])
-def test_clustered_test_of_a_group_agrees_with_clustered_mcnemar(pairs, test):
-    rows = paired_by(pairs, by="template", test=test, intervals=Intervals(n_resamples=20))
-
-    for _, row in rows.iterrows():
-        part = pairs[pairs["template"] == row["template"]]
-        counts = cluster_counts(
-            part["first_correct"], part["second_correct"], clusters=part["fact_id"]
-        )
-        found = (row["mcnemar_statistic"], row["mcnemar_p_value"])
-        assert row["mcnemar_method"] == test
-        assert found == pytest.approx(clustered_mcnemar(counts, method=test), rel=1e-12)
-
-
-def independent_obuchowski(pairs):
-    """Eq. 6 of Obuchowski 1998 from the raw pairs, for a difference of zero under the null."""
-    by_fact = {}
-    for fact, first, second in pairs:
-        by_fact.setdefault(fact, []).append(first - second)
-    sums = [sum(differences) for differences in by_fact.values()]
-    n = sum(len(differences) for differences in by_fact.values())
-    k = len(sums)
-    variance = k / (k - 1) * sum((total / n) ** 2 for total in sums)
-    return (sum(sums) / n) ** 2 / variance
-
-
-def test_independent_takes_pairs_for_independent_and_obuchowski_does_not():
-    rng = np.random.default_rng(5)
-    facts = rng.integers(0, 40, 200)
-    first, second = rng.random(200) < 0.7, rng.random(200) < 0.6
-    frame = pd.DataFrame({"fact_id": facts, "first_correct": first, "second_correct": second})
-
-    repeated = paired_by(frame, test="obuchowski").iloc[0]
-    alone = paired_by(frame, cluster=None, test="independent").iloc[0]
-    named = paired_by(frame, test="independent").iloc[0]
-
-    expected = independent_obuchowski(
-        zip(facts, first.astype(int), second.astype(int), strict=True)
-    )
-    assert repeated["mcnemar_statistic"] == pytest.approx(expected)
-    assert repeated["mcnemar_p_value"] == pytest.approx(stats.chi2.sf(expected, 1))
-    assert alone["mcnemar_method"] == named["mcnemar_method"] == "corrected"
-    assert alone["mcnemar_p_value"] == named["mcnemar_p_value"]
-    # These tests are not of the interval by t, which is not shown beside them.
-    assert math.isnan(repeated["accuracy_difference_low"])
-    assert math.isnan(alone["accuracy_difference_high"])
-
-
 @settings(deadline=None)
 @given(b=st.integers(0, 20), c=st.integers(0, 20), same=st.integers(1, 20))
 def test_exact_test_brings_its_own_interval(b, c, same):
@@ -825,31 +404,6 @@ def test_exact_test_brings_its_own_interval(b, c, same):
         scale = (b + c) / len(first)
         assert low == pytest.approx(scale * (2 * share.low - 1), abs=1e-9)
         assert high == pytest.approx(scale * (2 * share.high - 1), abs=1e-9)
-
-
-def test_unchanged_pair_does_not_change_the_kind_of_test():
-    """Four losses of twelve facts, and one more pair of a fact that did not change."""
-    frame = pd.DataFrame(
-        {"fact_id": range(12), "first_correct": 1, "second_correct": [0] * 4 + [1] * 8}
-    )
-    more = pd.concat([frame, frame.iloc[-1:]], ignore_index=True)
-
-    with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_incorrect"):
-        rows = [paired_by(part).iloc[0] for part in (frame, more)]
-
-    assert [row["mcnemar_method"] for row in rows] == ["t", "t"]
-    assert rows[0]["mcnemar_p_value"] == pytest.approx(rows[1]["mcnemar_p_value"], abs=0.02)
-
-
-def test_resampled_intervals_have_no_test_but_one_by_name(pairs):
-    drawn = Intervals(method="percentile", n_resamples=100)
-
-    alone, named = (
-        paired_by(pairs, intervals=drawn, **options).iloc[0] for options in ({}, {"test": "exact"})
-    )
-
-    assert math.isnan(alone["mcnemar_p_value"])
-    assert 0 <= named["mcnemar_p_value"] <= 1
 
 
 def test_auto_keeps_its_level_where_facts_repeat():
@@ -874,37 +428,132 @@ def test_auto_keeps_its_level_where_facts_repeat():
     assert rejected["independent"] > 40
 
 
-@pytest.mark.parametrize("test", ["exact", "corrected", "uncorrected", "mid-p"])
-def test_form_of_the_test_is_passed_on(pairs, test):
-    row = paired_by(pairs, test=test, intervals=Intervals(n_resamples=20)).iloc[0]
+@pytest.mark.parametrize("method", ["auto", "percentile"])
+def test_intervals_of_paired_by_agree_with_cluster_bootstrap(frame, method):
+    """One group is what the array form gives, up to the noise of resampling."""
+    counts = cluster_counts(
+        frame["first_correct"], frame["second_correct"], clusters=frame["fact_id"]
+    )
 
-    table = paired_table(pairs["first_correct"], pairs["second_correct"])
-    assert row["mcnemar_p_value"] == mcnemar(table, method=test)[1]
-    assert row["mcnemar_method"] == test
+    row = paired_by(frame, intervals=Intervals(level=0.8, method=method)).iloc[0]
+
+    for name, rate in PAIRED_RATES.items():
+        alone = cluster_bootstrap(counts, rate, intervals=Intervals(level=0.8, method=method))
+        assert row[name] == alone[0]
+        tolerance = (0.04 if method == "percentile" else 1e-9) * (alone[2] - alone[1])
+        bounds = (row[f"{name}_low"], row[f"{name}_high"])
+        assert bounds == pytest.approx(alone[1:], abs=tolerance)
 
 
-def test_clustered_test_of_one_cluster_is_named():
-    pairs = pd.DataFrame({"fact_id": [1, 1], "first_correct": [1, 0], "second_correct": [0, 0]})
+def test_resamples_follow_the_seed_and_the_labels_of_groups(frame):
+    """Generators in one state give one result and move on; groups have streams of their own."""
+    twice = frame.assign(group=[["a", "b"]] * len(frame))
 
+    def drawn(rng):
+        intervals = Intervals(n_resamples=300, rng=rng, method="percentile")
+        return paired_by(twice, by="group", intervals=intervals)
+
+    generator = np.random.default_rng(5)
+    one, again, other = drawn(1), drawn(1), drawn(2)
+    assert_frame_equal(one, again)
+    assert_frame_equal(drawn(np.random.default_rng(5)), drawn(generator))
+    for first, second in ((one, other), (drawn(generator), drawn(generator))):
+        assert (first["consistency_low"] != second["consistency_low"]).any()
+    assert (drawn(None)["consistency_low"] != drawn(None)["consistency_low"]).any()
+    assert (one["consistency"].nunique(), one["consistency_low"].nunique()) == (1, 2)
+    assert (one["consistency"] == other["consistency"]).all()
+
+
+def test_rates_of_ones_own_stand_in_the_order_given(frame):
+    """All rates of a group share resamples, so leaving some out changes nothing in the rest."""
+    rates = {"kappa": kappa_of_counts, "flip_rate": PAIRED_RATES["flip_rate"]}
+    drawn = Intervals(method="percentile", n_resamples=200)
+
+    row = paired_by(frame, rates=rates, intervals=drawn).iloc[0]
+    alone = paired_by(frame, intervals=drawn).iloc[0]
+
+    names = [column for name in rates for column in (name, f"{name}_low", f"{name}_high")]
+    assert [column for column in row.index if column.startswith(tuple(rates))] == names
+    table = paired_table(frame["first_correct"], frame["second_correct"])
+    assert row["kappa"] == kappa_of_counts(table.counts)
+    assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
+    assert row[names[3:]].tolist() == alone[names[3:]].tolist()
+    # Beside resampled intervals there is no test without a name.
+    assert math.isnan(alone["mcnemar_p_value"])
+    assert 0 <= paired_by(frame, intervals=drawn, test="exact")["mcnemar_p_value"].iloc[0] <= 1
+
+
+@pytest.mark.parametrize("test", [*FORMS, "obuchowski", "durkalski", "auto", "independent"])
+def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
+    rows = paired_by(frame, by="template", test=test)
+
+    for (_, part), row in zip(frame.groupby("template"), rows.to_dict("records"), strict=True):
+        verdicts = part["first_correct"], part["second_correct"]
+        counts = cluster_counts(*verdicts, clusters=part["fact_id"])
+        form = test
+        if test == "auto":
+            t = cluster_t(PAIRED_RATES["accuracy_difference"].parts, counts.astype(float))
+            form, expected = "t", (float(t.t()), float(t.p_value()))
+        elif test in ("obuchowski", "durkalski"):
+            expected = clustered_mcnemar(counts, method=test)
+        else:
+            form = "corrected" if test == "independent" else test
+            expected = mcnemar(paired_table(*verdicts), method=form)
+        assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == pytest.approx(expected)
+        assert row["mcnemar_method"] == form
+        # Only the t and the exact test have an interval of their own.
+        assert math.isnan(row["accuracy_difference_low"]) == (form not in ("t", "exact"))
+
+
+def test_groups_that_do_not_vary_are_certain_or_undefined():
+    same = pd.DataFrame({"fact_id": range(8), "first_correct": [1, 0] * 4})
+    one = pd.DataFrame({"fact_id": [1, 1], "first_correct": [1, 0], "second_correct": [0, 0]})
+
+    row = paired_by(same.assign(second_correct=same["first_correct"])).iloc[0]
+    assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == (0, 1)
     with pytest.warns(
         UndefinedMetricWarning, match=r"all intervals \(one cluster\) \(1, such as in the frame\)"
     ):
-        row = paired_by(pairs, test="obuchowski").iloc[0]
+        assert math.isnan(paired_by(one, test="obuchowski")["mcnemar_p_value"].iloc[0])
 
-    assert math.isnan(row["mcnemar_p_value"])
+
+def test_a_pair_stands_once_in_a_group(frame):
+    """A pair may stand in several groups, but only once in each."""
+    models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
+    doubled = pd.concat([models, models.iloc[[900]]], ignore_index=True)
+
+    assert len(paired_by(models, by="model", pair_id="pair_id")) == 2
+    assert len(paired_by(frame, by="category", pair_id="pair_id")) == 4
+    with pytest.raises(ValueError, match=r"'pair_id' holds 'pair-0' more than once in the frame"):
+        paired_by(models, pair_id="pair_id")
+    with pytest.raises(ValueError, match=r"'pair-100' more than once in group model='b' \(1 rows"):
+        paired_by(doubled, by="model", pair_id="pair_id")
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "error", "message"),
     [
-        ({"test": "sign"}, "test must be .auto., .independent., .exact..*got 'sign'"),
-        ({"rates": {"n": kappa_of_counts}}, "makes a column of the result twice: 'n'"),
+        ({"first": "canonical"}, ColumnNotFoundError, "'canonical' is not in the frame.*'fact_id'"),
+        ({"second": "redirect"}, ColumnNotFoundError, "'redirect' is not in the frame"),
+        ({"pair_id": "id"}, ColumnNotFoundError, "'id' is not in the frame"),
+        ({"second": "gaps", "missing": "raise"}, ValueError, r"gaps\[7\] has no verdict"),
+        ({"second": "odd"}, ValueError, r"odd\[3\] is 'right', which is no verdict"),
+        ({"missing": "ignore"}, ValueError, "missing must be 'raise' or 'drop'"),
+        ({"test": "sign"}, ValueError, "test must be .auto., .independent., .exact..*got 'sign'"),
+        ({"rates": {"n": kappa_of_counts}}, ValueError, "column of the result twice: 'n'"),
         (
             {"rates": {"k": kappa_of_counts, "k_low": kappa_of_counts}},
-            "makes a column of the result twice: 'k_low'",
+            ValueError,
+            "column of the result twice: 'k_low'",
         ),
     ],
 )
-def test_paired_by_rejects_unknown_choices(pairs, options, message):
-    with pytest.raises(ValueError, match=message):
-        paired_by(pairs, **options)
+def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
+    verdicts = frame["second_correct"].astype(object)
+    columns = {
+        "gaps": verdicts.where(frame.index != 7),
+        "odd": verdicts.where(frame.index != 3, "right"),
+    }
+
+    with pytest.raises(error, match=message):
+        paired_by(frame.assign(**columns), **options)
