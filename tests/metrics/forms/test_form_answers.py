@@ -51,13 +51,6 @@ def test_the_bounds_of_kappa_are_those_of_the_jackknife():
     assert row["kappa_high"] - row["kappa"] == pytest.approx(2.200985 * error, rel=1e-6)
 
 
-def test_who_always_says_the_same_has_no_kappa(frame):
-    row = form_answers_by(frame.assign(answer="Paris")).iloc[0]
-
-    assert row["same_answer"] == 1.0
-    assert np.isnan(row["kappa"])
-
-
 def test_missing_answers_are_counted_and_agree_with_nothing(frame):
     frame.loc[frame["fact_id"] == "b", "answer"] = [None, None, None, "z"]
     row = form_answers_by(frame).iloc[0]

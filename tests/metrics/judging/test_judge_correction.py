@@ -12,7 +12,6 @@ from surface_consistency.metrics import (
     JudgeError,
     alignment_by,
     corrected_alignment,
-    corrected_rate,
     judge_agreement,
 )
 from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
@@ -120,8 +119,6 @@ def test_the_truth_comes_back_from_an_erring_judge():
 def test_a_judge_no_better_than_chance_says_nothing():
     guessing = JudgeError(true_positives=5, false_negatives=5, false_positives=5, true_negatives=5)
     with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
-        assert math.isnan(corrected_rate(0.5, guessing))
-    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
         result = corrected_alignment(
             [[1, 0], [1, 1]],
             [[1, 0], [0, 1]],
@@ -200,8 +197,19 @@ def test_correlated_errors_are_taken_out_when_told():
 
     assert told["alignment"] == pytest.approx(truth, abs=0.01)
     assert untold["alignment"] > truth + 0.1
-    observed = float((short ^ errs).mean())
-    assert told["short_accuracy"] == pytest.approx(corrected_rate(observed, error))
+    # Rogan and Gladen: (observed + specificity - 1) / (sensitivity + specificity - 1).
+    assert told["short_accuracy"] == pytest.approx(((short ^ errs).mean() - 0.1) / 0.8)
+
+
+def test_one_side_agrees_with_a_published_example():
+    # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
+    # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
+    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
+    short = np.arange(100).reshape(20, 5) < 4
+    row = corrected_alignment(
+        short, short, short_error=error, long_error=PERFECT, intervals=Intervals(n_resamples=20)
+    )
+    assert row["short_accuracy"] == pytest.approx(0.05)
 
 
 def test_impossible_correlation_of_errors_is_refused():
