@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
-from surface_consistency.metrics import Intervals, forms_by
+from surface_consistency.metrics import forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
 
@@ -30,7 +30,7 @@ def frame():
 
 
 def test_columns_are_those_promised(frame):
-    rows = forms_by(frame, by=["model"], intervals=Intervals(n_resamples=20))
+    rows = forms_by(frame, by=["model"])
 
     bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
     counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
@@ -55,7 +55,7 @@ def test_group_without_two_forms_keeps_its_row():
     )
 
     with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
-        rows = forms_by(frame, by="model", intervals=Intervals(n_resamples=50))
+        rows = forms_by(frame, by="model")
 
     assert rows["n_facts"].tolist() == [2, 0]
     assert np.isnan(rows["consistency"].iloc[1])

@@ -69,7 +69,7 @@ def frame():
 def test_columns_of_paired_by_are_those_promised(frame):
     rates = [column for name in PAIRED_RATES for column in (name, f"{name}_low", f"{name}_high")]
 
-    result = paired_by(frame, by=["template", "type"], intervals=Intervals(n_resamples=20))
+    result = paired_by(frame, by=["template", "type"])
 
     assert list(result.columns) == [
         *["template", "type", *CELLS, "n", "n_clusters", "few_clusters"],
@@ -80,20 +80,6 @@ def test_columns_of_paired_by_are_those_promised(frame):
     assert list(result.index) == list(range(4))
     assert (result.dtypes[[*CELLS, "n", "n_clusters", "n_missing", "n_undefined"]] == "int64").all()
     assert (result.dtypes[rates] == "float64").all()
-
-
-def test_paired_by_is_free_of_gaps_in_other_groups(frame):
-    """A row without a label turns whole numbers into floats, and changes nothing else."""
-    gap = frame.iloc[[0]].assign(template=np.nan, fact_id="Q0")
-    with_gap = pd.concat([frame, gap, gap.assign(fact_id="Q1")], ignore_index=True)
-    assert with_gap["template"].dtype == "float64"
-
-    with pytest.warns(UndefinedMetricWarning, match="template='none'"):
-        result = paired_by(with_gap, by="template", intervals=Intervals(n_resamples=300))
-
-    assert result["template"].tolist() == [0, 1, UNLABELLED]
-    expected = paired_by(frame, by="template", intervals=Intervals(n_resamples=300))
-    assert_frame_equal(result.iloc[:2].drop(columns="template"), expected.drop(columns="template"))
 
 
 def named_rows(n=60):
@@ -130,46 +116,19 @@ def test_rows_that_repeat_are_counted_in_a_warning(call):
     assert caught[0].filename == __file__
 
 
-def test_rows_that_nothing_names_may_repeat():
-    """Verdicts, facts and groups are shared; a name that has two verdicts names no row."""
-    rows = named_rows()
-    verdicts = rows[["fact_id", "first_correct", "second_correct"]].assign(fact_id=1)
-    other = rows.assign(prompt="the same", fact_id=1, second_correct=~rows["second_correct"])
-
-    paired_by(pd.concat([verdicts, verdicts]), cluster=None)
-    paired_by(pd.concat([rows, rows]).assign(prompt="the same", categories="a"), by="prompt")
-    paired_by(pd.concat([rows.assign(prompt="the same", fact_id=1), other]), cluster=None)
-    paired_by(rows.assign(pair_id=rows["prompt"]), pair_id="pair_id")
-
-
-def test_pairs_numbered_like_their_facts_do_not_repeat():
-    """Rows are told apart by all columns together, also where two hold the same values."""
-    number = np.arange(2_000)
-    pair = np.where(number < 100, number, number + 10_000)
-    rows = pd.DataFrame({"fact_id": number, "pair": pair, "first_correct": number >= 100})
-    rows["second_correct"] = number % 3 > 3
-
-    paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
+LABELLED = st.tuples(
+    st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
+    *(st.booleans(), st.booleans(), st.integers(0, 5)),
+)
 
 
 @settings(deadline=None, max_examples=25)
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.lists(st.sampled_from("abc"), min_size=1, max_size=4),
-            st.booleans(),
-            st.booleans(),
-            st.integers(0, 5),
-        ),
-        min_size=1,
-        max_size=30,
-    )
-)
+@given(st.lists(LABELLED, min_size=1, max_size=30))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_intervals_of_paired_by_hold_their_bounds(rows):
     frame = pd.DataFrame(rows, columns=["label", "first_correct", "second_correct", "fact_id"])
 
-    result = paired_by(frame, by="label", intervals=Intervals(n_resamples=100))
+    result = paired_by(frame, by="label")
 
     assert result["n"].sum() == sum(len(set(row[0])) for row in rows)
     for name in PAIRED_RATES:
@@ -178,182 +137,13 @@ def test_intervals_of_paired_by_hold_their_bounds(rows):
         defined = low.notna()
         assert (low[defined] <= high[defined]).all()
         assert ((low[defined] >= floor) & (high[defined] <= 1)).all()
-        named = result["not_inferred"].str.contains(name) | ~result["not_inferred"].str.contains(
-            ":"
-        )
+        reason = result["not_inferred"]
+        named = reason.str.contains(name) | ~reason.str.contains(":")
         unknown = result[name].notna() & ~defined
-        assert (unknown <= (result["not_inferred"] != "") & named).all()
+        assert (unknown <= (reason != "") & named).all()
     low, high = result["accuracy_difference_low"], result["accuracy_difference_high"]
     assert (((low > 0) | (high < 0)) == (result["mcnemar_p_value"] < 0.05)).all()
     assert (low.isna() == result["mcnemar_p_value"].isna()).all()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        [["a", "b"], ["b", "b"], []],
-        [("a", "b"), ("b",), None],
-        [{"a", "b"}, {"b"}, set()],
-        [np.array(["a", "b"]), np.array(["b"]), np.array([])],
-        [["a", "b", None], ["b", float("nan")], [None]],
-        [["a", "b"], "b", None],
-    ],
-)
-def test_labels_are_read_from_every_kind_of_list(labels):
-    """A pair counts once in each label, and a pair without any in the group "none"."""
-    frame = pd.DataFrame(
-        {
-            "label": pd.Series([*labels, *labels], dtype=object),
-            "first_correct": [1, 1, 1, 0, 0, 0],
-            "second_correct": [1, 0, 1, 1, 0, 0],
-        }
-    )
-
-    result = paired_by(frame, by="label", cluster=None, intervals=Intervals(n_resamples=400))
-
-    assert result["label"].tolist() == ["a", "b", UNLABELLED]
-    assert result["n"].tolist() == [2, 4, 2]
-
-
-@pytest.mark.parametrize(
-    ("values", "labels"),
-    [
-        ([2, 10, None, 2], [2, 10, "none"]),
-        ([True, False, False, True], [False, True]),
-        (pd.Categorical(["b", "a", None, "b"]), ["a", "b", "none"]),
-        (pd.array([1, None, 3, 3], dtype="Int64"), [1, 3, "none"]),
-        ([0.5, 1.0, 2.0, 0.5], [0.5, 1, 2]),
-        (["b", pd.Timestamp("2024-01-01"), 3, "b"], [3, pd.Timestamp("2024-01-01"), "b"]),
-    ],
-)
-def test_groups_are_sorted_whatever_their_type(values, labels):
-    frame = pd.DataFrame({"label": values, "first_correct": 1, "second_correct": 0})
-    frame = pd.concat([frame, frame.assign(first_correct=0)], ignore_index=True)
-
-    result = paired_by(frame, by="label", cluster=None, intervals=Intervals(n_resamples=400))
-
-    assert result["label"].tolist() == labels
-
-
-def test_missing_verdicts_are_dropped_with_a_count(frame):
-    gaps = frame.astype({"second_correct": object})
-    gaps.loc[gaps.index[:40], "second_correct"] = None
-
-    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
-        result = paired_by(gaps, by="template", intervals=Intervals(n_resamples=300))
-
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    assert result["n_missing"].sum() == 40
-    expected = paired_by(frame.iloc[40:], by="template", intervals=Intervals(n_resamples=300))
-    assert_frame_equal(result.drop(columns="n_missing"), expected.drop(columns="n_missing"))
-
-
-def test_group_without_verdicts_keeps_its_row():
-    frame = pd.DataFrame(
-        {
-            "template": [0, 0, 0, 1],
-            "fact_id": [1, 2, 3, 4],
-            "first_correct": [1, 0, 1, None],
-            "second_correct": [1, 0, 0, None],
-        }
-    )
-
-    with (
-        pytest.warns(UnscoredWarning, match="1 of 4"),
-        pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group template=1"),
-    ):
-        result = paired_by(frame, by="template")
-
-    empty = result.iloc[1]
-    assert (empty["n"], empty["n_clusters"], empty["n_missing"]) == (0, 0, 1)
-    assert math.isnan(empty["consistency"])
-    assert math.isnan(empty["consistency_low"])
-    assert math.isnan(empty["mcnemar_statistic"])
-    assert math.isnan(empty["mcnemar_p_value"])
-    assert empty["mcnemar_method"] == "t"
-
-
-def test_undefined_numbers_are_named_in_one_warning():
-    frame = pd.DataFrame(
-        {
-            "label": ["a", "a", "b", "b"],
-            "fact_id": [1, 2, 3, 3],
-            "first_correct": [0, 0, 1, 0],
-            "second_correct": [0, 1, 1, 0],
-        }
-    )
-
-    with pytest.warns(UndefinedMetricWarning, match="undefined") as caught:
-        result = paired_by(frame, by="label")
-
-    assert len(caught) == 1
-    message = str(caught[0].message)
-    assert "consistency_given_first_correct (1, such as in group label='a')" in message
-    assert "all intervals (one cluster) (1, such as in group label='b')" in message
-    assert caught[0].filename == __file__
-    assert result["flip_rate"].tolist() == [0.5, 0.0]
-    assert result["flip_rate_low"].isna().tolist() == [True, True]
-    assert result["not_inferred"].tolist() == [
-        "worth 2 clusters, under 4",
-        "worth 1 cluster, under 4",
-    ]
-
-
-def test_undefined_resamples_are_counted():
-    """Ten facts, one of them right at first: a resample misses it with probability 0.9 ** 10."""
-    frame = pd.DataFrame(
-        {"fact_id": range(10), "first_correct": [1] + [0] * 9, "second_correct": [1, 1] + [0] * 8}
-    )
-
-    row = paired_by(frame, intervals=Intervals(method="percentile")).iloc[0]
-
-    assert row["n_undefined"] == pytest.approx(10_000 * 0.9**10, abs=250)
-    assert (row["mcnemar_method"], str(row["mcnemar_p_value"])) == ("", "nan")
-    assert row["consistency_given_first_correct_low"] == 1.0
-
-
-@pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
-def test_group_without_pairs_is_no_test(test):
-    """Its p-value is NaN, so that it does not count when the others are adjusted."""
-    frame = pd.DataFrame(
-        {
-            "label": ["a"] * 30 + ["b"] * 30 + ["empty"],
-            "fact_id": range(61),
-            "first_correct": [1, 1, 0] * 10 + [1, 0, 0] * 10 + [None],
-            "second_correct": [0, 1, 0] * 10 + [0, 0, 0] * 10 + [None],
-        }
-    )
-
-    with (
-        pytest.warns(UnscoredWarning, match="1 of 61"),
-        pytest.warns(UndefinedMetricWarning, match=rf"{test} test \(1, such as in group label='em"),
-    ):
-        rows = paired_by(frame, by="label", test=test, intervals=Intervals(n_resamples=400))
-
-    assert rows["mcnemar_p_value"].isna().tolist() == [False, False, True]
-    assert rows["mcnemar_statistic"].isna().tolist() == [False, False, True]
-    adjusted = with_adjusted_p_values(rows)["mcnemar_p_value_holm"]
-    alone = with_adjusted_p_values(rows.iloc[:2])["mcnemar_p_value_holm"]
-    assert adjusted.tolist()[:2] == alone.tolist()
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["none", None, "a", "a"],
-        pd.Categorical(["none", None, "a", "a"]),
-        pd.array(["none", None, "a", "a"], dtype="string"),
-        [["none", "a"], [], ["a"], ["a"]],
-        [["a"], ["b"], "none", None],
-    ],
-)
-def test_paired_by_rejects_empty_cells_besides_their_name(labels):
-    """Pairs labelled "none" and pairs without a label would run into one group."""
-    frame = pd.DataFrame({"label": labels, "first_correct": 1, "second_correct": [0, 1, 0, 1]})
-
-    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
-        paired_by(frame, by="label", cluster=None)
 
 
 _CELLS_OF_LABELS = st.one_of(
@@ -388,13 +178,9 @@ def test_groups_agree_with_a_loop_over_labels(rows):
 def test_exact_test_brings_its_own_interval(b, c, same):
     """Clopper and Pearson's of the flips, which leaves out 0 exactly where the test rejects."""
     first, second = [1] * b + [0] * c + [1] * same, [0] * b + [1] * c + [1] * same
-    frame = pd.DataFrame(
-        {"fact_id": range(len(first)), "first_correct": first, "second_correct": second}
-    )
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
-        row = paired_by(frame, test="exact").iloc[0]
+        row = paired_by(few(first, second), test="exact").iloc[0]
 
     low, high = row["accuracy_difference_low"], row["accuracy_difference_high"]
     assert low <= row["accuracy_difference"] <= high
@@ -404,28 +190,6 @@ def test_exact_test_brings_its_own_interval(b, c, same):
         scale = (b + c) / len(first)
         assert low == pytest.approx(scale * (2 * share.low - 1), abs=1e-9)
         assert high == pytest.approx(scale * (2 * share.high - 1), abs=1e-9)
-
-
-def test_auto_keeps_its_level_where_facts_repeat():
-    """A model that is right or wrong on a fact's redirects together, without a lean."""
-    rejected = {"auto": 0, "independent": 0}
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        fact = np.repeat(np.arange(30), 5)
-        lean = rng.choice([-1, 1], 30)[fact] * (rng.random(150) < 0.35)
-        frame = pd.DataFrame(
-            {"fact_id": fact, "first_correct": lean >= 0, "second_correct": lean <= 0}
-        )
-        for test in rejected:
-            rates = {"flip_rate": PAIRED_RATES["flip_rate"]}
-            row = paired_by(frame, test=test, rates=rates, intervals=Intervals(n_resamples=1)).iloc[
-                0
-            ]
-            rejected[test] += row["mcnemar_p_value"] < 0.05
-
-    # A binomial count of 300 trials at 0.05 lies within 5 and 28 with probability 0.999.
-    assert 5 <= rejected["auto"] <= 28
-    assert rejected["independent"] > 40
 
 
 @pytest.mark.parametrize("method", ["auto", "percentile"])
@@ -505,18 +269,6 @@ def test_the_test_of_a_group_is_that_of_its_counts(frame, test):
         assert math.isnan(row["accuracy_difference_low"]) == (form not in ("t", "exact"))
 
 
-def test_groups_that_do_not_vary_are_certain_or_undefined():
-    same = pd.DataFrame({"fact_id": range(8), "first_correct": [1, 0] * 4})
-    one = pd.DataFrame({"fact_id": [1, 1], "first_correct": [1, 0], "second_correct": [0, 0]})
-
-    row = paired_by(same.assign(second_correct=same["first_correct"])).iloc[0]
-    assert (row["mcnemar_statistic"], row["mcnemar_p_value"]) == (0, 1)
-    with pytest.warns(
-        UndefinedMetricWarning, match=r"all intervals \(one cluster\) \(1, such as in the frame\)"
-    ):
-        assert math.isnan(paired_by(one, test="obuchowski")["mcnemar_p_value"].iloc[0])
-
-
 def test_a_pair_stands_once_in_a_group(frame):
     """A pair may stand in several groups, but only once in each."""
     models = pd.concat([frame.assign(model="a"), frame.assign(model="b")], ignore_index=True)
@@ -557,3 +309,164 @@ def test_paired_by_rejects_options_out_of_range(frame, options, error, message):
 
     with pytest.raises(error, match=message):
         paired_by(frame.assign(**columns), **options)
+
+
+def few(first, second, **columns):
+    """Pairs of as many facts."""
+    facts = {"fact_id": range(len(first))} | columns
+    return pd.DataFrame({"first_correct": first, "second_correct": second} | facts)
+
+
+def test_rows_that_nothing_names_may_repeat():
+    """Verdicts, facts and groups are shared; a name that has two verdicts names no row."""
+    rows = named_rows()
+    verdicts = rows[["fact_id", "first_correct", "second_correct"]].assign(fact_id=1)
+    other = rows.assign(prompt="the same", fact_id=1, second_correct=~rows["second_correct"])
+
+    paired_by(pd.concat([verdicts, verdicts]), cluster=None)
+    paired_by(pd.concat([rows, rows]).assign(prompt="the same", categories="a"), by="prompt")
+    paired_by(pd.concat([rows.assign(prompt="the same", fact_id=1), other]), cluster=None)
+    paired_by(rows.assign(pair_id=rows["prompt"]), pair_id="pair_id")
+    # Rows are distinguished by all columns together, also where two hold the same values.
+    number = np.arange(2_000)
+    names = {"fact_id": number, "pair": np.where(number < 100, number, number + 10_000)}
+    rows = few(number >= 100, number % 3 > 3, **names)
+    paired_by(pd.concat([rows.assign(model="a"), rows.assign(model="b")]), by="model")
+
+
+@pytest.mark.parametrize(
+    ("values", "labels", "sizes"),
+    [
+        ([["a", "b"], ["b", "b"], []], ["a", "b", "none"], [2, 4, 2]),
+        ([("a", "b"), ("b",), None], ["a", "b", "none"], [2, 4, 2]),
+        ([{"a", "b"}, {"b"}, set()], ["a", "b", "none"], [2, 4, 2]),
+        ([np.array(["a", "b"]), np.array(["b"]), np.array([])], ["a", "b", "none"], [2, 4, 2]),
+        ([["a", "b", None], ["b", math.nan], [None]], ["a", "b", "none"], [2, 4, 2]),
+        ([["a", "b"], "b", None], ["a", "b", "none"], [2, 4, 2]),
+        ([2, 10, None], [2, 10, "none"], [2, 2, 2]),
+        ([True, False, False], [False, True], [4, 2]),
+        (pd.Categorical(["b", "a", None]), ["a", "b", "none"], [2, 2, 2]),
+        (pd.array([1, None, 3], dtype="Int64"), [1, 3, "none"], [2, 2, 2]),
+        ([0.5, 1.0, 2.0], [0.5, 1, 2], [2, 2, 2]),
+        (["b", pd.Timestamp("2024-01-01"), 3], [3, pd.Timestamp("2024-01-01"), "b"], [2, 2, 2]),
+        (["none", "none", "a"], ["a", "none"], [2, 4]),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
+def test_labels_of_every_type_are_read_and_sorted(values, labels, sizes):
+    """A pair counts once in each label, and a pair without any in the group "none"."""
+    part = few([1, 0, 1], [1, 0, 0]).assign(label=pd.Series(values))
+    frame = pd.concat([part, part.assign(first_correct=0)], ignore_index=True)
+
+    result = paired_by(frame, by="label", cluster=None)
+
+    assert UNLABELLED == "none"
+    assert (result["label"].tolist(), result["n"].tolist()) == (labels, sizes)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["none", None, "a", "a"],
+        pd.Categorical(["none", None, "a", "a"]),
+        pd.array(["none", None, "a", "a"], dtype="string"),
+        [["none", "a"], [], ["a"], ["a"]],
+        [["a"], ["b"], "none", None],
+    ],
+)
+def test_empty_cells_besides_their_name_are_refused(labels):
+    """Pairs labelled "none" and pairs without a label would run into one group."""
+    frame = few([1] * 4, [0, 1, 0, 1], label=labels)
+    with pytest.raises(ValueError, match="column 'label' has empty cells besides the label 'none'"):
+        paired_by(frame, by="label", cluster=None)
+
+
+def test_gaps_are_counted_and_change_nothing_else(frame):
+    """A row without a label turns whole numbers into floats; one without a verdict is left out."""
+    gap = frame.iloc[[0]].assign(template=np.nan, fact_id="Q0")
+    with_gap = pd.concat([frame, gap, gap.assign(fact_id="Q1")], ignore_index=True)
+    unscored = frame.astype({"second_correct": object})
+    unscored.loc[unscored.index[:40], "second_correct"] = None
+
+    with pytest.warns(UndefinedMetricWarning, match="template='none'"):
+        labelled = paired_by(with_gap, by="template")
+    with pytest.warns(UnscoredWarning, match="40 of 800 pairs lack a verdict") as caught:
+        scored = paired_by(unscored, by="template")
+
+    expected = paired_by(frame, by="template").drop(columns="template")
+    assert labelled["template"].tolist() == [0, 1, UNLABELLED]
+    assert_frame_equal(labelled.iloc[:2].drop(columns="template"), expected)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert scored["n_missing"].sum() == 40
+
+
+@pytest.mark.parametrize("test", ["auto", "exact", "corrected", "mid-p", "obuchowski"])
+def test_group_without_pairs_is_no_test(test):
+    """Its row remains, and its p-value is NaN and does not count when others are adjusted."""
+    first, second = [1, 1, 0] * 10 + [1, 0, 0] * 10, [0, 1, 0] * 10 + [0, 0, 0] * 10
+    frame = few([*first, None], [*second, None], label=["a"] * 30 + ["b"] * 30 + ["empty"])
+
+    with (
+        pytest.warns(UnscoredWarning, match="1 of 61"),
+        pytest.warns(UndefinedMetricWarning, match=rf"{test} test \(1, such as in group label='em"),
+    ):
+        rows = paired_by(frame, by="label", test=test)
+
+    empty = rows.iloc[2]
+    assert empty[["n", "n_clusters", "n_missing"]].tolist() == [0, 0, 1]
+    assert empty[["consistency", "consistency_low"]].isna().all()
+    assert rows["mcnemar_p_value"].isna().tolist() == [False, False, True]
+    assert rows["mcnemar_statistic"].isna().tolist() == [False, False, True]
+    assert empty["mcnemar_method"] == ("t" if test == "auto" else test)
+    adjusted = with_adjusted_p_values(rows)["mcnemar_p_value_holm"]
+    alone = with_adjusted_p_values(rows.iloc[:2])["mcnemar_p_value_holm"]
+    assert adjusted.tolist()[:2] == alone.tolist()
+
+
+def test_undefined_numbers_are_named_in_one_warning():
+    frame = few([0, 0, 1, 0], [0, 1, 1, 0], label=[*"aabb"], fact_id=[1, 2, 3, 3])
+
+    with pytest.warns(UndefinedMetricWarning, match="undefined") as caught:
+        result = paired_by(frame, by="label")
+
+    assert [warning.filename for warning in caught] == [__file__]
+    message = str(caught[0].message)
+    assert "consistency_given_first_correct (1, such as in group label='a')" in message
+    assert "all intervals (one cluster) (1, such as in group label='b')" in message
+    assert result["flip_rate"].tolist() == [0.5, 0.0]
+    assert result["flip_rate_low"].isna().tolist() == [True, True]
+    reasons = ["worth 2 clusters, under 4", "worth 1 cluster, under 4"]
+    assert result["not_inferred"].tolist() == reasons
+    with pytest.warns(UndefinedMetricWarning, match=r"\(one cluster\) \(1, such as in the frame\)"):
+        one = paired_by(frame[2:], test="obuchowski").iloc[0]
+    assert math.isnan(one["mcnemar_p_value"])
+
+
+def test_undefined_resamples_are_counted():
+    """Ten facts, one of them right at first: a resample misses it with probability 0.9 ** 10."""
+    frame = few([1] + [0] * 9, [1, 1] + [0] * 8)
+
+    row = paired_by(frame, intervals=Intervals(method="percentile")).iloc[0]
+
+    assert row["n_undefined"] == pytest.approx(10_000 * 0.9**10, abs=250)
+    assert (row["mcnemar_method"], str(row["mcnemar_p_value"])) == ("", "nan")
+    assert row["consistency_given_first_correct_low"] == 1.0
+    same = paired_by(few([1, 0] * 4, [1, 0] * 4)).iloc[0]
+    assert (same["mcnemar_statistic"], same["mcnemar_p_value"]) == (0, 1)
+
+
+def test_auto_keeps_its_level_where_facts_repeat():
+    """A model that is right or wrong on a fact's redirects together, without a lean."""
+    rejected, rates = {"auto": 0, "independent": 0}, {"flip_rate": PAIRED_RATES["flip_rate"]}
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        fact = np.repeat(np.arange(30), 5)
+        lean = rng.choice([-1, 1], 30)[fact] * (rng.random(150) < 0.35)
+        frame = few(lean >= 0, lean <= 0, fact_id=fact)
+        for test in rejected:
+            p_value = paired_by(frame, test=test, rates=rates)["mcnemar_p_value"].iloc[0]
+            rejected[test] += p_value < 0.05
+
+    # A binomial count of 300 trials at 0.05 lies within 5 and 28 with probability 0.999.
+    assert 5 <= rejected["auto"] <= 28
+    assert rejected["independent"] > 40
