@@ -127,6 +127,16 @@ def test_graded_scores_that_seldom_differ_have_intervals_that_cover():
         assert np.mean(covered) > 0.92
 
 
+def test_clusters_of_equal_size_have_the_t_of_their_means():
+    rng = np.random.default_rng(3)
+    base = rng.normal(0, 1, 20).repeat(5)
+    scores = {m: base + rng.normal(0, 2, 20).repeat(5) + rng.normal(0, 1, 100) for m in "ab"}
+    frame = long(scores, passage=np.arange(100) // 5)
+    means = frame.groupby(["model", "passage"])["score"].mean()
+    row = compare_models(frame, cluster="passage").differences.iloc[0]
+    assert row["p_value"] == pytest.approx(ttest_rel(means["b"], means["a"]).pvalue, rel=1e-3)
+
+
 def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     rng = np.random.default_rng(4)
     parts = [

@@ -18,14 +18,12 @@ METRICS = [
 def frame():
     """Two models on 150 facts of 60 subjects, with two to five forms each."""
     rng = np.random.default_rng(1)
-    rows = []
-    for fact in range(150):
-        known = rng.random()
-        for form in range(rng.integers(2, 6)):
-            for model, skill in (("a", 0.6), ("b", 1.1)):
-                rows.append(
-                    (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
-                )
+    rows = [
+        (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
+        for fact, known in enumerate(rng.random(150))
+        for form in range(rng.integers(2, 6))
+        for model, skill in (("a", 0.6), ("b", 1.1))
+    ]
     return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
 
 
@@ -36,23 +34,15 @@ def test_columns_are_those_promised(frame):
     counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
     counts += ["few_clusters", "not_inferred", "n_undefined"]
     assert list(rows.columns) == ["model", *counts, *bounds]
-    assert (
-        rows.dtypes[[name for name in counts if name not in ("few_clusters", "not_inferred")]]
-        == "int64"
-    ).all()
+    numbers = [name for name in counts if name not in ("few_clusters", "not_inferred")]
+    assert (rows.dtypes[numbers] == "int64").all()
     assert rows["few_clusters"].dtype == bool
     assert (rows.dtypes[bounds] == "float64").all()
 
 
 def test_group_without_two_forms_keeps_its_row():
-    frame = pd.DataFrame(
-        {
-            "model": ["a"] * 4 + ["b"],
-            "fact_id": [1, 1, 2, 2, 1],
-            "form": [1, 2, 1, 2, 1],
-            "correct": [1, 0, 1, 1, 1],
-        }
-    )
+    columns = {"fact_id": [1, 1, 2, 2, 1], "form": [1, 2, 1, 2, 1], "correct": [1, 0, 1, 1, 1]}
+    frame = pd.DataFrame({"model": [*"aaaab"]} | columns)
 
     with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
         rows = forms_by(frame, by="model")
