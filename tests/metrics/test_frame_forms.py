@@ -23,7 +23,7 @@ def rows_of(metric, frame, **options):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(seed=seeds)
 def test_values_agree_with_a_naive_loop(name, seed):
     metric = METRICS[name]
@@ -36,7 +36,7 @@ def test_values_agree_with_a_naive_loop(name, seed):
 
 
 @pytest.mark.parametrize("name", GROUPED)
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(seed=seeds)
 def test_groups_are_those_of_single_calls(name, seed):
     """Groups are sorted, and other groups change nothing in a row but a correction for them."""
@@ -54,7 +54,7 @@ def test_groups_are_those_of_single_calls(name, seed):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(seed=seeds)
 def test_order_of_rows_and_names_of_clusters_change_nothing(name, seed):
     metric = METRICS[name]
@@ -72,7 +72,7 @@ def test_order_of_rows_and_names_of_clusters_change_nothing(name, seed):
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.value])
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(seed=seeds)
 def test_rows_without_a_value_are_left_out(name, seed):
     metric = METRICS[name]
@@ -92,7 +92,7 @@ def test_rows_without_a_value_are_left_out(name, seed):
 
 
 @pytest.mark.parametrize("name", [name for name in METRICS if name != "variance_shares_by"])
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=5)
 @given(seed=seeds, n_copies=st.integers(2, 4))
 def test_copies_of_rows_within_their_clusters_are_no_evidence(name, seed, n_copies):
     """Weights of all rows alike change neither values nor intervals."""
@@ -114,7 +114,7 @@ def test_copies_of_rows_within_their_clusters_are_no_evidence(name, seed, n_copi
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.p_values])
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 @given(seed=seeds, n_clusters=st.integers(2, 40))
 def test_p_is_below_a_twentieth_exactly_if_the_interval_excludes_0(name, seed, n_clusters):
     metric = METRICS[name]

@@ -99,19 +99,6 @@ def test_form_share_is_one_less_the_intraclass_correlation_in_large_samples():
     assert result.form_share == pytest.approx(1 - 1 / 2.5, abs=0.01)
 
 
-def test_intervals_of_clusters_are_wider():
-    """Facts of one subject that go together are worth less than as many independent ones."""
-    rng = np.random.default_rng(8)
-    verdicts = np.repeat(rng.random((50, 5)) < rng.random(50)[:, None], 8, axis=0)
-
-    by_fact = measured(verdicts)
-    by_subject = measured(verdicts, clusters=np.repeat(np.arange(50), 8))
-
-    widths = [row["consistency_high"] - row["consistency_low"] for row in (by_fact, by_subject)]
-    assert by_subject["n_clusters"] == 50
-    assert widths[1] / widths[0] == pytest.approx(8**0.5, rel=0.15)
-
-
 def test_consistency_does_not_depend_on_the_number_of_forms():
     rng = np.random.default_rng(4)
     ability = rng.beta(1.0, 1.0, 60_000)

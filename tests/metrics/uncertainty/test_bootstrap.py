@@ -64,32 +64,6 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
         assert shares[total] == pytest.approx(share, abs=5 * math.sqrt(share / 20_000))
 
 
-def test_cluster_bootstrap_is_wider_than_one_of_rows():
-    """Verdicts that agree within clusters hold less than as many independent rows."""
-    first, second, clusters = clustered_verdicts(np.random.default_rng(4), 200, 10)
-
-    clustered, by_row = (
-        cluster_bootstrap(cluster_counts(first, second, clusters=labels), consistency)
-        for labels in (clusters, range(first.size))
-    )
-
-    assert clustered[0] == by_row[0]
-    assert clustered[2] - clustered[1] > 1.5 * (by_row[2] - by_row[1])
-
-
-def test_undefined_resamples_are_left_out_and_counted():
-    """A resample without any pair right at first defines no conditional rate."""
-    counts = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]]
-
-    rate, options = PAIRED_RATES["consistency_given_first_correct"], Intervals(method="percentile")
-    _, *bounds = cluster_bootstrap(counts, rate, intervals=options)
-    found = bootstrap.group_values(np.array(counts, dtype=float), {"rate": rate}, options)["rate"]
-
-    # Half the clusters have such pairs, so all four draws miss them with probability 1/16.
-    assert found.n_undefined == pytest.approx(10_000 / 16, abs=125)
-    assert bounds == [found.low, found.high] == [0.5, 1.0]
-
-
 def test_memory_of_the_bootstrap_is_bounded():
     """A hundred thousand clusters, all different, take no array of clusters times resamples."""
     sums = np.random.default_rng(12).random((100_000, 2))
@@ -179,6 +153,13 @@ CONDITIONAL = PAIRED_RATES["consistency_given_first_correct"]
         ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
         ([[3, 1, 0, 1]], consistency, "worth 1 cluster, under 2", (0.8, math.nan, math.nan)),
         ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan,) * 3),
+        # Half the clusters have such pairs; resamples without one are left out.
+        (
+            [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]],
+            CONDITIONAL,
+            "",
+            (2 / 3, 0.5, 1),
+        ),
         # The whole data, each of eight clusters once, is not among a few resamples.
         (
             2.0 ** np.arange(8)[:, None],
@@ -196,6 +177,12 @@ def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected
         result = cluster_bootstrap(counts, statistic, intervals=drawn)
 
     assert result == pytest.approx(expected, nan_ok=True)
+
+
+def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
+        result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
+    assert math.isnan(result[1])
 
 
 def test_counts_of_large_numbers_are_exact():

@@ -396,13 +396,6 @@ def test_few_data_without_an_event_prove_little():
     assert 0.3 < row["form_share_high"] < 1.0
 
 
-def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
-    with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
-        result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
-
-    assert math.isnan(result[1])
-
-
 @pytest.mark.parametrize("n_clusters", [5, 10, 20])
 @pytest.mark.parametrize(
     ("law", "name"),
