@@ -192,9 +192,9 @@ def test_one_side_agrees_with_a_published_example():
     # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
     # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
     error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
-    short = np.arange(100).reshape(20, 5) < 4
+    short, long = np.arange(100).reshape(20, 5) < 4, np.ones((20, 5))
     row = corrected_alignment(
-        short, short, short_error=error, long_error=PERFECT, intervals=Intervals(n_resamples=20)
+        short, long, short_error=error, long_error=PERFECT, intervals=Intervals(n_resamples=20)
     )
     assert row["short_accuracy"] == pytest.approx(0.05)
 
