@@ -22,6 +22,13 @@ from surface_consistency.metrics import (
 )
 
 
+def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
+    """One row per fact and form (and sample) of an array."""
+    facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
+    frame = pd.DataFrame({"fact_id": facts, "form": forms, name: values.ravel()})
+    return frame.assign(**columns)
+
+
 class Metric(NamedTuple):
     """A metric of a frame, with frames that it takes and its values by plain loops."""
 

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.metrics import form_contrasts, paired_by
+from tests.metrics.harness import long
 
 
 @pytest.fixture(scope="module")
@@ -12,11 +13,7 @@ def frame():
     known, parts = rng.random((80, 1)), []
     for name, noise in (("a", 0.0), ("b", 0.9), ("c", 0.0)):
         right = (1 - noise) * known + noise * rng.random((80, 4)) > 0.5
-        facts, forms = np.indices(right.shape)
-        part = pd.DataFrame(
-            {"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()}
-        )
-        parts.append(part.assign(model=name))
+        parts.append(long(right, model=name))
     whole = pd.concat(parts, ignore_index=True)
     return whole[(whole["model"] != "c") | (whole["form"] < 2)]
 
@@ -42,19 +39,12 @@ def test_accuracy_of_two_forms_is_inferred_as_a_paired_table_is():
     """With one scored form on either side twice, the mean of facts is the accuracy of pairs."""
     rng = np.random.default_rng(1)
     right = rng.random((60, 2)) < [0.7, 0.4]
-    pairs = pd.DataFrame({"fact_id": np.arange(60), "first": right[:, 0], "second": right[:, 1]})
-    pairs = pairs.rename(columns={"first": "first_correct", "second": "second_correct"})
-    long = pd.DataFrame(
-        [
-            (name, fact, form, right[fact, place])
-            for place, name in enumerate(("y", "x"))
-            for fact in range(60)
-            for form in ("a", "b")
-        ],
-        columns=["model", "fact_id", "form", "correct"],
-    )
-
-    row = form_contrasts(long, reference="x").set_index("rate").loc["accuracy"]
+    columns = {"first_correct": right[:, 0], "second_correct": right[:, 1]}
+    pairs = pd.DataFrame({"fact_id": np.arange(60)} | columns)
+    models = [
+        long(np.repeat(right[:, [place]], 2, axis=1), model=name) for place, name in enumerate("yx")
+    ]
+    row = form_contrasts(pd.concat(models), reference="x").set_index("rate").loc["accuracy"]
     paired = paired_by(pairs).iloc[0]
 
     assert row["difference"] == pytest.approx(paired["accuracy_difference"])

@@ -7,6 +7,7 @@ from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarni
 from surface_consistency.metrics import forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
+from tests.metrics.harness import long
 
 METRICS = [
     *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
@@ -75,8 +76,7 @@ def crossed(rng, n_items, n_forms, spread=0.8):
     """Verdicts of items by forms that are the same for all items, and of what accuracy they are."""
     logits = 1.5 * rng.normal(size=(n_items, 1)) + spread * rng.normal(size=n_forms)
     right = rng.random((n_items, n_forms)) < 1 / (1 + np.exp(-logits))
-    facts, forms = np.indices(right.shape)
-    return pd.DataFrame({"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()})
+    return long(right)
 
 
 def test_forms_like_these_hold_the_truth_where_forms_are_drawn():

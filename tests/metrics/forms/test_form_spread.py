@@ -12,15 +12,7 @@ from surface_consistency.metrics import (
     variance_shares_by,
 )
 from surface_consistency.metrics.forms.form_spread import expected_range, right_counts_by
-
-
-def long(right, **columns):
-    """One row an item and form of a matrix of verdicts."""
-    facts, forms = np.indices(right.shape)
-    frame = pd.DataFrame(
-        {"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()}
-    )
-    return frame.assign(**columns)
+from tests.metrics.harness import long
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 50])

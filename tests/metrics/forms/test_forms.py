@@ -9,6 +9,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import forms_by, paired_table
+from tests.metrics.harness import long
 
 fact_lists = st.lists(st.lists(st.integers(0, 1), min_size=2, max_size=6), min_size=2, max_size=10)
 
@@ -74,15 +75,8 @@ def test_intraclass_correlation_agrees_with_pingouin():
     pingouin = pytest.importorskip("pingouin")
     rng = np.random.default_rng(0)
     verdicts = (rng.random((60, 4)) < rng.random(60)[:, None]).astype(int)
-    long = pd.DataFrame(
-        {
-            "fact": np.repeat(np.arange(60), 4),
-            "form": np.tile(np.arange(4), 60),
-            "correct": verdicts.ravel(),
-        }
-    )
-
-    table = pingouin.intraclass_corr(long, targets="fact", raters="form", ratings="correct")
+    frame = long(verdicts)
+    table = pingouin.intraclass_corr(frame, targets="fact_id", raters="form", ratings="correct")
 
     expected = table["ICC"].iloc[0]
     assert measured(verdicts).intraclass_correlation == pytest.approx(expected, abs=1e-9)

@@ -4,6 +4,7 @@ import pytest
 
 from surface_consistency.metrics import variance_shares_by
 from surface_consistency.metrics.forms.variance_shares import SHARES, squared_totals
+from tests.metrics.harness import long
 
 NAMES = [f"{name}_share" for name in SHARES]
 
@@ -14,9 +15,7 @@ def crossed(rng, n_items=30, n_forms=4, n_samples=3, sds=(1.0, 0.5, 0.7, 0.6)):
     y = item * rng.normal(size=(n_items, 1, 1)) + form * rng.normal(size=(1, n_forms, 1))
     y = y + both * rng.normal(size=(n_items, n_forms, 1))
     y = y + rest * rng.normal(size=(n_items, n_forms, n_samples))
-    items, forms, samples = np.indices(y.shape)
-    columns = {"fact_id": items, "form": forms, "sample": samples, "correct": y}
-    return y, pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+    return y, long(y)
 
 
 def by_analysis_of_variance(y):
@@ -57,10 +56,7 @@ def test_verdicts_of_a_planted_world_are_divided_as_its_probabilities_are():
     latent, _ = crossed(rng, n_items=600, n_forms=40, n_samples=1)
     chance = 1 / (1 + np.exp(-2 * latent[..., 0]))
     y = rng.random((*chance.shape, 2)) < chance[..., None]
-    items, forms, _ = np.indices(y.shape)
-    frame = pd.DataFrame({"fact_id": items.ravel(), "form": forms.ravel(), "correct": y.ravel()})
-
-    row = variance_shares_by(frame).iloc[0]
+    row = variance_shares_by(long(y)).iloc[0]
 
     true = by_analysis_of_variance(np.stack([chance, chance], axis=2))[:3]
     true = np.array([*true, (chance * (1 - chance)).mean()])

@@ -28,6 +28,7 @@ from surface_consistency.metrics.uncertainty.intervals import (
     quantiles,
     t_quantile,
 )
+from tests.metrics.harness import long
 
 
 # Newcombe, Statistics in Medicine 17, 1998, table I, method 3 (95 %).
@@ -388,9 +389,7 @@ def test_few_data_without_an_event_prove_little():
     odds = cluster_bootstrap([[0, 1, 0, 0]] * 5, DISCORDANT_ODDS)
     assert odds[1:] == pytest.approx((5 / stats.t.ppf(0.975, 4) ** 2, math.inf))
 
-    facts, forms = np.indices((12, 3)).reshape(2, -1)
-    frame = pd.DataFrame({"fact_id": facts, "form": forms, "correct": facts % 2})
-    row = forms_by(frame).iloc[0]
+    row = forms_by(long(np.repeat([[0], [1]] * 6, 3, axis=1))).iloc[0]
     assert row["intraclass_correlation"] == 1.0
     assert 0.0 < row["intraclass_correlation_low"] < 0.7
     assert 0.3 < row["form_share_high"] < 1.0
