@@ -146,7 +146,7 @@ REFUSALS = {
 
 @pytest.mark.parametrize("refusal", REFUSALS)
 @pytest.mark.parametrize("name", METRICS)
-def test_frames_that_do_not_serve_are_refused(name, refusal):
+def test_unusable_frames_are_refused(name, refusal):
     metric, (change, error, message) = METRICS[name], REFUSALS[refusal]
     frame, options = change(metric.frame(0), metric)
 
@@ -155,7 +155,7 @@ def test_frames_that_do_not_serve_are_refused(name, refusal):
 
 
 @pytest.mark.parametrize("name", GROUPED)
-def test_columns_of_groups_that_do_not_serve_are_refused(name):
+def test_unusable_grouping_columns_are_refused(name):
     metric = METRICS[name]
     frame = metric.frame(0)
     taken = rows_of(metric, frame).columns[-1]

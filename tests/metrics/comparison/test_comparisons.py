@@ -158,7 +158,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     assert groups["is_against"].to_dict() == {"x": False, "y": True}
 
 
-def test_a_task_that_no_two_models_share_is_left_out():
+def test_items_without_a_score_of_all_models_are_left_out_and_counted():
     shared = long({"a": [1, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0]}, task="t")
     alone = long({"a": [1, 1, 0]}, task="u")
 
@@ -168,6 +168,11 @@ def test_a_task_that_no_two_models_share_is_left_out():
     pd.testing.assert_frame_equal(result.differences, expected.differences)
     assert result.groups.empty
     assert (result.n_items, result.n_items_of_any) == (6, 9)
+    frame = drawn(9)
+    frame.iloc[3, frame.columns.get_loc("score")] = np.nan
+    result = compare_models(frame.drop(index=7))
+    assert (result.n_items, result.n_items_of_any) == (58, 59)
+    assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
 
 
 def test_published_exact_p_values_and_none_below_five_percent_after_holm():
@@ -198,7 +203,7 @@ def test_models_are_ranked_by_what_all_pairs_show():
     assert ranks["may_be_best"].to_dict() == {"a": True, "b": True, "c": False, "d": False}
 
 
-def test_margin_tells_equivalent_from_not_told_apart():
+def test_conclusions_follow_margin_direction_and_clusters():
     rng = np.random.default_rng(6)
     base = rng.normal(0, 1, 400)
     frame = long({"a": base, "b": base + rng.normal(0, 0.1, 400), "c": rng.normal(0, 1, 400)})
@@ -210,39 +215,22 @@ def test_margin_tells_equivalent_from_not_told_apart():
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
     assert rows.loc["b", "p_equivalent"] == pytest.approx(max(tails), rel=1e-8)
     assert rows.loc["b", "p_not_worse"] == pytest.approx(tails[0], rel=1e-8)
-
-
-def test_worse_beyond_the_margin_is_a_test_of_its_own():
-    rng = np.random.default_rng(7)
-    base = rng.normal(0, 1, 200)
-    frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 200)})
-
-    near = compare_models(frame, baseline="a", margin=0.31).differences.iloc[0]
-    far = compare_models(frame, baseline="a", margin=0.2).differences.iloc[0]
-
+    # Worse beyond the margin is a test of its own.
+    frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 400)})
+    near, far = (
+        compare_models(frame, baseline="a", margin=margin).differences.iloc[0]
+        for margin in (0.295, 0.2)
+    )
     assert near["conclusion"] == far["conclusion"] == "worse"
     assert near["p_worse"] > 0.05 > far["p_worse"]
-
-
-def test_of_losses_the_lower_is_the_better():
-    frame = drawn(8, models="ab")
-    frame.loc[frame["model"] == "b", "score"] = 0.0
-
-    row = compare_models(frame, higher_is_better=False)
-
-    assert row.differences["conclusion"].tolist() == ["better"]
-    assert row.models["model"].tolist() == ["b", "a"]
-
-
-def test_items_without_a_score_of_all_models_are_left_out_and_counted():
-    frame = drawn(9)
-    frame.iloc[3, frame.columns.get_loc("score")] = np.nan
-    frame = frame.drop(index=7)
-
-    result = compare_models(frame)
-
-    assert (result.n_items, result.n_items_of_any) == (58, 59)
-    assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
+    # Of losses the lower is the better; three clusters infer nothing.
+    losses = compare_models(frame, higher_is_better=False)
+    assert losses.differences["conclusion"].tolist() == ["better"]
+    assert losses.models["model"].tolist() == ["b", "a"]
+    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
+        few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
+    assert few["conclusion"].tolist() == ["not inferred"]
+    assert few["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
 
 
 def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
@@ -263,47 +251,34 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
     assert wrong_ranks <= 18
 
 
+ITEMS = {"item": lambda f: f["item"] + 1000 * (f["model"] == "a")}
+
+
 @pytest.mark.parametrize(
-    ("change", "options", "message"),
+    ("columns", "options", "message"),
     [
+        ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
+        ({"model": "a", "item": range(180)}, {}, "two models or more to compare; got"),
+        ({"model": None}, {}, "column 'model' is empty in row 0"),
+        ({}, {"baseline": "z"}, "baseline='z' is none of the models"),
+        ({}, {"margin": 0.0}, "margin must be above 0"),
+        ({}, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
+        ({"score": lambda f: f["score"] * 7}, {"scale": (0, 5)}, "outside the scale 0 to 5"),
+        ({}, {"scale": (1, 1)}, "scale must be the least and the largest"),
+        ({"score": np.inf}, {}, "values must be finite"),
+        ({"score": 0.5}, {"test": "exact"}, "for verdicts of one task"),
+        ({}, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
+        (ITEMS, {}, "no item has a score of every model.*a 60, b 60"),
         (
-            lambda f: pd.concat([f, f.head(1)]),
-            {},
-            "1 rows repeat a model and item.*average repeats",
-        ),
-        (lambda f: f[f["model"] == "a"], {}, "two models or more to compare; got"),
-        (lambda f: f, {"baseline": "z"}, "baseline='z' is none of the models"),
-        (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
-        (lambda f: f, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
-        (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
-        (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
-        (lambda f: f.assign(score=np.inf), {}, "values must be finite"),
-        (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
-        (lambda f: f, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
-        (lambda f: f.assign(model=None), {}, "column 'model' is empty in row 0"),
-        (
-            lambda f: f.assign(item=f["item"] + 1000 * (f["model"] == "a")),
-            {},
-            "no item has a score of every model.*a 60, b 60",
-        ),
-        (
-            lambda f: f.assign(passage=(f["model"] == "a") * 7),
+            {"passage": lambda f: (f["model"] == "a") * 7},
             {"cluster": "passage"},
             "lies in one cluster for 'a' and in another for 'b'",
         ),
     ],
 )
-def test_bad_input_is_refused(change, options, message):
+def test_bad_input_is_refused(columns, options, message):
     with pytest.raises(ValueError, match=message):
-        compare_models(change(drawn(11)), **options)
-
-
-def test_three_clusters_infer_nothing_and_say_so():
-    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
-        rows = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
-
-    assert rows["conclusion"].tolist() == ["not inferred"]
-    assert rows["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
+        compare_models(drawn(11).assign(**columns), **options)
 
 
 def test_equality_is_hotelling_s_test_of_contrasts():
