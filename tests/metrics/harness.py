@@ -120,9 +120,9 @@ def _contrasted(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _grouped(rows: pd.DataFrame) -> dict[str, Any]:
-    means = {side: np.mean([v for v, m in zip(rows["value"], rows["member"], strict=True)
-                            if m == side]) for side in (True, False)}  # fmt: skip
-    return {"group_mean": means[True], "difference": means[True] - means[False]}
+    sides = (rows["value"][rows["member"] == side].tolist() for side in (True, False))
+    group, other = (sum(side) / len(side) for side in sides)
+    return {"group_mean": group, "difference": group - other}
 
 
 def _of_facts(rows: pd.DataFrame, column: str = "correct") -> list[list[Any]]:
@@ -150,8 +150,8 @@ def _formed(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _answered(rows: pd.DataFrame) -> dict[str, Any]:
     answers, facts = rows["answer"].tolist(), _of_facts(rows, "answer")
-    return {"same_answer": _agreement(facts), "chance": np.mean([[a == b for a in answers]
-                                                                 for b in answers])}  # fmt: skip
+    chance = np.mean([[a == b for a in answers] for b in answers])
+    return {"same_answer": _agreement(facts), "chance": chance}
 
 
 def _spread(rows: pd.DataFrame) -> dict[str, Any]:
@@ -185,16 +185,30 @@ _DIFFERENCE = {"difference": "p_value"}
 
 METRICS = {
     "paired_by": Metric(
-        paired_by, _ONE_PAIR, _paired, "fact_id", "second_correct",
+        paired_by,
+        _ONE_PAIR,
+        _paired,
+        "fact_id",
+        "second_correct",
         {"accuracy_difference": "mcnemar_p_value"},
     ),
     "contrasts_by": Metric(
-        functools.partial(contrasts_by, between="model"), pairs, _contrasted, "fact_id",
-        "second_correct", _DIFFERENCE, by="within", drops=False,
+        functools.partial(contrasts_by, between="model"),
+        pairs,
+        _contrasted,
+        "fact_id",
+        "second_correct",
+        _DIFFERENCE,
+        by="within",
+        drops=False,
     ),
     "group_difference_by": Metric(
-        functools.partial(group_difference_by, value="value", group="member"), _ONE_PAIR,
-        _grouped, "fact_id", "", _DIFFERENCE,
+        functools.partial(group_difference_by, value="value", group="member"),
+        _ONE_PAIR,
+        _grouped,
+        "fact_id",
+        "",
+        _DIFFERENCE,
     ),
     "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", names="fact_id"),
     "form_answers_by": Metric(
@@ -208,5 +222,5 @@ METRICS = {
     "compare_models": Metric(
         _compared, forms, _difference, "topic", "", _DIFFERENCE, None, "fact_id"
     ),
-}  # fmt: skip
+}
 """Metrics by name; all take a frame and the column of the clusters."""

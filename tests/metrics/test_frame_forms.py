@@ -59,8 +59,8 @@ def test_groups_are_those_of_single_calls(name, seed):
 def test_order_of_rows_and_names_of_clusters_change_nothing(name, seed):
     metric = METRICS[name]
     frame, rng = metric.frame(seed), np.random.default_rng(seed)
-    names = {label: f"c{place}" for place, label in enumerate(rng.permutation(
-        frame[metric.cluster].unique()))}  # fmt: skip
+    labels = rng.permutation(frame[metric.cluster].unique())
+    names = {label: f"c{place}" for place, label in enumerate(labels)}
     moved = frame.sample(frac=1, random_state=rng)
     moved[metric.cluster] = moved[metric.cluster].map(names)
     if name == "form_contrasts":
@@ -135,13 +135,16 @@ REFUSALS = {
     "empty": (lambda f, m: (f.iloc[:0], {}), ValueError, "no rows"),
     "column": (lambda f, m: (f.drop(columns=m.cluster), {}), ColumnNotFoundError, "is not in the"),
     "twice": (
-        lambda f, m: (pd.concat([f, f[[m.cluster]]], axis=1), {}), ValueError, "stands 2 times",
+        lambda f, m: (pd.concat([f, f[[m.cluster]]], axis=1), {}),
+        ValueError,
+        "stands 2 times",
     ),
     "cluster": (
         lambda f, m: (f.assign(**{m.cluster: f[m.cluster].where(f.index != 0)}), {}),
-        ValueError, "has no cluster id in row 0",
+        ValueError,
+        "has no cluster id in row 0",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
