@@ -63,7 +63,7 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
     jackknife,
     statistic_bounds,
 )
-from surface_consistency.metrics.uncertainty.intervals import percentile_interval, t_p_value
+from surface_consistency.metrics.uncertainty.intervals import quantiles, t_p_value
 
 CLUSTERS = (5, 10, 20, 50, 200)
 CORRELATIONS = (0.0, 0.3, 0.8)
@@ -157,8 +157,7 @@ def designs(n_datasets):
 
 def bounds(statistic, sums):
     """Return the default bounds of a statistic in all data sets."""
-    low, high, _ = statistic_bounds(statistic, sums, LEVEL)
-    return low, high
+    return statistic_bounds(statistic, sums, LEVEL)
 
 
 def paired(tally, n_datasets):
@@ -257,7 +256,7 @@ def forms(tally, n_datasets):
             "intraclass_correlation": alike,
         }
         for name, truth in truths.items():
-            found = bounds(form_rates("unbiased")[name], sums)
+            found = bounds(form_rates()[name], sums)
             tally.add(f"forms: {name}", shape[1], f"{rate}, {label}", *found, truth)
 
 
@@ -721,7 +720,7 @@ def percentiles(n_datasets):
                 shares_ = dirichlet(law, 0.3, (n_clusters,), rng)
                 counts = rng.multinomial(5, shares_)
                 drawn = resample_counts(counts, n_resamples=1000, rng=index)
-                low, high = percentile_interval(PAIRED_RATES[rate](drawn))
+                low, high = quantiles(PAIRED_RATES[rate](drawn), (0.025, 0.975))
                 held += low <= truth <= high
             cells.append(f"{held / n_datasets:.3f}")
         print(f"| {rate}, {name} | {' | '.join(cells)} |")

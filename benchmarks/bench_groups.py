@@ -81,8 +81,8 @@ def peaks():
         "cluster_bootstrap": lambda: cluster_bootstrap(
             counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES)
         ),
-        "cluster_bootstrap, BCa": lambda: cluster_bootstrap(
-            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES, method="bca")
+        "cluster_bootstrap, percentile": lambda: cluster_bootstrap(
+            counts, rate, intervals=Intervals(n_resamples=N_RESAMPLES, method="percentile")
         ),
         "paired_by": lambda: paired_by(
             frame[frame["model"] == "a"],
@@ -133,10 +133,10 @@ def main():
         f"paired_by, 33 categories x {N_MODELS} models": lambda: paired_by(
             frame, by=["model", "category"], intervals=Intervals(n_resamples=N_RESAMPLES)
         ),
-        "the same with BCa intervals and Obuchowski's test": lambda: paired_by(
+        "the same with percentile intervals and Obuchowski's test": lambda: paired_by(
             frame,
             by=["model", "category"],
-            intervals=Intervals(n_resamples=N_RESAMPLES, method="bca"),
+            intervals=Intervals(n_resamples=N_RESAMPLES, method="percentile"),
             test="obuchowski",
         ),
         f"contrasts_by, {N_MODELS} models, 78 pairs of them": lambda: contrasts_by(

@@ -78,7 +78,6 @@ from .judging.judge_correction import (
 )
 from .judging.judging import (
     JudgeError as JudgeError,
-    corrected_rate as corrected_rate,
     judge_agreement as judge_agreement,
 )
 from .linking.linking import (

@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -103,16 +103,25 @@ def outcome_cells(
     return cells
 
 
-def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
-    """Return 1 for right, 0 for wrong and -1 for a missing verdict."""
+def _vector(values: npt.ArrayLike, name: str, what: str = "") -> npt.NDArray[Any]:
+    """Return values as a one-dimensional array, of objects if they are not all numbers."""
     if isinstance(values, np.ma.MaskedArray):
         # `tolist` turns masked entries into None, where `asarray` would lay them bare.
         values = np.asarray(values.tolist(), dtype=object)
     array = np.asarray(values)
     if array.ndim != 1:
-        raise ValueError(
-            f"{name} must be one-dimensional, one verdict a pair; got shape {array.shape}"
-        )
+        raise ValueError(f"{name} must be one-dimensional{what}; got shape {array.shape}")
+    if array.dtype.kind in "biuf":
+        return array
+    # Filled from the input: a list that mixes types has become all strings by now.
+    objects = np.empty(array.size, dtype=object)
+    objects[:] = values
+    return objects
+
+
+def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
+    """Return 1 for right, 0 for wrong and -1 for a missing verdict."""
+    array = _vector(values, name, ", one verdict a pair")
     if array.dtype.kind == "b":
         return array.astype(np.int8)
     if array.dtype.kind in "iuf":
@@ -124,11 +133,8 @@ def verdict_codes(values: npt.ArrayLike, name: str) -> Codes:
             index = int(np.argmax(strange))
             raise _not_a_verdict(array[index].item(), index, name)
         return codes
-    # Built anew from the input: a list that mixes types has become all strings by now.
-    objects = np.empty(array.size, dtype=object)
-    objects[:] = values
     return np.fromiter(
-        (_code_of_object(value, index, name) for index, value in enumerate(objects)),
+        (_code_of_object(value, index, name) for index, value in enumerate(array)),
         dtype=np.int8,
         count=array.size,
     )
@@ -211,19 +217,11 @@ def _not_a_verdict(value: object, index: int, name: str) -> ValueError:
 
 def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
     """Return a vector of floats, NaN where a value is missing."""
-    if isinstance(values, np.ma.MaskedArray):
-        # `tolist` turns masked entries into None, where `asarray` would lay them bare.
-        values = np.asarray(values.tolist(), dtype=object)
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}")
-    if array.dtype.kind in "biuf":
+    array = _vector(values, name)
+    if array.dtype != object:
         vector = array.astype(np.float64, copy=False)
     else:
-        # Built anew from the input: a list that mixes types has become all strings by now.
-        objects = np.empty(array.size, dtype=object)
-        objects[:] = values
-        numbers = (_number(value, index, name) for index, value in enumerate(objects))
+        numbers = (_number(value, index, name) for index, value in enumerate(array))
         vector = np.fromiter(numbers, dtype=np.float64, count=array.size)
     infinite = np.isinf(vector)
     if infinite.any():

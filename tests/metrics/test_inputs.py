@@ -1,9 +1,5 @@
-import math
-
-import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
 
 from surface_consistency.metrics import (
     correlation,
@@ -13,34 +9,7 @@ from surface_consistency.metrics import (
     popularity_shift,
     split_accuracy,
 )
-from surface_consistency.metrics._inputs import label_codes
 from surface_consistency.metrics.frequency.binned_curves import binned_curve
-
-
-@given(st.lists(st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))))
-def test_label_codes_agree_with_factorize(labels):
-    """Equal labels have equal numbers, from 0 in order of first appearance."""
-    codes = label_codes(labels, len(labels), "clusters")
-
-    values = np.empty(len(labels), dtype=object)
-    values[:] = labels
-    assert codes.tolist() == pd.factorize(values)[0].tolist()
-    assert codes.dtype == np.int64
-
-
-def test_rows_without_labels_stand_alone():
-    assert label_codes(None, 3, "clusters").tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("missing", [None, math.nan, np.float64("nan"), pd.NA, pd.NaT])
-def test_label_codes_rejects_missing_labels(missing):
-    with pytest.raises(ValueError, match=r"groups\[1\] is .*: every fact needs a label"):
-        label_codes(["a", missing], 2, "groups", row="fact")
-
-
-def test_label_codes_rejects_another_number_of_labels():
-    with pytest.raises(ValueError, match="one label a row: got 3 labels for 2 rows"):
-        label_codes(iter("abc"), 2, "clusters")
 
 
 class OfAnotherLibrary:

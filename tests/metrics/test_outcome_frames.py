@@ -13,7 +13,7 @@ from surface_consistency.errors import (
     DataWarning,
     SurfaceConsistencyWarning,
 )
-from surface_consistency.metrics import Intervals, paired_by, paired_table
+from surface_consistency.metrics import paired_by, paired_table
 from surface_consistency.metrics.outcome_frames import outcomes_frame, to_verdict
 
 pytestmark = pytest.mark.filterwarnings(
@@ -46,6 +46,10 @@ OWN = [
 ]
 
 
+WIDE = {"first": "canonical", "second": "redirect"}
+CONDITIONS = WIDE | {"condition": "form"}
+
+
 @pytest.fixture
 def wide():
     return pd.DataFrame(
@@ -72,7 +76,7 @@ def long():
 
 
 def test_wide_frame_becomes_an_outcomes_frame(wide):
-    frame = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
+    frame = outcomes_frame(wide, **WIDE, cluster="triplet_id")
 
     assert list(frame.columns) == [*OWN, "triplet_id", "category"]
     assert frame["pair_id"].tolist() == ["1", "2", "3", "4"]
@@ -82,6 +86,11 @@ def test_wide_frame_becomes_an_outcomes_frame(wide):
     assert frame["second_correct"].isna().tolist() == [False, False, False, True]
     assert str(frame["second_correct"].dtype) == "boolean"
     assert (frame["first_condition"] == "canonical").all()
+    # A frame of outcomes stays the same, and the metrics take it.
+    twice = outcomes_frame(frame, first="first_correct", second="second_correct")
+    assert_frame_equal(twice, frame)
+    row = paired_by(frame.iloc[:3], pair_id="pair_id").iloc[0]
+    assert row[["both", "first_only", "neither", "n_clusters"]].tolist() == [1, 1, 1, 2]
 
 
 def test_all_kinds_of_sources_give_one_frame(wide):
@@ -123,25 +132,8 @@ def test_records_become_an_outcomes_frame():
     assert {"study", "model"} <= set(frame.columns)
 
 
-def test_outcomes_frame_is_idempotent(wide):
-    once = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
-
-    twice = outcomes_frame(once, first="first_correct", second="second_correct")
-
-    assert_frame_equal(twice, once)
-
-
-def test_outcomes_frame_feeds_the_metrics(wide):
-    frame = outcomes_frame(wide, first="canonical", second="redirect", cluster="triplet_id")
-
-    row = paired_by(frame.iloc[:3], pair_id="pair_id", intervals=Intervals(n_resamples=50)).iloc[0]
-
-    assert (row["both"], row["first_only"], row["neither"]) == (1, 1, 1)
-    assert row["n_clusters"] == 2
-
-
 def test_long_rows_are_paired_by_fact(long):
-    frame = outcomes_frame(long, first="canonical", second="redirect", condition="form")
+    frame = outcomes_frame(long, **CONDITIONS)
 
     assert frame["surface"].tolist() == ["Steven Georgiou", "Yusuf", "ППК"]
     assert frame["pair_id"].tolist() == ["Q1/1", "Q1/2", "Q2/1"]
@@ -151,23 +143,7 @@ def test_long_rows_are_paired_by_fact(long):
     assert list(frame.columns) == [*OWN, "surface"]
 
 
-def test_several_columns_may_name_a_fact(long):
-    both = pd.concat([long.assign(template="a"), long.assign(template="b")])
-
-    frame = outcomes_frame(
-        both,
-        first="canonical",
-        second="redirect",
-        condition="form",
-        fact=["fact_id", "template"],
-    )
-
-    assert len(frame) == 6
-    assert frame["pair_id"].nunique() == 6
-    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"] * 2
-
-
-def test_facts_named_by_columns_are_kept_apart():
+def test_facts_named_by_columns_are_kept_apart(long):
     """("a/b", "c") and ("a", "b/c") are two facts."""
     rows = [
         {"x": x, "y": y, "form": form, "correct": form == "one" and x == "a"}
@@ -179,6 +155,10 @@ def test_facts_named_by_columns_are_kept_apart():
 
     assert frame["fact_id"].nunique() == 2
     assert frame["first_correct"].tolist() == [False, True]
+    both = pd.concat([long.assign(template="a"), long.assign(template="b")])
+    frame = outcomes_frame(both, **CONDITIONS, fact=["fact_id", "template"])
+    assert frame["pair_id"].nunique() == len(frame) == 6
+    assert frame["fact_id"].tolist() == ["Q1", "Q1", "Q2"] * 2
 
 
 @settings(deadline=None)
@@ -214,42 +194,12 @@ def test_long_pairs_agree_with_a_naive_loop(rows):
     assert table == paired_table(*zip(*pairs, strict=True))
 
 
-def test_conditions_may_be_numbers():
-    rows = [{"fact_id": 1, "form": form, "correct": form} for form in (0, 1)]
-
-    frame = outcomes_frame(rows, first="0", second="1", condition="form")
-
-    assert frame["second_correct"].tolist() == [True]
-
-
 def test_facts_under_one_condition_are_left_out_and_counted(long):
     with pytest.warns(DataWarning, match="1 of 2 facts stand under one") as caught:
-        frame = outcomes_frame(
-            long.iloc[:4], first="canonical", second="redirect", condition="form"
-        )
+        frame = outcomes_frame(long.iloc[:4], **CONDITIONS)
 
     assert frame["fact_id"].tolist() == ["Q1", "Q1"]
     assert caught[0].filename == __file__
-
-
-def test_named_columns_become_identifiers(wide):
-    named = wide.assign(question=["a", "b", "c", "d"])
-
-    frame = outcomes_frame(named, first="canonical", second="redirect", pair_id="question")
-
-    assert frame["pair_id"].tolist() == frame["fact_id"].tolist() == ["a", "b", "c", "d"]
-
-
-def test_identifiers_with_gaps_elsewhere_stay_whole_numbers():
-    """A column that pandas made floats of is read as the integers that it held."""
-    frame = outcomes_frame(
-        {"a": [1, 0], "b": [1, 1], "fact": np.array([3.0, 12.0])},
-        first="a",
-        second="b",
-        cluster="fact",
-    )
-
-    assert frame["fact_id"].tolist() == ["3", "12"]
 
 
 def test_pair_ids_are_unique_within_a_model(wide):
@@ -263,96 +213,66 @@ def test_pair_ids_are_unique_within_a_model(wide):
 
 
 IDS = {"condition": "triplet_id", "first": "7", "second": "9"}
+ROWS = [
+    ({"first": "canon"}, r"first='canon' is not among the columns, which are \['triplet_id'"),
+    ({"second": "alias"}, "second='alias' is not among"),
+    ({"cluster": "subject"}, "column='subject' is not among"),
+    ({"pair_id": "id"}, "column='id' is not among"),
+    ({"within": "model"}, "within='model' is not among"),
+    ({"condition": "form"}, "condition='form' is not among"),
+    (IDS, "correct='correct' is not among"),
+    (IDS | {"correct": "redirect"}, "fact='fact_id' is not among"),
+    ({"second": "canonical"}, "first and second must differ"),
+    ({"fact": "triplet_id"}, "fact='triplet_id' is for rows of one condition each"),
+    ({"source": "verdicts.csv"}, "got str: read a file first"),
+    ({"source": 3}, "must be a DataFrame, a mapping of columns, or rows; got int"),
+    ({"source": [(1, 0)]}, "row 1 must be a mapping or a record; got tuple"),
+    ({"source": {"a": [1, 0], "b": [1]}}, r"equally long; got \{'a': 2, 'b': 1\}"),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"first": "canon"}, r"first='canon' is not among the columns, which are \['triplet_id'"),
-        ({"second": "alias"}, "second='alias' is not among"),
-        ({"cluster": "subject"}, "column='subject' is not among"),
-        ({"pair_id": "id"}, "column='id' is not among"),
-        ({"within": "model"}, "within='model' is not among"),
-        ({"condition": "form"}, "condition='form' is not among"),
-        (IDS, "correct='correct' is not among"),
-        (IDS | {"correct": "redirect"}, "fact='fact_id' is not among"),
-    ],
-)
-def test_outcomes_frame_rejects_missing_columns(wide, options, message):
-    with pytest.raises(ColumnNotFoundError, match=message):
-        outcomes_frame(wide, **({"first": "canonical", "second": "redirect"} | options))
+@pytest.mark.parametrize(("options", "message"), ROWS)
+def test_outcomes_frame_rejects_names_and_sources(wide, options, message):
+    options = {"source": wide} | WIDE | options
+    with pytest.raises((ColumnNotFoundError, ValueError, TypeError), match=message) as caught:
+        outcomes_frame(options.pop("source"), **options)
+    assert ("is not among" in message) == (caught.type is ColumnNotFoundError)
 
 
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (
-            lambda f: f.assign(redirect=[1, 0, "yes", 0]),
-            {},
-            "row 3, column 'redirect': 'yes' is no",
-        ),
-        (lambda f: f.assign(canonical=0.5), {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
-        (lambda f: f.iloc[:0], {}, "no rows"),
-        (lambda f: f, {"second": "canonical"}, "first and second must differ"),
-        (
-            lambda f: f.assign(triplet_id=[1, None, 2, 3]),
-            {"cluster": "triplet_id"},
-            "column 'triplet_id' is empty in row 2",
-        ),
-        (
-            lambda f: f.assign(fact_id=1),
-            {"cluster": "triplet_id"},
-            "has a column 'fact_id' besides 'triplet_id'",
-        ),
-        (lambda f: f.assign(first_correct=1), {}, "has a column 'first_correct' besides"),
-        (lambda f: f.assign(pair_id=[1, 1, 2, 3]), {}, "pair id '1' stands more than once"),
+        ({"redirect": [1, 0, "yes", 0]}, {}, "row 3, column 'redirect': 'yes' is no"),
+        ({"canonical": 0.5}, {}, "row 1, column 'canonical': .*0.5.* is no verdict"),
+        ({"own": [1, None, 2, 3]}, {"cluster": "own"}, "column 'own' is empty in row 2"),
+        ({"fact_id": 1}, {"cluster": "triplet_id"}, "has a column 'fact_id' besides 'triplet_id'"),
+        ({"first_correct": 1}, {}, "has a column 'first_correct' besides"),
+        ({"pair_id": [1, 1, 2, 3]}, {}, "pair id '1' stands more than once"),
     ],
 )
 def test_outcomes_frame_rejects_bad_pairs(wide, change, options, message):
     with pytest.raises(ValueError, match=message):
-        outcomes_frame(change(wide), **({"first": "canonical", "second": "redirect"} | options))
+        outcomes_frame(wide.assign(**change), **WIDE | options)
+    with pytest.raises(ValueError, match="no rows"):
+        outcomes_frame(wide.iloc[:0], **WIDE)
+    with pytest.raises(ValueError, match="column 'redirect' stands 2 times"):
+        outcomes_frame(pd.concat([wide, wide[["redirect"]]], axis=1), **WIDE)
 
 
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (lambda f: f, {"first": "original"}, r"first='original' is no value of column 'form'"),
-        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact 'Q1' has several rows under 'canonical'"),
-        (lambda f: f.assign(fact_id=range(5)), {}, "no fact stands under both conditions"),
-        (lambda f: f.assign(fact_id=None), {}, "column 'fact_id' is empty in row 1"),
-        (lambda f: f.assign(correct="NA"), {}, "row 1, column 'correct': 'NA' is no verdict"),
+        ({}, {"first": "original"}, r"first='original' is no value of column 'form'"),
+        ({"form": "canonical"}, {"second": "redirect"}, "second='redirect' is no value"),
+        ({"form": ["canonical", "canonical", *["redirect"] * 3]}, {}, "'Q1' has several rows"),
+        ({"fact_id": range(5)}, {}, "no fact stands under both conditions"),
+        ({"fact_id": None}, {}, "column 'fact_id' is empty in row 1"),
+        ({"correct": "NA"}, {}, "row 1, column 'correct': 'NA' is no verdict"),
     ],
 )
 def test_outcomes_frame_rejects_bad_rows_of_conditions(long, change, options, message):
-    arguments = {"first": "canonical", "second": "redirect", "condition": "form"} | options
-
     with pytest.raises(ValueError, match=message):
-        outcomes_frame(change(long), **arguments)
-
-
-def test_outcomes_frame_rejects_columns_of_unequal_length():
-    with pytest.raises(ValueError, match=r"equally long; got \{'a': 2, 'b': 1\}"):
-        outcomes_frame({"a": [1, 0], "b": [1]}, first="a", second="b")
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("verdicts.csv", "got str: read a file first"),
-        (3, "must be a DataFrame, a mapping of columns, or rows; got int"),
-        ([(1, 0)], "row 1 must be a mapping or a record; got tuple"),
-    ],
-)
-def test_outcomes_frame_rejects_other_sources(source, message):
-    with pytest.raises(TypeError, match=message):
-        outcomes_frame(source, first="a", second="b")
-
-
-def test_outcomes_frame_rejects_a_column_that_stands_twice(wide):
-    double = pd.concat([wide, wide[["redirect"]]], axis=1)
-
-    with pytest.raises(ValueError, match="column 'redirect' stands 2 times"):
-        outcomes_frame(double, first="canonical", second="redirect")
+        outcomes_frame(long.assign(**change), **CONDITIONS | options)
 
 
 @pytest.mark.parametrize("dtype", ["Int64", "string", "category", "object"])
@@ -406,9 +326,7 @@ def test_rows_that_share_a_fact_are_told(wide, column):
 def test_nullable_ids_are_read_as_text(wide, dtype, role):
     ids = pd.Series([3, 4, 5, 6], dtype="Int64").astype(dtype)
 
-    frame = outcomes_frame(
-        wide.assign(own=ids), first="canonical", second="redirect", **{role: "own"}
-    )
+    frame = outcomes_frame(wide.assign(own=ids), **WIDE, **{role: "own"})
 
     column = {"pair_id": "pair_id", "cluster": "fact_id"}[role]
     assert [float(name) for name in frame[column]] == [3, 4, 5, 6]

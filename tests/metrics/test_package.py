@@ -2,8 +2,10 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,40 +42,17 @@ def test_names_are_loaded_on_first_use():
         _ = metrics.median
 
 
-# Helpers of the other modules.
-HELPERS = {
-    *("checked_orders", "response_codes", "slot_counts", "topic_counts", "topic_shares"),
-    *("slot_contrast", "finite_array"),
-    *("check_table", "count_matrix", "pair_counts", "quantiles", "table_of", "share_of_cells"),
-    *("GroupValue", "check_seed", "cluster_sums", "group_values"),
-    *("Part", "ShareStatistic", "of_shares", "statistic_bounds"),
-    *("ClusterT", "cluster_t", "cluster_ts", "parts_of", "tested_columns"),
-    *("mean_difference", "matched_difference", "run_statistics", "slot_statistics"),
-    *("split_difference", "area_under_curve"),
-    *("StudentBounds", "jackknife", "t_p_value", "t_quantile"),
-    *("are_enough", "too_few_clusters", "worth_of_clusters"),
-    *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
-    *("fact_sums", "form_rates", "widened", "squared_totals", "expected_range"),
-    *("FactCounts", "fact_counts"),
-    *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
-    *("distinct_names", "number_column"),
-}
-
-
-def _public(name):
-    """The functions and classes of a module but the helpers of other modules."""
-    module = importlib.import_module(name)
-    return [
-        value
-        for public, value in vars(module).items()
-        if not public.startswith("_")
-        and public not in HELPERS
-        and getattr(value, "__module__", None) == name
-        and (isinstance(value, type) or inspect.isfunction(value))
-    ]
-
-
-PUBLIC = [member for name in MODULES if "._" not in name for member in _public(name)]
+PAGES = Path(__file__).parents[2] / "docs" / "reference" / "metrics"
+TEXTS = [page.read_text(encoding="utf-8") for page in PAGES.glob("*.md")]
+NAMES = {*metrics.__all__, *re.findall(r"(?m)^ +- (\w+)$", "\n".join(TEXTS))}
+PUBLIC = [
+    value
+    for module in map(importlib.import_module, MODULES)
+    if "._" not in module.__name__
+    for name, value in vars(module).items()
+    if name in NAMES and getattr(value, "__module__", None) == module.__name__
+    if isinstance(value, type) or inspect.isfunction(value)
+]
 
 
 def test_exports_are_at_most_eighty():

@@ -175,11 +175,11 @@ class ComparisonReport:
         if not np.isnan(least):
             yield TEXTS.sentence("median", least=plain_difference(float(least), self.kind))
         equality = self.result.equality
-        if equality is not None and not np.isnan(equality.p_value):
+        if equality is not None and not np.isnan(equality["p_value"]):
             yield TEXTS.sentence(
                 "equality",
-                verdict="rejected" if equality.p_value < 1 - self.level else "not rejected",
-                p_value=Value(value=float(equality.p_value), kind="p_value"),
+                verdict="rejected" if equality["p_value"] < 1 - self.level else "not rejected",
+                p_value=Value(value=float(equality["p_value"]), kind="p_value"),
             )
         for row in rows.to_dict("records") if self.has_flips else ():
             yield from self._flip_sentences(row)

@@ -85,7 +85,7 @@ class TableSettings(Settings):
     """Coverage of the intervals."""
 
     resamples: int = Field(default=10_000, ge=1)
-    """Bootstrap resamples of `interval=percentile` and bca."""
+    """Bootstrap resamples of `interval=percentile`."""
 
     seed: int = 0
     """Seed of these resamples."""

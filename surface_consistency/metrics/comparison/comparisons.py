@@ -12,21 +12,25 @@ import pandas as pd
 
 from surface_consistency.clusters import FEW_CLUSTERS
 from surface_consistency.metrics._groups import column_names, group_positions
-from surface_consistency.metrics._inputs import Floats, warn_undefined
+from surface_consistency.metrics._inputs import (
+    Floats,
+    Integers,
+    check_confidence_level,
+    warn_undefined,
+)
 from surface_consistency.metrics.comparison._scores import (
     ModelScores,
     ScoreTotals,
     model_scores,
     score_totals,
 )
-from surface_consistency.metrics.comparison.equality import EqualityResult, equality_test
-from surface_consistency.metrics.comparison.ranks import rank_intervals
+from surface_consistency.metrics.comparison.equality import equality_test
 from surface_consistency.metrics.paired.mcnemar_tests import (
     PairedTest,
     check_test,
     run_test,
 )
-from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
+from surface_consistency.metrics.paired.multiplicity import adjust_p_values, with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.cluster_bounds import ClusterT, Part, cluster_t
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
@@ -55,8 +59,8 @@ class ModelComparisonResult:
     groups: pd.DataFrame
     """The differences within each task and slice: by (the column), group, and the columns of a
     difference, is_against and is_shown_against."""
-    equality: EqualityResult | None
-    """The test that all models are alike; None for two models."""
+    equality: dict[str, Any] | None
+    """The test that all models are alike, as `equality_test` returns it; None for two models."""
     n_items: int
     """Items that all models have a score for."""
     n_items_of_any: int
@@ -169,32 +173,24 @@ def compare_models(
         raise ValueError(f"test={test!r} is for verdicts of one task; take the t of test='auto'")
     rules = _Rules(known, margin, higher_is_better, test, intervals, is_verdicts)
     totals = score_totals(scores)
-    weighed = _Weighed(totals, totals.of_clusters(), totals.means())
     pairs = _pairs(scores.models, baseline)
-    differences = pd.DataFrame(
-        [_difference(scores, weighed, rules, one, other) for one, other in pairs]
-    )
-    differences = _concluded(differences, rules)
+    differences = _differences(scores, totals, rules, pairs)
     if "" not in set(differences["not_inferred"]):
         warn_undefined(f"no difference is inferred (NaN): {differences['not_inferred'].iloc[0]}")
     ranks = _ranked(totals, rules, scores)
     ranks.insert(3, "n_missing", n_missing)
+    weighed = totals.weighed()
+    has_many = len(scores.models) > 2
     return ModelComparisonResult(
         models=ranks.sort_values("rank", kind="stable").reset_index(drop=True),
         differences=differences,
         groups=_groups(scores, rules, pairs, differences),
-        equality=_equality(totals) if len(scores.models) > 2 else None,
+        equality=equality_test(weighed.values, sizes=weighed.sizes) if has_many else None,
         n_items=len(scores.values),
         n_items_of_any=n_of_any,
         scale=known,
         is_verdicts=is_verdicts,
     )
-
-
-def _equality(totals: ScoreTotals) -> EqualityResult:
-    """Test whether all models are alike, over tasks that weigh alike."""
-    weighed = totals.weighed()
-    return equality_test(weighed.values, sizes=weighed.sizes)
 
 
 def _check_options(margin: float | None, test: PairedTest, intervals: Intervals) -> None:
@@ -217,14 +213,6 @@ class _Rules(NamedTuple):
     test: PairedTest
     intervals: Intervals
     is_verdicts: bool
-
-
-class _Weighed(NamedTuple):
-    """What clusters sum to with tasks that weigh alike and with all items as one, and means."""
-
-    totals: ScoreTotals
-    pooled: ScoreTotals
-    means: Floats
 
 
 def _checked_scale(scores: ModelScores, scale: tuple[float, float] | None) -> tuple[float, float]:
@@ -295,45 +283,46 @@ def _pairs(models: list[str], baseline: str | None) -> list[tuple[int, int]]:
     return [(one, other) for one in range(len(models)) if one != other]
 
 
-def _difference(
-    scores: ModelScores,
-    weighed: _Weighed,
-    rules: _Rules,
-    one: int,
-    other: int,
-) -> dict[str, object]:
-    """Compare two models, over tasks that weigh alike and over all items."""
-    totals, pooled, means = weighed
-    inferred = _between(totals, scores, rules, one, other)
-    of_all = inferred if pooled is totals else _between(pooled, scores, rules, one, other)
-    level = rules.intervals.level
-    row: dict[str, object] = {
-        "model": scores.models[one],
-        "reference": scores.models[other],
-        "n": len(scores.values),
-        **_of_clusters(inferred, totals.n_clusters),
-        "model_mean": float(means[one]),
-        "reference_mean": float(means[other]),
-        **_bounded(inferred, "difference", level),
-        "p_value": float(inferred.p_value()),
-        "test": "t",
-        **_bounded(of_all, "pooled_difference", level),
-        "pooled_p_value": float(of_all.p_value()),
-    }
-    if rules.is_verdicts:
-        row |= dict(zip(_CELLS, _cells(scores, one, other), strict=True))
-    if rules.test != "auto":
-        row |= _tested(scores, rules, one, other)
-    return row | _margin_p_values(inferred, rules)
+def _compared(
+    scores: ModelScores, totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
+) -> Iterator[tuple[dict[str, object], ClusterT, int, int]]:
+    """Yield the row of each two models on the same items, its inference and the two models."""
+    means = totals.means()
+    for one, other in pairs:
+        inferred = _between(totals, scores, rules, one, other)
+        row: dict[str, object] = {
+            "model": scores.models[one],
+            "reference": scores.models[other],
+            "n": len(scores.values),
+            "n_clusters": totals.n_clusters,
+            "few_clusters": totals.n_clusters < FEW_CLUSTERS,
+            "not_inferred": inferred.not_inferred,
+            "model_mean": float(means[one]),
+            "reference_mean": float(means[other]),
+            **_bounded(inferred, "difference", rules.intervals.level),
+            "p_value": float(inferred.p_value()),
+        }
+        yield row, inferred, one, other
 
 
-def _of_clusters(inferred: ClusterT, n_clusters: int) -> dict[str, object]:
-    """Return how many clusters there are, and whether they tell anything."""
-    return {
-        "n_clusters": n_clusters,
-        "few_clusters": n_clusters < FEW_CLUSTERS,
-        "not_inferred": inferred.not_inferred,
-    }
+def _differences(
+    scores: ModelScores, totals: ScoreTotals, rules: _Rules, pairs: list[tuple[int, int]]
+) -> pd.DataFrame:
+    """Compare the models over tasks that weigh alike and over all items."""
+    pooled, rows = totals.of_clusters(), []
+    for row, inferred, one, other in _compared(scores, totals, rules, pairs):
+        of_all = inferred if pooled is totals else _between(pooled, scores, rules, one, other)
+        row |= {
+            "test": "t",
+            **_bounded(of_all, "pooled_difference", rules.intervals.level),
+            "pooled_p_value": float(of_all.p_value()),
+        }
+        if rules.is_verdicts:
+            row |= dict(zip(_CELLS, _cells(scores, one, other), strict=True))
+        if rules.test != "auto":
+            row |= _tested(scores, rules, one, other)
+        rows.append(row | _margin_p_values(inferred, rules))
+    return _concluded(pd.DataFrame(rows), rules)
 
 
 def _cells(scores: ModelScores, one: int, other: int) -> list[int]:
@@ -440,15 +429,9 @@ def _groups(
 ) -> pd.DataFrame:
     """Compare the models within each task and slice."""
     rows = [
-        {
-            "by": column,
-            "group": label,
-            "model": scores.models[one],
-            "reference": scores.models[other],
-        }
-        | _within(scores, part, rules, one, other)
+        {"by": column, "group": label} | row
         for column, label, part in _parts(scores)
-        for one, other in pairs
+        for row, *_ in _compared(part, score_totals(part), rules, pairs)
     ]
     if not rows:
         empty = pd.DataFrame(columns=list(_GROUP_COLUMNS))
@@ -464,27 +447,64 @@ def _groups(
     return frame[list(_GROUP_COLUMNS)]
 
 
-def _parts(scores: ModelScores) -> Iterator[tuple[str, str, npt.NDArray[Any]]]:
-    """Yield the items of each task, where there are several, and of each slice."""
-    if len(scores.task_names) > 1:
-        for place, name in enumerate(scores.task_names):
-            yield "task", name, np.flatnonzero(scores.tasks == place)
+def _parts(scores: ModelScores) -> Iterator[tuple[str, str, ModelScores]]:
+    """Yield the items of each task, if there are several, and of each slice, all tasks as one."""
     labels = scores.labels.reset_index(drop=True)
-    for column in labels:
-        for key, rows in group_positions(labels, [str(column)]).items():
-            yield str(column), str(key[0]), rows
+    groups = [
+        (str(column), str(key[0]), rows)
+        for column in labels
+        for key, rows in group_positions(labels, [str(column)]).items()
+    ]
+    if len(scores.task_names) > 1:
+        tasks = [np.flatnonzero(scores.tasks == place) for place in range(len(scores.task_names))]
+        groups = [*zip(itertools.repeat("task"), scores.task_names, tasks), *groups]
+    for column, label, rows in groups:
+        part = scores.at(rows)
+        yield column, label, part._replace(tasks=np.zeros_like(part.tasks), task_names=["all"])
 
 
-def _within(
-    scores: ModelScores, rows: npt.NDArray[Any], rules: _Rules, one: int, other: int
-) -> dict[str, object]:
-    """Compare two models on some items, all tasks as one."""
-    part = scores.at(rows)
-    totals = score_totals(part._replace(tasks=np.zeros_like(part.tasks), task_names=["all"]))
-    inferred = _between(totals, part, rules, one, other)
-    return {
-        "n": len(rows),
-        **_of_clusters(inferred, totals.n_clusters),
-        **_bounded(inferred, "difference", rules.intervals.level),
-        "p_value": float(inferred.p_value()),
-    }
+def rank_intervals(
+    p_above: npt.ArrayLike, *, confidence_level: float = 0.95
+) -> tuple[Integers, Integers]:
+    """Bound the ranks of all models at once.
+
+    Model j is surely above model k where the one-sided test of that is rejected after Holm's
+    correction for all n(n - 1) such tests. The rank of j then lies in
+    [1 + number surely above j, n - number surely below j].
+
+    Args:
+        p_above: One-sided p-values, shape `(n_models, n_models)`: in row j and column k that of the
+            hypothesis that j is not above k. The diagonal is not read; NaN where there is no test.
+        confidence_level: Probability that all intervals hold their ranks, in (0, 1).
+
+    Returns:
+        Lower and upper bounds, each of shape `(n_models,)`; rank 1 is that of the largest mean.
+
+    Raises:
+        ValueError: When `p_above` is not square, a p-value is not in [0, 1] or `confidence_level`
+            not in (0, 1).
+
+    Notes:
+        All intervals hold together with that probability, whatever the dependence of the tests.
+        Models of equal means have all ranks between them. A test that could not be made decides
+        nothing, so the interval is wide; it does not count as a test.
+
+    References:
+        M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, Review of Economic Studies 91, 2024,
+        section 3 (ranks from simultaneous pairwise decisions); S. Holm, Scandinavian Journal of
+        Statistics 6, 1979.
+
+    Examples:
+        >>> p_above = [[1, 0.001, 0.3], [0.999, 1, 0.99], [0.7, 0.01, 1]]
+        >>> low, high = rank_intervals(p_above)
+        >>> low.tolist(), high.tolist()
+        ([1, 3, 1], [2, 3, 2])
+    """
+    check_confidence_level(confidence_level)
+    tests = np.array(p_above, dtype=np.float64)
+    if tests.ndim != 2 or tests.shape[0] != tests.shape[1]:
+        raise ValueError(f"p_above must be square, a row a model; got shape {tests.shape}")
+    np.fill_diagonal(tests, np.nan)
+    adjusted = adjust_p_values(tests.ravel()).reshape(tests.shape)
+    is_above = adjusted < 1.0 - confidence_level
+    return 1 + is_above.sum(axis=0), len(tests) - is_above.sum(axis=1)

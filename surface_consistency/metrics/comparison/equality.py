@@ -1,8 +1,7 @@
 """One test of whether several models are alike, before any pair of them is looked at."""
 
 import math
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,24 +14,9 @@ from surface_consistency.metrics.uncertainty.intervals import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EqualityResult:
-    """Result of `equality_test`."""
-
-    statistic: float
-    """Hotelling's F, or Cochran's Q; NaN where undefined."""
-    p_value: float
-    """In [0, 1]; 1.0 where all models have equal scores on every cluster."""
-    df: tuple[int, float]
-    """Degrees of freedom: contrasts of models that vary on their own, and clusters less these;
-    infinitely many for Q, which is held against chi-square."""
-    n_clusters: int
-    """Clusters that hold a score."""
-
-
 def equality_test(
     totals: npt.ArrayLike, *, sizes: npt.ArrayLike | None = None, is_exchangeable: bool = False
-) -> EqualityResult:
+) -> dict[str, Any]:
     """Test whether several models score alike on the same items, taking clusters whole.
 
     Cochran's Q for clusters and for scores: with u_k the totals of cluster k, each less their mean
@@ -49,7 +33,11 @@ def equality_test(
             all score alike, as forms without an effect do. It needs no more clusters than models.
 
     Returns:
-        Statistic, p-value, degrees of freedom and the number of clusters.
+        statistic (Hotelling's F, or Cochran's Q; NaN if undefined); p_value, in [0, 1], which is 1
+        if all models have equal scores on every cluster; df, the degrees of freedom: contrasts of
+        models that vary on their own, and clusters less these, infinitely many for Q, which is
+        compared with chi-square; n_clusters, clusters that contain a score; and not_inferred, why
+        statistic and p-value are NaN (empty if they are not).
 
     Raises:
         ValueError: When `totals` has another shape, fewer than two models, or is not finite.
@@ -70,9 +58,9 @@ def equality_test(
     Examples:
         >>> totals = [[1, 1, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 0]] * 4
         >>> result = equality_test(totals)
-        >>> round(result.statistic, 2), result.df
+        >>> round(result["statistic"], 2), result["df"]
         (33.0, (2, 22))
-        >>> round(equality_test(totals, is_exchangeable=True).statistic, 2)
+        >>> round(equality_test(totals, is_exchangeable=True)["statistic"], 2)
         20.8
     """
     scores = np.asarray(totals, dtype=np.float64)
@@ -85,37 +73,33 @@ def equality_test(
     held = np.ones(n_clusters) if sizes is None else np.asarray(sizes, dtype=np.float64)
     around = scores - scores.mean(axis=1, keepdims=True)
     worth = float(worth_of_clusters(held))
-    tested = _Tested(0.0, 1.0, (0, n_clusters))
-    if around.any():
-        tested = _Tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(worth))
-        if are_enough(worth):
-            tested = _cochran(around) if is_exchangeable else _hotelling(around)
-    if tested.reason:
-        warn_undefined(f"the test of equal means is undefined (NaN): {tested.reason}")
-    return EqualityResult(
-        statistic=tested.statistic, p_value=tested.p_value, df=tested.df, n_clusters=n_clusters
-    )
+    result = _tested(0.0, 1.0, (0, n_clusters))
+    if around.any() and not are_enough(worth):
+        result = _tested(math.nan, math.nan, (0, n_clusters), too_few_clusters(worth))
+    elif around.any():
+        result = _cochran(around) if is_exchangeable else _hotelling(around)
+    if result["not_inferred"]:
+        warn_undefined(f"the test of equal means is undefined (NaN): {result['not_inferred']}")
+    return result | {"n_clusters": n_clusters}
 
 
-class _Tested(NamedTuple):
-    """A statistic, its p-value and degrees of freedom, and why they are undefined."""
-
-    statistic: float
-    p_value: float
-    df: tuple[int, float]
-    reason: str = ""
+def _tested(
+    statistic: float, p_value: float, df: tuple[int, float], not_inferred: str = ""
+) -> dict[str, Any]:
+    """Return a statistic with its p-value, its degrees of freedom and why it is undefined."""
+    return {"statistic": statistic, "p_value": p_value, "df": df, "not_inferred": not_inferred}
 
 
-def _cochran(around: Floats) -> _Tested:
+def _cochran(around: Floats) -> dict[str, Any]:
     """Compute Cochran's Q of totals around their mean over the models."""
     from scipy.special import chdtrc
 
     df = around.shape[1] - 1
     q = df * float((around.sum(axis=0) ** 2).sum() / (around**2).sum())
-    return _Tested(q, float(chdtrc(df, q)), (df, math.inf))
+    return _tested(q, float(chdtrc(df, q)), (df, math.inf))
 
 
-def _hotelling(around: Floats) -> _Tested:
+def _hotelling(around: Floats) -> dict[str, Any]:
     """Compute Hotelling's F of totals around their mean over the models."""
     from scipy.stats import f as f_distribution
 
@@ -125,10 +109,10 @@ def _hotelling(around: Floats) -> _Tested:
     df = (rank, n_clusters - rank)
     if df[1] < 1 or rank == 0:
         few = f"{n_clusters} clusters tell too little of the spread of {around.shape[1]} models"
-        return _Tested(math.nan, math.nan, df, few)
+        return _tested(math.nan, math.nan, df, few)
     inverse = np.linalg.pinv(spread, hermitian=True)
     if not np.allclose(spread @ inverse @ mean, mean, atol=1e-9 * np.abs(contrasts).max()):
-        return _Tested(math.nan, math.nan, df, "models differ by the same on all clusters")
+        return _tested(math.nan, math.nan, df, "models differ by the same on all clusters")
     square = n_clusters * float(mean @ inverse @ mean)
     statistic = df[1] / ((n_clusters - 1) * rank) * square
-    return _Tested(statistic, float(f_distribution.sf(statistic, *df)), df)
+    return _tested(statistic, float(f_distribution.sf(statistic, *df)), df)

@@ -25,7 +25,6 @@ from surface_consistency.metrics._inputs import (
     Integers,
     MissingPolicy,
     as_columns,
-    check_choice,
     check_same_index,
     complete_rows,
     numeric_vector,
@@ -253,7 +252,6 @@ def correlation_by(
         [4]
     """
     check_correlation_method(method)
-    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
     keys, held = grouping_columns(by, _COLUMNS), column_names(controls)
     needed = [*keys, x, y, *held, *filter(None, (cluster,))]
     check_frame(frame, needed, options="x, y, controls, by or cluster", row="row")

@@ -16,8 +16,9 @@ from surface_consistency.metrics._groups import (
 from surface_consistency.metrics._inputs import Floats, Integers
 from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
 from surface_consistency.metrics.forms.variance_shares import squared_totals
+from surface_consistency.metrics.paired.paired_tables import CountRatio
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums, group_values
-from surface_consistency.metrics.uncertainty.cluster_bounds import Part, jackknife, of_shares
+from surface_consistency.metrics.uncertainty.cluster_bounds import jackknife
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
@@ -27,12 +28,8 @@ _COUNTS = ("n_facts", "n_answers", "n_single", "n_missing", "n_clusters", "not_i
 _RATES = ("same_answer", "chance", "kappa")
 
 
-@of_shares(Part(1.0, (0.0, 1.0), (1.0, 0.0)))
-def _mean_agreement(sums: Floats) -> Floats:
-    """Divide the agreement of facts by their number."""
-    with np.errstate(invalid="ignore"):
-        # Without one of few clusters nothing may be left.
-        return np.asarray(sums[..., 1] / sums[..., 0])
+_MEAN_AGREEMENT = CountRatio(numerator=(0, 1), denominator=(1, 0))
+"""The agreement of facts over their number."""
 
 
 def form_answers_by(
@@ -132,9 +129,9 @@ def _group(
     sums = cluster_sums(
         np.stack([np.ones(sizes.size), same / (sizes * (sizes - 1.0))], 1), clusters
     )
-    agreement = group_values(sums, {"same_answer": _mean_agreement}, intervals)["same_answer"]
+    agreement = group_values(sums, {"same_answer": _MEAN_AGREEMENT}, intervals)["same_answer"]
     row |= {"n_clusters": len(sums), "not_inferred": agreement.not_inferred}
-    left_out = _mean_agreement(np.vstack([np.zeros(2), sums]) * -1.0 + sums.sum(axis=0))
+    left_out = _MEAN_AGREEMENT(np.vstack([np.zeros(2), sums]) * -1.0 + sums.sum(axis=0))
     _, sizes_left = squared_totals(np.ones(answers.size), answers, clusters[facts])
     _, n_left = squared_totals(np.ones(answers.size), np.zeros_like(answers), clusters[facts])
     with np.errstate(divide="ignore", invalid="ignore"):

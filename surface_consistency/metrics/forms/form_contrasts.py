@@ -22,7 +22,7 @@ from surface_consistency.metrics.forms.forms import fact_sums
 from surface_consistency.metrics.paired.multiplicity import with_adjusted_p_values
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
-_RATES: Final = {"consistency": 7, "accuracy": 3, "all_right": 8}
+_RATES: Final = {"consistency": 6, "accuracy": 3, "all_right": 7}
 """Rates by their place among the sums of facts."""
 _COLUMNS: Final = (
     *("a", "b", "rate", "n_facts", "n_forms", "n_clusters", "not_inferred"),

@@ -30,7 +30,7 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.forms._facts import fact_codes, refuse_repeats
-from surface_consistency.metrics.forms.forms import FormEstimator, fact_sums, form_rates
+from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.bootstrap import cluster_sums
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
@@ -57,7 +57,6 @@ def forms_by(
     form: str = "form",
     correct: str = "correct",
     cluster: str | None = None,
-    estimator: FormEstimator = "unbiased",
     forms: FormChoice = "fixed",
     of: int | None = None,
     intervals: Intervals = DEFAULT_INTERVALS,
@@ -66,8 +65,7 @@ def forms_by(
     """Measure for each group how alike the forms of a fact are answered.
 
     Of the m forms of a fact let k be right. The probability that two distinct forms agree is
-    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency); "plug-in"
-    takes 1 - 2 (k / m)(1 - k / m) instead, which counts each form as agreeing with itself.
+    (k (k - 1) + (m - k)(m - k - 1)) / (m (m - 1)), averaged over facts (consistency).
     all_right, all_wrong and all_agree are the proportions of facts that are right, wrong, and
     either, in all forms; accuracy is the mean over facts of the proportion of right forms.
     form_share is E[Var(correct | fact)] / Var(correct) = (1 - consistency) / (2 p (1 - p)), p being
@@ -81,8 +79,6 @@ def forms_by(
         form: Column of the form: a surface, a permutation, a prompt style.
         correct: Column of verdicts: True or False, 1 or 0, None or NaN.
         cluster: Column of what intervals take as a whole, such as the subject; None takes facts.
-        estimator: "unbiased", which facts with few and with many forms share, or "plug-in", the
-            definition of Srikanth et al., which few forms push up.
         forms: Which question the intervals answer: "fixed", what other facts in these very forms
             would give; "sample", what other facts in other forms like these would give, where all
             facts share their forms, as languages or prompts. Forms that are templates of a relation
@@ -111,6 +107,8 @@ def forms_by(
             missing, or an option is out of range.
 
     Notes:
+        P_C of Srikanth et al. also counts each form as agreeing with itself, so that few forms
+        increase it: with m forms of every fact it is 1 - (1 - consistency) (m - 1) / m.
         With two forms per fact, consistency is that of the paired table. all_right and all_agree
         fall as forms are added, so compare them between sets of equally many forms only. The order
         of the rows does not matter. form_share and intraclass_correlation are undefined if all
@@ -139,7 +137,7 @@ def forms_by(
     check_choice(forms, ("fixed", "sample"), "forms")
     if of is not None and check_count(of, "of") < 1:
         raise ValueError(f"of must be at least 1, how many forms are drawn; got {of}")
-    rates = form_rates(estimator, of)
+    rates = form_rates(of)
     columns = [*_COUNTS, *bound_columns(rates)]
     keys, facts = grouping_columns(by, columns), column_names(fact)
     needed = [*keys, *facts, form, correct, *filter(None, (cluster,))]

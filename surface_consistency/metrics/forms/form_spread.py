@@ -230,7 +230,7 @@ def _spread(group: _Complete) -> dict[str, object]:
     if variance == 0.0:
         return row | {"not_inferred": "no fact flips between its forms"}
     test = equality_test(totals, sizes=sizes, is_exchangeable=True)
-    return row | {"cochran_q": test.statistic, "df": test.df[0], "p_value": test.p_value}
+    return row | {"cochran_q": test["statistic"], "df": test["df"][0], "p_value": test["p_value"]}
 
 
 def expected_range(n: int) -> float:

@@ -155,7 +155,7 @@ def frequency_analysis(
         high_frequency_above: Surface frequency that the rows of "redirect_high_frequency" exceed.
         intervals: How intervals and p-values are made, with `cluster`: "auto" by the jackknife t
             over clusters, correlations on the scale of Fisher's z, and "percentile" by resamples
-            of each subset; there is no "bca".
+            of each subset.
         missing: "drop" leaves out rows that lack a frequency or, for that model, an accuracy, with
             a count in `n_missing` and an `UnscoredWarning`; "raise" refuses them.
 
@@ -204,7 +204,6 @@ def frequency_analysis(
         [300, 300]
     """
     check_correlation_method(method)
-    check_choice(intervals.method, ("auto", "percentile"), "intervals.method")
     check_choice(transform, ("log", "log1p"), "transform")
     constants = column_names(controls)
     taken_names = {*_names("entity", ()), *_names("others", ())}

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from surface_consistency.metrics._inputs import (
+    Flags,
     Floats,
     MissingPolicy,
     check_choice,
@@ -103,7 +104,8 @@ def corrected_alignment(
     _check_correlation(error_correlation, short_error, long_error)
     exact = _error_matrix(_point(short_error), _point(long_error), error_correlation)
     observed = cells.mean(axis=0, keepdims=True)
-    means = _scores(_true_cells(observed, exact))[0]
+    true_cells, is_cut = _true_cells(observed, exact)
+    means = _scores(true_cells)[0]
     generator, n_draws = intervals.generator(), intervals.n_resamples
     bounds = np.full((2, len(SCORES)), math.nan)
     if len(cells) > 1:
@@ -113,7 +115,7 @@ def corrected_alignment(
         short_rates = short_error.draws(n_draws, generator)
         long_rates = long_error.draws(n_draws, generator)
         errors = _error_matrix(short_rates, long_rates, error_correlation)
-        drawn = _scores(_true_cells(seen, errors))
+        drawn = _scores(_true_cells(seen, errors)[0])
         tails = ((1.0 - intervals.level) / 2.0, (1.0 + intervals.level) / 2.0)
         bounds = np.array([quantiles(column, tails) for column in drawn.T]).T
         if intervals.method == "auto":
@@ -129,7 +131,7 @@ def corrected_alignment(
     for place, name in enumerate(SCORES):
         row[f"observed_{name}"], row[name] = float(seen_means[place]), float(means[place])
         row |= {f"{name}_low": float(bounds[0, place]), f"{name}_high": float(bounds[1, place])}
-    return row | {"is_cut": _is_cut(observed[0], exact[0])}
+    return row | {"is_cut": bool(is_cut[0])}
 
 
 _RANGES = np.array([[0.0, 0.0, -1.0, 0.0, -1.0], [1.0, 1.0, 1.0, 1.0, 1.0]])
@@ -204,18 +206,18 @@ def _point(error: JudgeError) -> tuple[Floats, Floats]:
     return np.array([error.sensitivity]), np.array([error.specificity])
 
 
-def _true_cells(observed: Floats, errors: Floats) -> Floats:
+def _true_cells(observed: Floats, errors: Floats) -> tuple[Floats, Flags]:
     """Undo the errors, `(..., 4, 4)` from true to observed cells; NaN where they cannot be undone.
 
-    Rows with a negative cell get the most likely table instead.
+    Rows with a negative cell get the most likely table instead; the second array marks them.
     """
     rows = np.full(observed.shape, np.nan)
     usable = np.broadcast_to(np.isfinite(errors).all(axis=(1, 2)), len(observed))
     errors = np.broadcast_to(errors, (len(observed), 4, 4))
     rows[usable] = np.linalg.solve(errors[usable], observed[usable][..., None])[..., 0]
-    cut = (rows < -_ROUNDING).any(axis=1)
+    cut = np.asarray((rows < -_ROUNDING).any(axis=1))
     rows[cut] = _most_likely(observed[cut], errors[cut])
-    return np.where(np.abs(rows) < _ROUNDING, 0.0, rows)
+    return np.where(np.abs(rows) < _ROUNDING, 0.0, rows), cut
 
 
 def _error_matrix(
@@ -253,13 +255,6 @@ def _most_likely(observed: Floats, errors: Floats) -> Floats:
             weight = np.where(expected > 0.0, observed / expected, 0.0)
         cells = cells * np.einsum("nij,ni->nj", errors, weight)
     return cells
-
-
-def _is_cut(observed: Floats, errors: Floats) -> bool:
-    """Tell whether undoing the errors asks for a negative cell."""
-    if not np.isfinite(errors).all():
-        return False
-    return bool((np.linalg.solve(errors, observed) < -_ROUNDING).any())
 
 
 def _scores(cells: Floats) -> Floats:

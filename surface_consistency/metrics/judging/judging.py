@@ -94,49 +94,6 @@ class JudgeError:
         )
 
 
-def corrected_rate(observed: float, error: JudgeError) -> float:
-    """Return the share of right answers behind the share that an erring judge calls right.
-
-    With observed = r * sensitivity + (1 - r) * (1 - specificity), the true rate r is
-    (observed + specificity - 1) / (sensitivity + specificity - 1).
-
-    Args:
-        observed: Share of answers that the judge calls right, in [0, 1].
-        error: The judge's errors.
-
-    Returns:
-        The true share, cut to [0, 1]; higher is better.
-
-    Raises:
-        ValueError: When `observed` is not in [0, 1].
-
-    Notes:
-        NaN, with an `UndefinedMetricWarning`, for a judge no better than chance (sensitivity +
-        specificity at most 1), from whose verdicts nothing follows. A perfect judge changes
-        nothing.
-
-    References:
-        W. J. Rogan and B. Gladen, American Journal of Epidemiology 107, 1978.
-
-    Examples:
-        >>> error = JudgeError(
-        ...     true_positives=90, false_negatives=10, false_positives=20, true_negatives=80
-        ... )
-        >>> round(corrected_rate(0.55, error), 6)
-        0.5
-    """
-    if not 0.0 <= observed <= 1.0:
-        raise ValueError(f"observed is a share in [0, 1]; got {observed}")
-    better = error.sensitivity + error.specificity - 1.0
-    if better <= 0.0:
-        warn_undefined(
-            "the corrected rate is undefined (NaN): the judge is no better than chance "
-            f"(sensitivity {error.sensitivity:.3f}, specificity {error.specificity:.3f})"
-        )
-        return math.nan
-    return min(1.0, max(0.0, (observed + error.specificity - 1.0) / better))
-
-
 def judge_agreement(
     human: npt.ArrayLike,
     judge: npt.ArrayLike,

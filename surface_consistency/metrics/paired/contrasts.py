@@ -8,7 +8,7 @@ it is none and, with a margin, that it is small.
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,6 @@ from surface_consistency.metrics._inputs import (
     Floats,
     Integers,
     MissingPolicy,
-    check_choice,
     check_confidence_level,
     outcome_cells,
     warn_undefined,
@@ -48,8 +47,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
     parts_of,
 )
 from surface_consistency.metrics.uncertainty.intervals import too_few_clusters
-
-_Pairs: TypeAlias = Literal["pairwise", "common"]
 
 
 def contrast(
@@ -117,9 +114,7 @@ def contrast(
         )
     statistic = _statistic(rate)
     counts = _Counts(a, b, np.concatenate([a, b], axis=1))
-    result = _contrasts(
-        [_compared(counts, _apart(statistic), statistic)], margin, confidence_level
-    )[0]
+    result = _compared(counts, _apart(statistic), statistic, margin, confidence_level)
     if result["not_inferred"]:
         warn_undefined(f"the contrast is undefined (NaN): {result['not_inferred']}")
     return result
@@ -182,92 +177,57 @@ class _Counts(NamedTuple):
     sums: Floats
 
 
-class _Compared(NamedTuple):
-    """Two rates of the same clusters, and what their difference is inferred from."""
-
-    value_a: float
-    value_b: float
-    inferred: ClusterT | StudentBounds
-    n_a: int
-    n_b: int
-    n_clusters: int
-    not_inferred: str
-
-
-def _compared(counts: _Counts, parts: tuple[Part, ...], statistic: Statistic) -> _Compared:
+def _compared(
+    counts: _Counts,
+    parts: tuple[Part, ...],
+    statistic: Statistic,
+    margin: float | None,
+    level: float,
+) -> dict[str, object]:
     """Compare two groups in a rate, whose difference is made of these means of `counts.sums`."""
     a, b, sums = (part[counts.sums.any(axis=1)] for part in counts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = [float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b)]
+        value_a, value_b = (float(np.asarray(statistic(side.sum(axis=0)))) for side in (a, b))
+    difference = value_a - value_b
     inferred: ClusterT | StudentBounds | None = cluster_t(parts, sums) if parts else None
-    not_inferred = ""
     if isinstance(inferred, ClusterT):
         not_inferred = inferred.not_inferred
     else:
         with np.errstate(divide="ignore", invalid="ignore"):
             without = [np.asarray(statistic(side.sum(axis=0) - side)) for side in (a, b)]
             sizes = np.sum([(side.sum(axis=1) / side.sum()) ** 2 for side in (a, b)], axis=0)
-        inferred = jackknife(values[0] - values[1], without[0] - without[1], sizes=sizes)
+        inferred = jackknife(difference, without[0] - without[1], sizes=sizes)
         fewest = min(int(np.count_nonzero(side.any(axis=1))) for side in (a, b))
-        if fewest < LEAST_CLUSTERS:
-            not_inferred = too_few_clusters(fewest)
-        elif np.isnan(inferred.error):
+        not_inferred = too_few_clusters(fewest) if fewest < LEAST_CLUSTERS else ""
+        if not not_inferred and np.isnan(inferred.error):
             not_inferred = "leaving out a cluster leaves a rate undefined, or changes nothing"
-    if not math.isfinite(values[0] - values[1]):
+    if not math.isfinite(difference):
         not_inferred = "a group has no pair that the rate is of"
-    return _Compared(
-        value_a=values[0],
-        value_b=values[1],
-        inferred=inferred,
-        n_a=int(a.sum()),
-        n_b=int(b.sum()),
-        n_clusters=len(a),
-        not_inferred=not_inferred,
-    )
-
-
-def _contrasts(
-    compared: Sequence[_Compared], margin: float | None, level: float
-) -> list[dict[str, object]]:
-    """Infer all differences of one rate at once."""
-    low, high, p_value, p_equivalent = np.full((4, len(compared)), np.nan)
-    for kind in (ClusterT, StudentBounds):
-        places = [
-            place
-            for place, one in enumerate(compared)
-            if isinstance(one.inferred, kind) and not one.not_inferred
-        ]
-        if not places:
-            continue
-        fields = zip(*(compared[place].inferred for place in places), strict=True)
-        inferred = kind(*(np.stack(field) for field in fields))
-        low[places], high[places] = inferred.bounds(level)
-        p_value[places] = inferred.p_value()
+    low = high = p_value = p_equivalent = math.nan
+    if not not_inferred:
+        low, high = map(float, inferred.bounds(level))
+        p_value = float(inferred.p_value())
         if margin is not None:
-            tails = [inferred.p_value(null) / 2.0 for null in (-margin, margin)]
-            sides = (-inferred.value < margin, inferred.value < margin)
-            tails = [
-                np.where(side, tail, 1.0 - tail) for side, tail in zip(sides, tails, strict=True)
-            ]
-            p_equivalent[places] = np.max(tails, axis=0)
-    return [
-        {
-            "value_a": one.value_a,
-            "value_b": one.value_b,
-            "difference": one.value_a - one.value_b,
-            # Of an undefined bound, NaN remains.
-            "difference_low": float(np.minimum(low[place], one.value_a - one.value_b)),
-            "difference_high": float(np.maximum(high[place], one.value_a - one.value_b)),
-            "p_value": float(p_value[place]),
-            "margin": math.nan if margin is None else margin,
-            "p_equivalent": float(p_equivalent[place]),
-            "n_a": one.n_a,
-            "n_b": one.n_b,
-            "n_clusters": one.n_clusters,
-            "not_inferred": one.not_inferred,
-        }
-        for place, one in enumerate(compared)
-    ]
+            tails = [float(inferred.p_value(null)) / 2.0 for null in (-margin, margin)]
+            sides = (inferred.value > -margin, inferred.value < margin)
+            p_equivalent = max(
+                tail if side else 1.0 - tail for side, tail in zip(sides, tails, strict=True)
+            )
+    return {
+        "value_a": value_a,
+        "value_b": value_b,
+        "difference": difference,
+        # An undefined bound remains NaN.
+        "difference_low": float(np.minimum(low, difference)),
+        "difference_high": float(np.maximum(high, difference)),
+        "p_value": p_value,
+        "margin": math.nan if margin is None else margin,
+        "p_equivalent": p_equivalent,
+        "n_a": int(a.sum()),
+        "n_b": int(b.sum()),
+        "n_clusters": len(a),
+        "not_inferred": not_inferred,
+    }
 
 
 _COLUMNS: Final = (
@@ -288,7 +248,6 @@ def contrasts_by(
     second: str = "second_correct",
     cluster: str | None = "fact_id",
     pair_id: str | None = None,
-    pairs: _Pairs = "pairwise",
     margin: float | None = None,
     confidence_level: float = 0.95,
     missing: MissingPolicy = "drop",
@@ -308,12 +267,10 @@ def contrasts_by(
         cluster: Column of what belongs together, such as the fact, across the groups too; None
             takes each row for a cluster of its own.
         pair_id: Column of pair ids: only pairs with a verdict in both groups count, as for two
-            models that should be compared on the same questions, and the interval rests on how
-            each pair changes from one to the other. None takes all pairs of each,
-            and counts rows that repeat others in a `DataWarning`, as `paired_by` does.
-        pairs: With `pair_id`, "pairwise" takes the pairs that the two groups at hand share, so that
-            a third model which answered few leaves them as they are; "common" those that all groups
-            share, so that the rows of a table stand on the same pairs.
+            models that should be compared on the same questions, and the interval rests on how each
+            pair changes from one to the other; a third model which answered few leaves the rows of
+            other models unchanged. None takes all pairs of each, and counts rows that repeat others
+            in a `DataWarning`, as `paired_by` does.
         margin: As for `contrast`.
         confidence_level: Nominal coverage of the intervals, in (0, 1).
         missing: "drop" leaves out pairs that lack a verdict, with an `UnscoredWarning`; "raise"
@@ -326,8 +283,7 @@ def contrasts_by(
         n_clusters, few_clusters (whether they are fewer than 20) and not_inferred (why interval and
         p-values are NaN). Groups are sorted by label, as those of `paired_by`; two groups without a
         common pair, where `pair_id` asks for some, have no row, and an `UndefinedMetricWarning`
-        counts them. Neither other groups nor their order change a row, but for Holm's correction
-        and the pairs that "common" leaves.
+        counts them. Neither other groups nor their order change a row, but for Holm's correction.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame; the message lists those seen.
@@ -358,7 +314,6 @@ def contrasts_by(
     keys = grouping_columns([*column_names(within), between], _COLUMNS)
     needed = [*keys, first, second, *filter(None, (cluster, pair_id))]
     check_frame(frame, needed, options="between, within, first, second, cluster or pair_id")
-    check_choice(pairs, ("pairwise", "common"), "pairs")
     rates = _named_rates(rate)
     cells = outcome_cells(
         frame[first].array, frame[second].array, missing=missing, names=(first, second)
@@ -370,8 +325,7 @@ def contrasts_by(
     ids = None if pair_id is None else pd.factorize(frame[pair_id])[0].astype(np.int64)
     difference_of = _apart if ids is None else matched_difference
     parts = {name: difference_of(statistic) for name, statistic in rates.items()}
-    couples: list[dict[str, object]] = []
-    compared: dict[str, list[_Compared]] = {name: [] for name in rates}
+    rows: dict[str, list[dict[str, object]]] = {name: [] for name in rates}
     n_apart = 0
     for inside, groups in _nested(group_positions(frame, keys)).items():
         chosen = _couples(groups, reference)
@@ -379,28 +333,22 @@ def contrasts_by(
         if ids is None:
             counted = _by_cluster(scored, chosen, cells, clusters)
         else:
-            counted = _by_pair(scored, chosen, cells, clusters, ids, is_common=pairs == "common")
+            counted = _by_pair(scored, chosen, cells, clusters, ids)
         for (a, b), counts in zip(chosen, counted, strict=True):
             if ids is not None and not len(counts.a):
                 n_apart += 1
                 continue
-            couples.append(dict(zip(keys, inside, strict=False)) | {"a": a, "b": b})
+            labels = dict(zip(keys, inside, strict=False)) | {"a": a, "b": b}
             for name, statistic in rates.items():
-                compared[name].append(_compared(counts, parts[name], statistic))
+                row = _compared(counts, parts[name], statistic, margin, confidence_level)
+                rows[name].append(labels | {"rate": name} | row)
     if n_apart:
         warn_undefined(
             f"{n_apart} couples of groups share no pair with a verdict in both and have no row: "
             f"the ids of column {pair_id!r} must name the same pair in each group; without pair_id "
             "each group stands on its own pairs"
         )
-    rows = [
-        labels | {"rate": name} | result
-        for name, of_rate in compared.items()
-        for labels, result in zip(
-            couples, _contrasts(of_rate, margin, confidence_level), strict=True
-        )
-    ]
-    table = pd.DataFrame(rows, columns=[*keys[:-1], *_COLUMNS])
+    table = pd.DataFrame([*itertools.chain(*rows.values())], columns=[*keys[:-1], *_COLUMNS])
     table["few_clusters"] = table["n_clusters"] < FEW_CLUSTERS
     table["p_value_holm"] = table.groupby("rate", sort=False)["p_value"].transform(
         lambda part: adjust_p_values(part.to_numpy(dtype=np.float64))
@@ -458,8 +406,6 @@ def _by_pair(
     cells: Codes,
     clusters: Integers,
     ids: Integers,
-    *,
-    is_common: bool,
 ) -> Iterator[_Counts]:
     """Yield the counts of the pairs that a couple shares, by their cells in both groups."""
     pairs = np.unique(np.concatenate([ids[rows] for rows in groups.values()]))
@@ -478,10 +424,8 @@ def _by_pair(
         cell_of[name] = np.full(pairs.size, MISSING, dtype=np.int64)
         cell_of[name][places] = cells[rows]
     distinct, cluster_of = np.unique(cluster_of, return_inverse=True)
-    held = np.sum([of_group != MISSING for of_group in cell_of.values()], axis=0)
-    usable = held == len(groups) if is_common else held > 0
     for a, b in couples:
-        shared = usable & (cell_of[a] != MISSING) & (cell_of[b] != MISSING)
+        shared = (cell_of[a] != MISSING) & (cell_of[b] != MISSING)
         codes = 16 * cluster_of[shared] + 4 * cell_of[a][shared] + cell_of[b][shared]
         counted = np.bincount(codes, minlength=16 * distinct.size).reshape(-1, 16)
         sums = counted[counted.any(axis=1)].astype(np.float64)

@@ -1,7 +1,6 @@
 """Agreement beyond chance, and which way and how strongly flips lean."""
 
 import math
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -9,13 +8,11 @@ from scipy.special import betaincinv
 
 from surface_consistency.metrics._inputs import (
     Floats,
-    check_choice,
     check_confidence_level,
     warn_undefined,
 )
 from surface_consistency.metrics.paired.paired_tables import CountRatio, PairedTable, check_table
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
-from surface_consistency.metrics.uncertainty.intervals import wilson_interval
 
 
 def cohen_kappa(table: PairedTable) -> float:
@@ -111,36 +108,33 @@ def discordant_odds_ratio(
     table: PairedTable,
     *,
     confidence_level: float = 0.95,
-    method: Literal["exact", "wilson"] = "exact",
 ) -> tuple[float, float, float]:
     """Estimate the odds that a flip goes from right to wrong rather than from wrong to right.
 
     The estimate is b / c, the conditional maximum likelihood estimate for matched pairs. The bounds
-    are p / (1 - p) at the bounds p of the share b / (b + c): Clopper and Pearson's for "exact",
-    Wilson's for "wilson".
+    are p / (1 - p) at Clopper and Pearson's bounds p of the share b / (b + c), which cover at least
+    nominally.
 
     Args:
         table: The paired verdicts; only the discordant counts matter.
         confidence_level: Nominal coverage, in (0, 1).
-        method: "exact" covers at least nominally; "wilson" about nominally, and is shorter.
 
     Returns:
         Odds ratio, lower and upper bound, each in [0, inf].
 
     Raises:
         TypeError: When `table` is no `PairedTable`.
-        ValueError: When `confidence_level` is not in (0, 1) or `method` is unknown.
+        ValueError: When `confidence_level` is not in (0, 1).
 
     Notes:
         c = 0 gives infinity and b = 0 gives 0, each with one finite bound above 0. With no
         discordant pair all is NaN, with an `UndefinedMetricWarning`. Swapping the conditions gives
-        the reciprocal. An "exact" interval excludes 1 exactly when the exact McNemar test is
+        the reciprocal. The interval excludes 1 exactly when the exact McNemar test is
         significant. Pairs are taken for independent: where they share a fact, pass
         `DISCORDANT_ODDS` to `cluster_bootstrap`.
 
     References:
-        F. D. K. Liddell, Journal of Epidemiology and Community Health 37, 1983 (exact); Fagerland,
-        Lydersen and Laake, Statistics in Medicine 33, 2014 (Wilson).
+        F. D. K. Liddell, Journal of Epidemiology and Community Health 37, 1983.
 
     Examples:
         >>> table = PairedTable(both=4285, first_only=2821, second_only=608, neither=6775)
@@ -148,30 +142,13 @@ def discordant_odds_ratio(
         [4.64, 4.25, 5.07]
     """
     check_confidence_level(confidence_level)
-    check_choice(method, ("exact", "wilson"), "method")
     b, c = check_table(table).first_only, table.second_only
     if b + c == 0:
         warn_undefined("the odds ratio is undefined (NaN): no pair is discordant")
         return math.nan, math.nan, math.nan
-    bounds = _exact if method == "exact" else _wilson
-    return _odds(b, c), *bounds(b, c, confidence_level)
-
-
-def _odds(part: float, rest: float) -> float:
-    """Divide, with infinity for a rest of 0."""
-    return part / rest if rest else math.inf
-
-
-def _exact(b: int, c: int, level: float) -> tuple[float, float]:
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - confidence_level) / 2.0
     low = float(betaincinv(b, c + 1, tail)) if b else 0.0
-    if c == 0:
-        return _odds(low, 1.0 - low), math.inf
     # The complement of the upper bound, which keeps its digits where the bound is close to 1.
-    rest = float(betaincinv(c, b + 1, tail))
-    return _odds(low, 1.0 - low), _odds(1.0 - rest, rest)
-
-
-def _wilson(b: int, c: int, level: float) -> tuple[float, float]:
-    low, high = wilson_interval(b, b + c, confidence_level=level)
-    return _odds(low, 1.0 - low), _odds(high, 1.0 - high)
+    rest = float(betaincinv(c, b + 1, tail)) if c else 0.0
+    high = (1.0 - rest) / rest if rest else math.inf
+    return b / c if c else math.inf, low / (1.0 - low) if low < 1.0 else math.inf, high

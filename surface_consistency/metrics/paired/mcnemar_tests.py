@@ -19,9 +19,6 @@ from surface_consistency.metrics.uncertainty.intervals import Intervals
 McNemarMethod = Literal["auto", "exact", "corrected", "uncorrected", "mid-p"]
 """Form of the test; "auto" chooses between "exact" and "corrected"."""
 
-_WHOLE_NUMBERS_MAX = 2_000
-"""Up to here whole numbers are exact and quick; scipy.special takes 0.1 s to import."""
-
 _METHODS = ("exact", "corrected", "uncorrected", "mid-p")
 _Form: TypeAlias = Literal["exact", "corrected", "uncorrected", "mid-p"]
 
@@ -88,22 +85,15 @@ def _form(n_discordant: int, method: McNemarMethod) -> _Form:
 
 def _binomial_p(b: int, c: int, *, mid: bool) -> float:
     """Return the two-sided binomial p-value, or its mid-p form, of b against c."""
-    fewer, total = min(b, c), b + c
-    if total > _WHOLE_NUMBERS_MAX:
-        up_to, before = (_lower_tail(k, total) if k >= 0 else 0.0 for k in (fewer, fewer - 1))
-        return up_to + before if mid else min(1.0, 2.0 * up_to)
-    at_most, below, ways = 0, 0, 1
-    for k in range(fewer + 1):
-        below, at_most, ways = at_most, at_most + ways, ways * (total - k) // (k + 1)
-    return (at_most + below if mid else min(2 * at_most, 1 << total)) / (1 << total)
-
-
-def _lower_tail(k: int, total: int) -> float:
-    """Return the chance of at most k of `total` at 1/2, for counts of any size."""
     # scipy.special.bdtr, made for this, takes 32-bit counts and wraps around in silence.
     from scipy.special import betainc
 
-    return float(betainc(float(total - k), float(k + 1), 0.5))
+    fewer, total = min(b, c), b + c
+    at_most, below = (
+        float(betainc(float(total - k), float(k + 1), 0.5)) if k >= 0 else 0.0
+        for k in (fewer, fewer - 1)
+    )
+    return at_most + below if mid else min(1.0, 2.0 * at_most)
 
 
 ClusteredMcNemarMethod = Literal["obuchowski", "durkalski"]

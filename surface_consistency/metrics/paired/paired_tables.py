@@ -113,8 +113,7 @@ The order is the order of the columns that `paired_by` returns.
 class PairedTable:
     """Counts of paired verdicts, with the rates that follow from them.
 
-    Rates are fractions in [0, 1], or in [-1, 1] where their docstring says so. Tables of disjoint
-    sets of pairs add up: `table + other` is the table of all pairs.
+    Rates are fractions in [0, 1], or in [-1, 1] where their docstring says so.
 
     Args:
         both: Pairs right under both conditions (a).
@@ -154,15 +153,6 @@ class PairedTable:
     def __post_init__(self) -> None:
         for name in ("both", "first_only", "second_only", "neither"):
             object.__setattr__(self, name, check_count(getattr(self, name), name))
-
-    def __add__(self, other: object) -> "PairedTable":
-        if not isinstance(other, PairedTable):
-            return NotImplemented
-        return table_of([a + b for a, b in zip(self.counts, other.counts, strict=True)])
-
-    def swap(self) -> "PairedTable":
-        """Return the table with the two conditions exchanged."""
-        return table_of((self.both, self.second_only, self.first_only, self.neither))
 
     @property
     def counts(self) -> tuple[int, int, int, int]:

@@ -2,8 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,44 +22,9 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import (
 from surface_consistency.metrics.uncertainty.intervals import (
     DEFAULT_INTERVALS,
     Intervals,
-    percentile_interval,
     quantiles,
     too_few_clusters,
 )
-
-
-def _acceleration(
-    statistic: Callable[[Floats], npt.ArrayLike], patterns: Floats, frequencies: Floats
-) -> float:
-    """Return the skewness of the leave-one-cluster-out estimates, a sixth of it."""
-    total = frequencies @ patterns
-    with np.errstate(divide="ignore", invalid="ignore"):
-        left_out = np.asarray(statistic(total - patterns), dtype=np.float64)
-    influence = np.average(left_out, weights=frequencies) - left_out
-    spread = float(frequencies @ influence**2)
-    if spread == 0.0:
-        return 0.0
-    return float(frequencies @ influence**3) / (6.0 * math.sqrt(spread) ** 3)
-
-
-def _bca_bounds(
-    values: Floats, estimate: float, skewness: float, level: float
-) -> tuple[float, float]:
-    """Return the percentile bounds at levels corrected for bias and acceleration."""
-    n_defined = int(np.count_nonzero(~np.isnan(values)))
-    below = int(np.count_nonzero(values < estimate) + np.count_nonzero(values <= estimate))
-    if not 0 < below < 2 * n_defined or not math.isfinite(skewness):
-        return math.nan, math.nan
-    normal = NormalDist()
-    bias = normal.inv_cdf(below / (2 * n_defined))
-    tail = (1.0 - level) / 2.0
-    shifted = (bias + normal.inv_cdf(tail), bias + normal.inv_cdf(1.0 - tail))
-    if any(skewness * s >= 1.0 for s in shifted):
-        return math.nan, math.nan
-    levels = tuple(normal.cdf(bias + s / (1.0 - skewness * s)) for s in shifted)
-    low, high = quantiles(values, levels)
-    return low, high
-
 
 Statistic: TypeAlias = Callable[[npt.NDArray[np.float64]], npt.ArrayLike]
 """Maps summed counts of shape `(..., k)` to values of shape `(...)`."""
@@ -73,8 +36,6 @@ _CHUNK_CELLS = 2**20
 _CLUSTERS_PER_PATTERN = 10
 # Codes a row from which on clusters are numbered anew before sums are made.
 _MOST_EMPTY = 4
-# Draws that are kept for the next call take 32 MiB at most.
-_KEPT_CELLS = 2**23
 
 
 def resample_counts(
@@ -99,9 +60,8 @@ def resample_counts(
 
     Notes:
         The order of the clusters does not matter. Sums of integers are exact up to 2**53. Memory
-        beyond the result stays under about 50 MB up to a million clusters; the draws of one integer
-        seed, 32 MiB at most, are kept for the next call. One cluster gives resamples that all equal
-        it.
+        beyond the result stays under about 50 MB up to a million clusters. One cluster gives
+        resamples that all equal it.
 
     References:
         Davison and Hinkley, Bootstrap Methods and their Application, 1997, section 3.8.
@@ -111,8 +71,26 @@ def resample_counts(
         >>> totals.shape, totals.sum(axis=1).tolist()
         ((5, 2), [3.0, 3.0, 3.0, 3.0, 3.0])
     """
-    patterns, frequencies = _patterns(_matrix(counts))
-    return _resample(patterns, frequencies, check_n_resamples(n_resamples), rng)
+    n_resamples, (patterns, frequencies) = (
+        check_n_resamples(n_resamples),
+        _patterns(_matrix(counts)),
+    )
+    n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
+    by_pattern = n_patterns * _CLUSTERS_PER_PATTERN <= n_clusters
+    if not by_pattern:
+        patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
+    size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
+    totals, generator = np.empty((n_resamples, patterns.shape[1])), np.random.default_rng(rng)
+    for start in range(0, n_resamples, size):
+        rows = min(size, n_resamples - start)
+        if by_pattern:
+            drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
+        else:
+            drawn = generator.integers(0, n_clusters, size=(rows, n_clusters))
+            drawn += n_clusters * np.arange(rows)[:, None]
+            drawn = np.bincount(drawn.ravel(), minlength=rows * n_clusters).reshape(drawn.shape)
+        np.matmul(drawn.astype(np.float64), patterns, out=totals[start : start + rows])
+    return totals
 
 
 def cluster_bootstrap(
@@ -124,7 +102,7 @@ def cluster_bootstrap(
     """Return a statistic of summed counts with an interval that takes clusters whole.
 
     Pairs that share a fact are not independent, so facts, not pairs, are left out one at a time,
-    or under "percentile" and "bca" drawn.
+    or under "percentile" drawn.
 
     Args:
         counts: Counts, or other sums, of each cluster, shape `(n_clusters, k)`, as from
@@ -145,11 +123,10 @@ def cluster_bootstrap(
         The bounds are NaN, with an `UndefinedMetricWarning` that says why, for fewer than four
         clusters and for clusters so unequal that they are worth no more by Kish's number, as where
         one holds half of the pairs; for an undefined estimate; when no resample defines the
-        statistic; for a statistic of one's own when leaving out one cluster makes it undefined or
-        changes nothing; and under "bca" also when no resample lies on one side of the estimate.
-        Resamples that leave it undefined are left out otherwise.
-        Under "percentile" and "bca" a statistic that never varies has an interval of no width, and
-        both cover too seldom near 0 and 1 and below about 50 clusters.
+        statistic; and for a statistic of one's own when leaving out one cluster makes it undefined
+        or changes nothing. Resamples that leave it undefined are left out otherwise.
+        Under "percentile" a statistic that never varies has an interval of no width, and it covers
+        too seldom near 0 and 1 and below about 50 clusters.
         The order of the clusters does not matter. A statistic of one's own is known to be a share
         or a difference of shares where it is a `CountRatio`.
 
@@ -157,7 +134,7 @@ def cluster_bootstrap(
         B. Efron, The Jackknife, the Bootstrap and Other Resampling Plans, SIAM 1982, chapter 3;
         E. B. Wilson, Journal of the American Statistical Association 22, 1927 (variance at the
         hypothesised value); L. Kish, Survey Sampling, Wiley 1965; Efron and Tibshirani, An
-        Introduction to the Bootstrap, 1993, chapter 11 and sections 13.3 and 14.3; Field and Welsh,
+        Introduction to the Bootstrap, 1993, chapter 11 and section 13.3; Field and Welsh,
         Journal of the Royal Statistical Society B 69, 2007 (clusters).
 
     Examples:
@@ -169,21 +146,12 @@ def cluster_bootstrap(
     sums = _matrix(counts)
     # Ordered, so that sums round alike in whichever order the clusters come.
     sums = sums[np.lexsort(sums.T)]
-    totals = sums.sum(axis=0)
-    estimate = float(_evaluate(statistic, totals))
-    values = np.empty(0)
-    if intervals.method == "auto":
-        # Checks that the statistic keeps the leading axes.
-        _evaluate(statistic, totals - sums)
-    else:
-        values = _evaluate(
-            statistic,
-            resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng),
-        )
-    low, high, reason = _interval(statistic, sums, values, estimate, intervals)
-    if reason:
-        warn_undefined(f"the interval is undefined (NaN): {reason}", stacklevel=2)
-    return estimate, low, high
+    # A statistic that does not keep the leading axes is refused before it is used.
+    _evaluate(statistic, sums)
+    result = group_values(sums, {"": statistic}, intervals)[""]
+    if result.not_inferred:
+        warn_undefined(f"the interval is undefined (NaN): {result.not_inferred}", stacklevel=2)
+    return result.value, result.low, result.high
 
 
 def _matrix(counts: npt.ArrayLike) -> Floats:
@@ -210,55 +178,6 @@ def _patterns(matrix: Floats) -> tuple[Floats, Floats]:
     frequencies = np.diff(np.r_[starts, len(ordered)])
     by_frequency = np.argsort(-frequencies, kind="stable")
     return ordered[starts][by_frequency], frequencies[by_frequency].astype(np.float64)
-
-
-def _resample(
-    patterns: Floats, frequencies: Floats, n_resamples: int, rng: np.random.Generator | int | None
-) -> Floats:
-    """Return the summed counts of each resample, made in chunks of bounded size."""
-    n_clusters, n_patterns = int(frequencies.sum()), len(patterns)
-    by_pattern = n_patterns * _CLUSTERS_PER_PATTERN <= n_clusters
-    if not by_pattern:
-        patterns = np.repeat(patterns, frequencies.astype(np.int64), axis=0)
-    size = max(1, _CHUNK_CELLS // (n_patterns if by_pattern else n_clusters))
-    totals = np.empty((n_resamples, patterns.shape[1]))
-    stored = None
-    if not by_pattern and isinstance(rng, int) and n_resamples * n_clusters <= _KEPT_CELLS:
-        stored = _kept_draws(n_clusters, n_resamples, size, rng)
-    generator = np.random.default_rng(rng)
-    for start in range(0, n_resamples, size):
-        rows = min(size, n_resamples - start)
-        if stored is not None:
-            drawn = stored[start : start + rows]
-        elif by_pattern:
-            drawn = generator.multinomial(n_clusters, frequencies / n_clusters, size=rows)
-        else:
-            drawn = _draw_clusters(n_clusters, rows, generator)
-        np.matmul(drawn.astype(np.float64), patterns, out=totals[start : start + rows])
-    return totals
-
-
-@lru_cache(maxsize=1)
-def _kept_draws(
-    n_clusters: int, n_resamples: int, size: int, seed: int
-) -> npt.NDArray[np.signedinteger]:
-    """Draw all resamples of one seed; tables of many models and groups ask for the same ones."""
-    generator = np.random.default_rng(seed)
-    drawn = np.empty((n_resamples, n_clusters), dtype=np.int32)
-    for start in range(0, n_resamples, size):
-        rows = min(size, n_resamples - start)
-        drawn[start : start + rows] = _draw_clusters(n_clusters, rows, generator)
-    drawn.flags.writeable = False
-    return drawn
-
-
-def _draw_clusters(
-    n_clusters: int, rows: int, rng: np.random.Generator
-) -> npt.NDArray[np.signedinteger]:
-    """Count how often each cluster is drawn in each of `rows` resamples."""
-    drawn = rng.integers(0, n_clusters, size=(rows, n_clusters))
-    drawn += n_clusters * np.arange(rows)[:, None]
-    return np.bincount(drawn.ravel(), minlength=rows * n_clusters).reshape(rows, n_clusters)
 
 
 def _evaluate(statistic: Statistic, totals: Floats) -> Floats:
@@ -323,9 +242,7 @@ def group_values(
         drawn = resample_counts(sums, n_resamples=intervals.n_resamples, rng=intervals.rng)
     group = {}
     for name, statistic in statistics.items():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.asarray(statistic(drawn), dtype=np.float64)
-            value = float(np.asarray(statistic(totals)))
+        values, value = _evaluate(statistic, drawn), float(_evaluate(statistic, totals))
         n_undefined = int(np.count_nonzero(np.isnan(values)))
         t = inferred.get(name)
         low, high, reason = _interval(statistic, sums, values, value, intervals, t)
@@ -339,7 +256,7 @@ def _interval(
     drawn: Floats,
     estimate: float,
     intervals: Intervals,
-    inferred: ClusterT | None = None,
+    inferred: ClusterT | None,
 ) -> tuple[float, float, str]:
     """Return the interval of one statistic of clusters, and why it is NaN where it is."""
     level, method = intervals.level, intervals.method
@@ -350,18 +267,15 @@ def _interval(
             reason = too_few_clusters(len(sums), least)
         return math.nan, math.nan, reason
     if method == "auto":
-        low, high, _ = statistic_bounds(statistic, sums, level, inferred)
+        low, high = statistic_bounds(statistic, sums, level, inferred)
         reason = (
             "leaving out a cluster leaves the statistic undefined, or changes nothing, which "
             "tells nothing of its spread"
         )
         if inferred is not None:
             reason = inferred.not_inferred
-    elif method == "percentile":
-        low, high = map(np.asarray, percentile_interval(drawn, confidence_level=level))
-        reason = "no resample defines the statistic"
     else:
-        skewness = _acceleration(statistic, sums, np.ones(len(sums)))
-        low, high = map(np.asarray, _bca_bounds(drawn, estimate, skewness, level))
-        reason = "the bias or the acceleration cannot be estimated; method='percentile' may do"
+        tails = ((1.0 - level) / 2.0, (1.0 + level) / 2.0)
+        low, high = map(np.asarray, quantiles(drawn, tails))
+        reason = "no resample defines the statistic"
     return float(low), float(high), reason if np.isnan(low) else ""

@@ -377,8 +377,8 @@ def statistic_bounds(
     sums: Floats,
     level: float,
     inferred: ClusterT | None = None,
-) -> tuple[Floats, Floats, str]:
-    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`, and their method.
+) -> tuple[Floats, Floats]:
+    """Return the limits of a statistic of clusters, `(..., n_clusters, k)`.
 
     The inference of its sum of means is made where it is not given.
     """
@@ -393,7 +393,7 @@ def statistic_bounds(
             left_out = np.asarray(statistic(totals[..., None, :] - sums), dtype=np.float64)
         low, high = jackknife(estimate, left_out).bounds(level)
         too_few = sums.shape[-2] < LEAST_CLUSTERS
-        return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high), "jackknife"
+        return np.where(too_few, np.nan, low), np.where(too_few, np.nan, high)
     low, high = inferred.bounds(level)
     link: Link | None = getattr(statistic, "link", None)
     if link is not None:
@@ -404,4 +404,4 @@ def statistic_bounds(
     unknown = np.isnan(estimate) | np.isnan(low) | np.isnan(high)
     low = np.where(unknown, np.nan, np.fmin(low, estimate))
     high = np.where(unknown, np.nan, np.fmax(high, estimate))
-    return low, high, "t"
+    return low, high

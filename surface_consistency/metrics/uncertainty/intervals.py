@@ -64,10 +64,10 @@ def _between(low: float, high: float, share: float) -> float:
     return low + (high - low) * share
 
 
-IntervalMethod: TypeAlias = Literal["auto", "percentile", "bca"]
+IntervalMethod: TypeAlias = Literal["auto", "percentile"]
 """What holds near 0 and 1 and with few clusters, or how it is read from resamples."""
 
-_METHODS = ("auto", "percentile", "bca")
+_METHODS = ("auto", "percentile")
 
 
 def check_seed(rng: object) -> np.random.Generator | int | None:
@@ -91,8 +91,8 @@ class Intervals:
         method: "auto" takes no draws: a t interval over clusters of a share, a difference of
             shares or another sum of them, with the variance that few events cannot show; its image
             for kappa and odds; a jackknife t interval of any other function. It is of the same t as
-            the p-value beside it. "percentile" and "bca" (bias-corrected and accelerated) read it
-            from resamples; functions that have no "bca" say so.
+            the p-value beside it. "percentile" takes the quantiles
+            of resamples.
         n_resamples: Number of resamples, at least 1; 1,000 or more to be of use. "auto" takes none.
         rng: Seed of all that is drawn, at least 0, which gives the same numbers again; generator to
             draw from; or None for fresh entropy.
@@ -138,41 +138,6 @@ class Intervals:
 
 DEFAULT_INTERVALS = Intervals()
 """Of level 0.95, by "auto"."""
-
-
-def percentile_interval(
-    values: npt.ArrayLike, *, confidence_level: float = 0.95
-) -> tuple[float, float]:
-    """Return the central part of resampled values of a statistic.
-
-    Args:
-        values: The statistic in each resample, shape `(n_resamples,)`; NaN where undefined.
-        confidence_level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The quantiles at (1 - confidence_level) / 2 and (1 + confidence_level) / 2 of the defined
-        values, linearly interpolated; NaN bounds when none is defined.
-
-    Raises:
-        ValueError: When `confidence_level` is not in (0, 1) or `values` is not one-dimensional.
-
-    Notes:
-        Undefined values are left out, so the interval is conditional on the statistic's being
-        defined. Infinite values take part as the largest or smallest.
-
-    References:
-        Efron and Tibshirani 1993, section 13.3.
-
-    Examples:
-        >>> percentile_interval(range(101), confidence_level=0.5)
-        (25.0, 75.0)
-    """
-    tail = (1.0 - check_confidence_level(confidence_level)) / 2.0
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise ValueError(f"values must be one-dimensional; got shape {array.shape}")
-    low, high = quantiles(array, (tail, 1.0 - tail))
-    return low, high
 
 
 def wilson_interval(

@@ -290,8 +290,8 @@ def test_bad_input_is_refused(frame, settings, error, message):
 
 
 def test_resampled_intervals_are_for_pairs():
-    with pytest.raises(ValueError, match="`interval` bca is for the two conditions"):
-        compare_results(rows({"a": [1], "b": [0]}), table=TableSettings(interval="bca"))
+    with pytest.raises(ValueError, match="`interval` percentile is for the two conditions"):
+        compare_results(rows({"a": [1], "b": [0]}), table=TableSettings(interval="percentile"))
 
 
 def test_what_flips_between_two_models_is_that_of_the_paired_table():

@@ -1,11 +1,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
 from scipy.stats import binomtest, f, ttest_1samp, ttest_rel
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
+from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import Intervals, compare_models, paired_by
+from surface_consistency.metrics.comparison.comparisons import rank_intervals
 from surface_consistency.metrics.comparison.equality import equality_test
 
 SWE_BENCH = {
@@ -133,9 +133,7 @@ def test_clusters_of_equal_size_have_the_t_of_their_means():
     scores = {m: base + rng.normal(0, 2, 20).repeat(5) + rng.normal(0, 1, 100) for m in "ab"}
     frame = long(scores, passage=np.arange(100) // 5)
     means = frame.groupby(["model", "passage"])["score"].mean()
-
     row = compare_models(frame, cluster="passage").differences.iloc[0]
-
     assert row["p_value"] == pytest.approx(ttest_rel(means["b"], means["a"]).pvalue, rel=1e-3)
 
 
@@ -160,7 +158,7 @@ def test_tasks_weigh_alike_and_items_do_in_the_pooled_difference():
     assert groups["is_against"].to_dict() == {"x": False, "y": True}
 
 
-def test_a_task_that_no_two_models_share_is_left_out():
+def test_items_without_a_score_of_all_models_are_left_out_and_counted():
     shared = long({"a": [1, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0]}, task="t")
     alone = long({"a": [1, 1, 0]}, task="u")
 
@@ -170,6 +168,11 @@ def test_a_task_that_no_two_models_share_is_left_out():
     pd.testing.assert_frame_equal(result.differences, expected.differences)
     assert result.groups.empty
     assert (result.n_items, result.n_items_of_any) == (6, 9)
+    frame = drawn(9)
+    frame.iloc[3, frame.columns.get_loc("score")] = np.nan
+    result = compare_models(frame.drop(index=7))
+    assert (result.n_items, result.n_items_of_any) == (58, 59)
+    assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
 
 
 def test_published_exact_p_values_and_none_below_five_percent_after_holm():
@@ -200,7 +203,7 @@ def test_models_are_ranked_by_what_all_pairs_show():
     assert ranks["may_be_best"].to_dict() == {"a": True, "b": True, "c": False, "d": False}
 
 
-def test_margin_tells_equivalent_from_not_told_apart():
+def test_conclusions_follow_margin_direction_and_clusters():
     rng = np.random.default_rng(6)
     base = rng.normal(0, 1, 400)
     frame = long({"a": base, "b": base + rng.normal(0, 0.1, 400), "c": rng.normal(0, 1, 400)})
@@ -212,56 +215,22 @@ def test_margin_tells_equivalent_from_not_told_apart():
              for m, s in ((0.05, "greater"), (-0.05, "less"))]  # fmt: skip
     assert rows.loc["b", "p_equivalent"] == pytest.approx(max(tails), rel=1e-8)
     assert rows.loc["b", "p_not_worse"] == pytest.approx(tails[0], rel=1e-8)
-
-
-def test_worse_beyond_the_margin_is_a_test_of_its_own():
-    rng = np.random.default_rng(7)
-    base = rng.normal(0, 1, 200)
-    frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 200)})
-
-    near = compare_models(frame, baseline="a", margin=0.31).differences.iloc[0]
-    far = compare_models(frame, baseline="a", margin=0.2).differences.iloc[0]
-
+    # Worse beyond the margin is a test of its own.
+    frame = long({"a": base, "b": base - 0.3 + rng.normal(0, 0.1, 400)})
+    near, far = (
+        compare_models(frame, baseline="a", margin=margin).differences.iloc[0]
+        for margin in (0.295, 0.2)
+    )
     assert near["conclusion"] == far["conclusion"] == "worse"
     assert near["p_worse"] > 0.05 > far["p_worse"]
-
-
-def test_of_losses_the_lower_is_the_better():
-    frame = drawn(8, models="ab")
-    frame.loc[frame["model"] == "b", "score"] = 0.0
-
-    row = compare_models(frame, higher_is_better=False)
-
-    assert row.differences["conclusion"].tolist() == ["better"]
-    assert row.models["model"].tolist() == ["b", "a"]
-
-
-@given(st.integers(0, 10_000), st.sampled_from([1, 3]))
-def test_p_is_below_five_percent_exactly_where_the_interval_leaves_out_zero(seed, size):
-    rows = compare_models(drawn(seed, size=size), cluster="passage").differences
-
-    outside = (rows["difference_low"] > 0) | (rows["difference_high"] < 0)
-    assert ((rows["p_value"] < 0.05) == outside).all()
-
-
-@given(st.integers(0, 10_000))
-def test_neither_order_of_rows_nor_of_models_changes_the_numbers(seed):
-    frame = drawn(seed)
-    once = compare_models(frame, baseline="b").differences.set_index("model")
-    again = compare_models(frame[::-1], baseline="b").differences.set_index("model")
-
-    assert again.loc[once.index, "p_value"].tolist() == pytest.approx(once["p_value"].tolist())
-
-
-def test_items_without_a_score_of_all_models_are_left_out_and_counted():
-    frame = drawn(9)
-    frame.iloc[3, frame.columns.get_loc("score")] = np.nan
-    frame = frame.drop(index=7)
-
-    result = compare_models(frame)
-
-    assert (result.n_items, result.n_items_of_any) == (58, 59)
-    assert result.models.set_index("model")["n_missing"].to_dict() == {"a": 1, "b": 0, "c": 0}
+    # Of losses the lower is the better; three clusters infer nothing.
+    losses = compare_models(frame, higher_is_better=False)
+    assert losses.differences["conclusion"].tolist() == ["better"]
+    assert losses.models["model"].tolist() == ["b", "a"]
+    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
+        few = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
+    assert few["conclusion"].tolist() == ["not inferred"]
+    assert few["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
 
 
 def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
@@ -282,56 +251,34 @@ def test_intervals_hold_and_ranks_err_in_no_more_than_five_percent():
     assert wrong_ranks <= 18
 
 
+ITEMS = {"item": lambda f: f["item"] + 1000 * (f["model"] == "a")}
+
+
 @pytest.mark.parametrize(
-    ("change", "options", "message"),
+    ("columns", "options", "message"),
     [
+        ({"item": 0}, {}, "177 rows repeat a model and item.*average repeats"),
+        ({"model": "a", "item": range(180)}, {}, "two models or more to compare; got"),
+        ({"model": None}, {}, "column 'model' is empty in row 0"),
+        ({}, {"baseline": "z"}, "baseline='z' is none of the models"),
+        ({}, {"margin": 0.0}, "margin must be above 0"),
+        ({}, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
+        ({"score": lambda f: f["score"] * 7}, {"scale": (0, 5)}, "outside the scale 0 to 5"),
+        ({}, {"scale": (1, 1)}, "scale must be the least and the largest"),
+        ({"score": np.inf}, {}, "values must be finite"),
+        ({"score": 0.5}, {"test": "exact"}, "for verdicts of one task"),
+        ({}, {"intervals": Intervals(method="percentile")}, "method='auto' alone"),
+        (ITEMS, {}, "no item has a score of every model.*a 60, b 60"),
         (
-            lambda f: pd.concat([f, f.head(1)]),
-            {},
-            "1 rows repeat a model and item.*average repeats",
-        ),
-        (lambda f: f[f["model"] == "a"], {}, "two models or more to compare; got"),
-        (lambda f: f, {"baseline": "z"}, "baseline='z' is none of the models"),
-        (lambda f: f, {"margin": 0.0}, "margin must be above 0"),
-        (lambda f: f, {"margin": 1.0}, "margin 1 takes in the whole scale, 0 to 1"),
-        (lambda f: f.assign(score=f["score"] * 7), {"scale": (0, 5)}, "outside the scale 0 to 5"),
-        (lambda f: f, {"scale": (1, 1)}, "scale must be the least and the largest"),
-        (lambda f: f.assign(score=np.inf), {}, "values must be finite"),
-        (lambda f: f.assign(score=0.5), {"test": "exact"}, "for verdicts of one task"),
-        (lambda f: f, {"intervals": Intervals(method="bca")}, "method='auto' alone"),
-        (
-            lambda f: f.assign(item=f["item"] + 1000 * (f["model"] == "a")),
-            {},
-            "no item has a score of every model.*a 60, b 60",
-        ),
-        (
-            lambda f: f.assign(passage=f["passage"].where(f["passage"] != 3)),
-            {"cluster": "passage"},
-            "column 'passage' has no cluster id in row 3: fill it in",
-        ),
-        (
-            lambda f: f.assign(passage=(f["model"] == "a") * 7),
+            {"passage": lambda f: (f["model"] == "a") * 7},
             {"cluster": "passage"},
             "lies in one cluster for 'a' and in another for 'b'",
         ),
     ],
 )
-def test_bad_input_is_refused(change, options, message):
+def test_bad_input_is_refused(columns, options, message):
     with pytest.raises(ValueError, match=message):
-        compare_models(change(drawn(11)), **options)
-
-
-def test_unknown_column_is_named():
-    with pytest.raises(ColumnNotFoundError, match="'topic' is not in the frame"):
-        compare_models(drawn(12), task="topic")
-
-
-def test_three_clusters_infer_nothing_and_say_so():
-    with pytest.warns(UndefinedMetricWarning, match="no difference is inferred"):
-        rows = compare_models(drawn(13, 30, "ab", 10), cluster="passage").differences
-
-    assert rows["conclusion"].tolist() == ["not inferred"]
-    assert rows["not_inferred"].tolist() == ["worth 3 clusters, under 4"]
+        compare_models(drawn(11).assign(**columns), **options)
 
 
 def test_equality_is_hotelling_s_test_of_contrasts():
@@ -343,33 +290,13 @@ def test_equality_is_hotelling_s_test_of_contrasts():
     statistic = 27 / (29 * 3) * square
 
     result = equality_test(totals)
+    copies = equality_test(totals[:, [0, 1, 1, 0]])
 
-    assert result.statistic == pytest.approx(statistic)
-    assert result.p_value == pytest.approx(f.sf(statistic, 3, 27))
-
-
-def test_equality_of_copies_costs_no_degree_of_freedom():
-    totals = np.random.default_rng(15).normal(0, 1, (30, 2))
-
-    result = equality_test(totals[:, [0, 1, 1, 0]])
-
-    assert result.df == (1, 29)
-    assert result.p_value == pytest.approx(ttest_rel(*totals.T).pvalue)
-
-
-@pytest.mark.parametrize(
-    ("totals", "message"),
-    [([[1, 0, 0]] * 9, "too little"), ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, "by the same on all")],
-)
-def test_equality_without_spread_is_undefined(totals, message):
-    with pytest.warns(UndefinedMetricWarning, match=message):
-        assert np.isnan(equality_test(totals).p_value)
-
-
-def test_equality_infers_nothing_from_one_cluster_that_holds_most_items():
-    totals = np.random.default_rng(16).normal(0, 1, (30, 3))
-    with pytest.warns(UndefinedMetricWarning, match="worth 1.* under 4"):
-        assert np.isnan(equality_test(totals, sizes=[900] + [1] * 29).p_value)
+    assert copies["df"] == (1, 29)
+    assert copies["p_value"] == pytest.approx(ttest_rel(totals[:, 0], totals[:, 1]).pvalue)
+    assert equality_test(np.ones((9, 3)))["p_value"] == 1.0
+    assert result["statistic"] == pytest.approx(statistic)
+    assert result["p_value"] == pytest.approx(f.sf(statistic, 3, 27))
 
 
 def test_equality_of_exchangeable_models_is_cochran_s_q():
@@ -379,8 +306,8 @@ def test_equality_of_exchangeable_models_is_cochran_s_q():
 
     result = equality_test(right, is_exchangeable=True)
 
-    assert result.statistic == pytest.approx(expected.statistic)
-    assert result.p_value == pytest.approx(expected.pvalue)
+    assert result["statistic"] == pytest.approx(expected.statistic)
+    assert result["p_value"] == pytest.approx(expected.pvalue)
 
 
 def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
@@ -397,12 +324,8 @@ def test_equality_of_models_takes_tasks_alike_as_the_differences_do():
     by_task = compare_models(frame, task="task").equality
     pooled = compare_models(frame.assign(item=frame["task"] + frame["item"].astype(str))).equality
 
-    assert pooled.p_value < 1e-6
-    assert by_task.p_value > 0.05
-
-
-def test_equal_models_are_equal():
-    assert equality_test(np.ones((9, 3))).p_value == 1.0
+    assert pooled["p_value"] < 1e-6
+    assert by_task["p_value"] > 0.05
 
 
 def test_models_that_differ_by_the_same_everywhere_show_nothing_on_a_scale_without_limits():
@@ -430,3 +353,45 @@ def test_a_score_that_is_a_word_is_named():
     frame = pd.DataFrame({"model": ["a", "b"], "item": 1, "score": ["good", "bad"]})
     with pytest.raises(TypeError, match=r"score\[0\] is 'good', which is no number"):
         compare_models(frame)
+
+
+def test_decisions_about_all_pairs_bound_the_ranks():
+    p_above = np.full((4, 4), 0.5)
+    p_above[0, 1:] = 1e-6
+    p_above[1:, 0] = 1 - 1e-6
+
+    low, high = rank_intervals(p_above)
+
+    assert low.tolist() == [1, 2, 2, 2]
+    assert high.tolist() == [1, 4, 4, 4]
+
+
+def test_holm_counts_every_ordered_pair():
+    p_above = np.full((3, 3), 0.9)
+    p_above[0, 1] = 0.05 / 6 + 1e-6
+
+    assert rank_intervals(p_above)[1].tolist() == [3, 3, 3]
+    p_above[0, 1] -= 2e-6
+    assert rank_intervals(p_above)[1].tolist() == [2, 3, 3]
+    p_above[:] = np.nan
+    assert [bounds.tolist() for bounds in rank_intervals(p_above)] == [[1, 1, 1], [3, 3, 3]]
+    with pytest.raises(ValueError, match="must be square, a row a model"):
+        rank_intervals([[0.1, 0.2]])
+
+
+@pytest.mark.parametrize(
+    ("totals", "sizes", "message"),
+    [
+        ([[1, 0, 0]] * 9, None, "too little"),
+        ([[1, 0, 0, 0], [0, 1, 1, 0]] * 2, None, "by the same on all"),
+        (np.arange(90).reshape(30, 3) % 7, [900] + [1] * 29, "worth 1.* under 4"),
+    ],
+)
+def test_equality_without_spread_is_undefined(totals, sizes, message):
+    with pytest.warns(UndefinedMetricWarning, match=message):
+        result = equality_test(totals, sizes=sizes)
+
+    assert np.isnan(result["p_value"])
+    assert result["not_inferred"] != ""
+    with pytest.raises(ValueError, match="totals must be finite, a row a cluster"):
+        equality_test([[1.0], [2.0]])

@@ -328,7 +328,6 @@ def test_memory_of_the_resamples_is_bounded(method):
         ({"n": ["a", "b"]}, {"by": "n"}, ValueError, "name of a column of the result"),
         ({}, {"method": "kendall"}, ValueError, "method must be 'pearson' or"),
         ({}, {"missing": "omit"}, ValueError, "missing must be 'raise' or 'drop'"),
-        ({}, {"intervals": Intervals(method="bca")}, ValueError, "must be 'auto' or 'percentile'"),
     ],
 )
 def test_correlation_by_rejects_bad_arguments(change, options, error, message):

@@ -2,12 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from pandas.testing import assert_frame_equal
 
-from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import Intervals, forms_by
+from surface_consistency.errors import ColumnNotFoundError, UndefinedMetricWarning
+from surface_consistency.metrics import forms_by
 from surface_consistency.metrics.forms.forms import fact_sums, form_rates
 from surface_consistency.metrics.uncertainty.cluster_bounds import cluster_t, parts_of
+from tests.metrics.harness import long
 
 METRICS = [
     *("accuracy", "all_right", "all_wrong", "all_agree", "consistency"),
@@ -19,126 +19,37 @@ METRICS = [
 def frame():
     """Two models on 150 facts of 60 subjects, with two to five forms each."""
     rng = np.random.default_rng(1)
-    rows = []
-    for fact in range(150):
-        known = rng.random()
-        for form in range(rng.integers(2, 6)):
-            for model, skill in (("a", 0.6), ("b", 1.1)):
-                rows.append(
-                    (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
-                )
+    rows = [
+        (model, f"Q{fact}", f"S{fact % 60}", form, rng.random() < skill * known)
+        for fact, known in enumerate(rng.random(150))
+        for form in range(rng.integers(2, 6))
+        for model, skill in (("a", 0.6), ("b", 1.1))
+    ]
     return pd.DataFrame(rows, columns=["model", "fact_id", "subject_id", "form", "correct"])
 
 
 def test_columns_are_those_promised(frame):
-    rows = forms_by(frame, by=["model"], intervals=Intervals(n_resamples=20))
+    rows = forms_by(frame, by=["model"])
 
     bounds = [f"{name}{end}" for name in METRICS for end in ("", "_low", "_high")]
     counts = ["n_facts", "n_forms", "n_single", "n_missing", "n_clusters"]
     counts += ["few_clusters", "not_inferred", "n_undefined"]
     assert list(rows.columns) == ["model", *counts, *bounds]
-    assert (
-        rows.dtypes[[name for name in counts if name not in ("few_clusters", "not_inferred")]]
-        == "int64"
-    ).all()
+    numbers = [name for name in counts if name not in ("few_clusters", "not_inferred")]
+    assert (rows.dtypes[numbers] == "int64").all()
     assert rows["few_clusters"].dtype == bool
     assert (rows.dtypes[bounds] == "float64").all()
 
 
-def test_groups_are_free_of_order_and_of_each_other(frame):
-    shuffled = frame.sample(frac=1, random_state=np.random.default_rng(2))
-
-    whole = forms_by(frame, by="model", intervals=Intervals(n_resamples=200))
-
-    assert_frame_equal(forms_by(shuffled, by="model", intervals=Intervals(n_resamples=200)), whole)
-    alone = forms_by(frame[frame["model"] == "b"], by="model", intervals=Intervals(n_resamples=200))
-    assert_frame_equal(alone, whole.iloc[[1]].reset_index(drop=True))
-
-
-def test_clusters_may_be_coarser_than_facts(frame):
-    part = frame[frame["model"] == "a"]
-
-    rows = forms_by(part, cluster="subject_id", intervals=Intervals(n_resamples=200))
-
-    assert rows["n_clusters"].tolist() == [60]
-    assert rows["n_facts"].tolist() == [150]
-
-
-def test_several_columns_may_name_a_fact(frame):
-    """Two models in one group: the model is part of what is asked."""
-    rows = forms_by(frame, fact=["fact_id", "model"], intervals=Intervals(n_resamples=20))
-
-    assert rows["n_facts"].tolist() == [300]
-
-
-def test_missing_verdicts_and_single_forms_are_counted():
-    frame = pd.DataFrame(
-        {
-            "fact_id": [1, 1, 1, 2, 2, 3],
-            "form": [1, 2, 3, 1, 2, 1],
-            "correct": [1, 0, None, 1, None, 0],
-        }
-    )
-    frame = pd.concat([frame, frame.assign(fact_id=frame["fact_id"] + 10)])
-
-    with pytest.warns(UnscoredWarning, match="4 of 12 forms lack a verdict"):
-        row = forms_by(frame, intervals=Intervals(n_resamples=50)).iloc[0]
-
-    assert (row["n_facts"], row["n_forms"], row["n_single"], row["n_missing"]) == (2, 4, 4, 4)
-    assert row["consistency"] == 0
-    with pytest.raises(ValueError, match=r"correct\[2\] has no verdict .*4 of 12"):
-        forms_by(frame, missing="raise")
-
-
 def test_group_without_two_forms_keeps_its_row():
-    frame = pd.DataFrame(
-        {
-            "model": ["a"] * 4 + ["b"],
-            "fact_id": [1, 1, 2, 2, 1],
-            "form": [1, 2, 1, 2, 1],
-            "correct": [1, 0, 1, 1, 1],
-        }
-    )
+    columns = {"fact_id": [1, 1, 2, 2, 1], "form": [1, 2, 1, 2, 1], "correct": [1, 0, 1, 1, 1]}
+    frame = pd.DataFrame({"model": [*"aaaab"]} | columns)
 
     with pytest.warns(UndefinedMetricWarning, match=r"consistency \(1, such as in group model='b'"):
-        rows = forms_by(frame, by="model", intervals=Intervals(n_resamples=50))
+        rows = forms_by(frame, by="model")
 
     assert rows["n_facts"].tolist() == [2, 0]
     assert np.isnan(rows["consistency"].iloc[1])
-
-
-@pytest.mark.parametrize(
-    ("change", "options", "message"),
-    [
-        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
-        (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
-        (
-            lambda f: f.assign(subject_id=f["form"]),
-            {"cluster": "subject_id"},
-            r"fact \['Q0'\] belongs to more than one cluster of column 'subject_id'",
-        ),
-        (lambda f: f.assign(fact_id=None), {}, "'fact_id' names no fact in row 0"),
-        (lambda f: f.assign(correct=3), {}, r"correct\[0\] is 3"),
-        (lambda f: f.iloc[:0], {}, "no rows"),
-        (lambda f: f, {"by": "n_facts"}, "has the name of a column of the result"),
-        (lambda f: f, {"missing": "ignore"}, "missing must be"),
-        (lambda f: f, {"estimator": "naive"}, "estimator must be"),
-    ],
-)
-def test_forms_by_rejects_bad_input(frame, change, options, message):
-    with pytest.raises(ValueError, match=message):
-        forms_by(change(frame), **({"by": "model"} | options))
-
-
-@pytest.mark.parametrize("option", ["by", "fact", "form", "correct", "cluster"])
-def test_forms_by_rejects_missing_columns(frame, option):
-    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
-        forms_by(frame, **{option: "nowhere"})
-
-
-def test_forms_by_rejects_what_is_no_frame(frame):
-    with pytest.raises(TypeError, match="one row a form; got list"):
-        forms_by(frame.to_dict("records"))
 
 
 @settings(deadline=None)
@@ -154,7 +65,7 @@ def test_intervals_leave_out_a_value_exactly_where_its_p_is_below_a_twentieth(ri
 
     n_right, n_forms = np.array([(min(k, m), m) for k, m in right]).T
     for name in ("accuracy", "all_right", "all_wrong", "all_agree", "consistency"):
-        inferred = cluster_t(parts_of(form_rates("unbiased")[name]), fact_sums(n_forms, n_right))
+        inferred = cluster_t(parts_of(form_rates()[name]), fact_sums(n_forms, n_right))
         p_value = float(inferred.p_value(null))
         if abs(p_value - 0.05) > 1e-9:
             is_out = null < row[f"{name}_low"] or null > row[f"{name}_high"]
@@ -165,8 +76,7 @@ def crossed(rng, n_items, n_forms, spread=0.8):
     """Verdicts of items by forms that are the same for all items, and of what accuracy they are."""
     logits = 1.5 * rng.normal(size=(n_items, 1)) + spread * rng.normal(size=n_forms)
     right = rng.random((n_items, n_forms)) < 1 / (1 + np.exp(-logits))
-    facts, forms = np.indices(right.shape)
-    return pd.DataFrame({"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()})
+    return long(right)
 
 
 def test_forms_like_these_hold_the_truth_where_forms_are_drawn():
@@ -238,19 +148,24 @@ def test_all_right_of_so_many_is_the_share_of_draws():
     assert forms_by(frame, of=5)["all_right_of"].iloc[0] == pytest.approx(right.all(axis=1).mean())
 
 
-def test_items_with_fewer_forms_do_not_belong_to_all_right_of():
-    frame = pd.DataFrame(
-        {"fact_id": [1, 1, 2, 2, 2], "form": [1, 2, 1, 2, 3], "correct": [1, 1, 1, 1, 0]}
-    )
-    table = forms_by(frame, of=3)
-
-    assert table["all_right_of"].iloc[0] == 0.0
-    assert table["all_right"].iloc[0] == 0.5
-
-
 @pytest.mark.parametrize(
-    ("options", "message"), [({"of": 0}, "of must be"), ({"forms": "all"}, "forms must be")]
+    ("change", "options", "message"),
+    [
+        (lambda f: pd.concat([f, f.iloc[[0]]]), {}, "fact_id='Q0', form=0 stands more than once"),
+        (lambda f: f, {"by": ()}, "fact_id='Q0', form=0 stands more than once in the frame"),
+        (lambda f: f.assign(correct=3), {}, r"correct\[0\] is 3"),
+        (lambda f: f, {"missing": "ignore"}, "missing must be"),
+        (lambda f: f, {"of": 0}, "of must be at least 1"),
+        (lambda f: f, {"forms": "all"}, "forms must be"),
+    ],
 )
-def test_options_out_of_range_are_refused(frame, options, message):
+def test_forms_by_rejects_bad_input(frame, change, options, message):
     with pytest.raises(ValueError, match=message):
-        forms_by(frame, by="model", **options)
+        forms_by(change(frame), **({"by": "model"} | options))
+
+
+def test_several_columns_may_name_a_fact(frame):
+    """Two models in one group: the model is part of what is asked."""
+    assert forms_by(frame, fact=["fact_id", "model"])["n_facts"].tolist() == [300]
+    with pytest.raises(ColumnNotFoundError, match="'nowhere' is not in the frame"):
+        forms_by(frame, fact=["fact_id", "nowhere"])

@@ -12,15 +12,7 @@ from surface_consistency.metrics import (
     variance_shares_by,
 )
 from surface_consistency.metrics.forms.form_spread import expected_range, right_counts_by
-
-
-def long(right, **columns):
-    """One row an item and form of a matrix of verdicts."""
-    facts, forms = np.indices(right.shape)
-    frame = pd.DataFrame(
-        {"fact_id": facts.ravel(), "form": forms.ravel(), "correct": right.ravel()}
-    )
-    return frame.assign(**columns)
+from tests.metrics.harness import long
 
 
 @pytest.mark.parametrize("n", [2, 3, 10, 50])
@@ -43,17 +35,6 @@ def test_cochrans_q_agrees_with_the_published_formula():
     assert row["p_value"] == pytest.approx(stats.chi2.sf(q, 4))
 
 
-def test_cochrans_q_agrees_with_statsmodels():
-    contingency_tables = pytest.importorskip("statsmodels.stats.contingency_tables")
-    right = np.random.default_rng(1).random((60, 4)) < 0.5
-    expected = contingency_tables.cochrans_q(right)
-
-    row = form_spread_by(long(right)).iloc[0]
-
-    assert row["cochran_q"] == pytest.approx(expected.statistic)
-    assert row["p_value"] == pytest.approx(expected.pvalue)
-
-
 def test_the_null_of_the_spread_is_that_of_permuted_forms():
     rng = np.random.default_rng(2)
     right = rng.random((80, 6)) < rng.random((80, 1))
@@ -62,17 +43,6 @@ def test_the_null_of_the_spread_is_that_of_permuted_forms():
     row = form_spread_by(long(right)).iloc[0]
 
     assert row["spread_null"] == pytest.approx(np.mean(permuted), rel=0.03)
-
-
-def test_copies_of_an_item_in_one_cluster_show_no_more_than_the_item():
-    right = np.random.default_rng(3).random((30, 4)) < [0.3, 0.5, 0.5, 0.7]
-    frame = long(np.repeat(right, 5, axis=0))
-    once = form_spread_by(long(right)).iloc[0]
-
-    row = form_spread_by(frame.assign(topic=frame["fact_id"] // 5), cluster="topic").iloc[0]
-
-    assert row["cochran_q"] == pytest.approx(once["cochran_q"])
-    assert row["spread_null"] == pytest.approx(once["spread_null"])
 
 
 def test_forms_without_effect_are_found_different_in_one_of_twenty_worlds():
@@ -107,12 +77,6 @@ def test_counts_of_independent_forms_agree_with_the_binomial_distribution():
     np.testing.assert_allclose(table["share_independent"], stats.binom.pmf([0, 1, 2], 2, 0.5))
 
 
-def test_a_form_that_stands_twice_is_refused():
-    frame = pd.DataFrame({"fact_id": [1, 1], "form": ["a", "a"], "correct": [1, 0]})
-    with pytest.raises(ValueError, match="fact_id=1, form='a' stands more than once"):
-        form_spread_by(frame)
-
-
 def test_one_topic_that_holds_most_facts_tells_nothing_of_chance():
     frame = long(np.random.default_rng(6).random((60, 3)) < 0.5)
     frame["topic"] = np.where(frame["fact_id"] < 40, 0, frame["fact_id"])
@@ -127,7 +91,6 @@ def test_one_topic_that_holds_most_facts_tells_nothing_of_chance():
     ("column", "value", "message"),
     [
         ("fact_id", None, "column 'fact_id' names no fact in row 0"),
-        ("topic", None, "column 'topic' has no cluster id in row 0"),
         ("topic", "other", "belongs to more than one cluster of column 'topic'"),
     ],
 )
@@ -140,7 +103,7 @@ def test_facts_and_topics_must_be_known(metric, column, value, message):
         metric(frame, cluster="topic")
 
 
-@pytest.mark.parametrize("metric", [form_answers_by, form_contrasts, forms_by])
+@pytest.mark.parametrize("metric", [form_spread_by, form_answers_by, form_contrasts, forms_by])
 def test_a_form_stands_once_for_a_fact(metric):
     frame = pd.DataFrame(
         {"model": "a", "fact_id": [1, 1], "form": ["a", "a"], "correct": 1, "answer": "x"}

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
@@ -13,7 +12,6 @@ from surface_consistency.metrics import (
     JudgeError,
     alignment_by,
     corrected_alignment,
-    corrected_rate,
     judge_agreement,
 )
 from surface_consistency.metrics.positions.alignment import SCORES, topic_counts, topic_shares
@@ -36,32 +34,6 @@ def through(verdicts, sensitivity, specificity, rng):
     right = rng.random(verdicts.shape) < sensitivity
     wrong = rng.random(verdicts.shape) < 1 - specificity
     return np.where(verdicts, right, wrong)
-
-
-@given(st.floats(0, 1), st.integers(51, 100), st.integers(51, 100))
-def test_corrected_rate_is_the_inverse_of_the_errors(rate, hits, rejections):
-    error = JudgeError(
-        true_positives=hits,
-        false_negatives=100 - hits,
-        false_positives=100 - rejections,
-        true_negatives=rejections,
-    )
-    observed = rate * error.sensitivity + (1 - rate) * (1 - error.specificity)
-
-    assert corrected_rate(min(1.0, observed), error) == pytest.approx(rate, abs=1e-9)
-
-
-def test_corrected_rate_agrees_with_a_published_example():
-    # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
-    # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
-    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
-
-    assert corrected_rate(0.04, error) == pytest.approx(0.05)
-
-
-def test_corrected_rate_is_cut_to_the_unit_interval():
-    assert corrected_rate(0.0, ERRING) == 0.0
-    assert corrected_rate(1.0, ERRING) == 1.0
 
 
 def test_perfect_judges_change_nothing():
@@ -87,22 +59,6 @@ def test_perfect_judges_change_nothing():
             assert corrected[f"{name}_{end}"] == pytest.approx(plain[f"{name}_{end}"], abs=1e-4)
     assert not corrected["is_cut"]
     assert (corrected["n_topics"], corrected["n_missing"]) == (40, 0)
-
-
-def test_signed_alignment_is_the_sum_of_accuracies_less_one():
-    rng = np.random.default_rng(1)
-    short, long = rng.random((60, 5)) < 0.7, rng.random((60, 5)) < 0.5
-
-    result = corrected_alignment(
-        short, long, short_error=ERRING, long_error=ERRING, intervals=Intervals(n_resamples=50)
-    )
-
-    assert result["signed_alignment"] == pytest.approx(
-        result["short_accuracy"] + result["long_accuracy"] - 1
-    )
-    assert result["accuracy_difference"] == pytest.approx(
-        result["long_accuracy"] - result["short_accuracy"]
-    )
 
 
 def test_the_truth_comes_back_from_an_erring_judge():
@@ -136,6 +92,9 @@ def test_the_truth_comes_back_from_an_erring_judge():
         for place, name in enumerate(names):
             covered[place] += result[f"{name}_low"] <= truth[name] <= result[f"{name}_high"]
         assert result["observed_alignment"] == pytest.approx(plain_scores(*judged)["alignment"])
+        accuracies = result["short_accuracy"], result["long_accuracy"]
+        assert result["signed_alignment"] == pytest.approx(sum(accuracies) - 1)
+        assert result["accuracy_difference"] == pytest.approx(accuracies[1] - accuracies[0])
         judged_bias.append(result["observed_alignment"] - truth["alignment"])
         corrected_bias.append(result["alignment"] - truth["alignment"])
 
@@ -146,8 +105,6 @@ def test_the_truth_comes_back_from_an_erring_judge():
 
 def test_a_judge_no_better_than_chance_says_nothing():
     guessing = JudgeError(true_positives=5, false_negatives=5, false_positives=5, true_negatives=5)
-    with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
-        assert math.isnan(corrected_rate(0.5, guessing))
     with pytest.warns(UndefinedMetricWarning, match="no better than chance"):
         result = corrected_alignment(
             [[1, 0], [1, 1]],
@@ -206,11 +163,6 @@ def test_judge_error_rejects_what_defines_no_rate(counts, message):
         JudgeError(**dict(zip(names, counts, strict=True)))
 
 
-def test_corrected_rate_rejects_percent():
-    with pytest.raises(ValueError, match=r"share in \[0, 1\]"):
-        corrected_rate(55.0, ERRING)
-
-
 def test_correlated_errors_are_taken_out_when_told():
     """A judge who errs on a fact both times or not at all makes verdicts agree too often."""
     rng = np.random.default_rng(8)
@@ -232,8 +184,19 @@ def test_correlated_errors_are_taken_out_when_told():
 
     assert told["alignment"] == pytest.approx(truth, abs=0.01)
     assert untold["alignment"] > truth + 0.1
-    observed = float((short ^ errs).mean())
-    assert told["short_accuracy"] == pytest.approx(corrected_rate(observed, error))
+    # Rogan and Gladen: (observed + specificity - 1) / (sensitivity + specificity - 1).
+    assert told["short_accuracy"] == pytest.approx(((short ^ errs).mean() - 0.1) / 0.8)
+
+
+def test_one_side_agrees_with_a_published_example():
+    # Greiner and Gardner 2000, Preventive Veterinary Medicine 45, and epiR::epi.prev: apparent
+    # prevalence 0.04, sensitivity 0.8, specificity 1 -> true prevalence 0.05.
+    error = JudgeError(true_positives=80, false_negatives=20, false_positives=0, true_negatives=100)
+    short, long = np.arange(100).reshape(20, 5) < 4, np.ones((20, 5))
+    row = corrected_alignment(
+        short, long, short_error=error, long_error=PERFECT, intervals=Intervals(n_resamples=20)
+    )
+    assert row["short_accuracy"] == pytest.approx(0.05)
 
 
 def test_impossible_correlation_of_errors_is_refused():

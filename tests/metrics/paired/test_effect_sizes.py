@@ -2,7 +2,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import assume, given, settings, strategies as st
+from scipy import stats
 
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics import (
@@ -13,8 +14,7 @@ from surface_consistency.metrics import (
     mcnemar,
 )
 from surface_consistency.metrics.paired.effect_sizes import DISCORDANT_ODDS, kappa_of_counts
-
-cells = st.tuples(*[st.integers(0, 50)] * 4)
+from surface_consistency.metrics.paired.paired_tables import table_of
 
 
 # The worked examples of many texts on kappa (Fleiss 1981 style): p_o 0.70 and p_e 0.50; p_o 0.60
@@ -24,61 +24,32 @@ cells = st.tuples(*[st.integers(0, 50)] * 4)
     [((20, 5, 10, 15), 0.4), ((45, 15, 25, 15), 0.1304), ((25, 35, 5, 35), 0.2593)],
 )
 def test_cohen_kappa_agrees_with_worked_examples(counts, kappa):
-    table = PairedTable(
-        both=counts[0], first_only=counts[1], second_only=counts[2], neither=counts[3]
-    )
-
-    assert cohen_kappa(table) == pytest.approx(kappa, abs=5e-5)
+    assert cohen_kappa(table_of(counts)) == pytest.approx(kappa, abs=5e-5)
 
 
 @settings(deadline=None)
-@given(counts=cells)
-def test_kappa_agrees_with_scikit_learn(counts):
+@given(counts=st.tuples(*[st.integers(0, 50)] * 4))
+def test_kappa_agrees_with_scikit_learn_and_its_definition(counts):
+    """(p_o - p_e) / (1 - p_e); swapping the conditions, or right and wrong, changes nothing."""
     metrics = pytest.importorskip("sklearn.metrics")
-    first = np.repeat([1, 1, 0, 0], counts)
-    second = np.repeat([1, 0, 1, 0], counts)
-    ours = float(kappa_of_counts(counts))
-    if math.isnan(ours):
-        return
-
-    assert ours == pytest.approx(metrics.cohen_kappa_score(first, second), abs=1e-12)
-
-
-@settings(deadline=None)
-@given(counts=cells)
-def test_kappa_agrees_with_its_definition(counts):
-    """The closed form in counts is (p_o - p_e) / (1 - p_e)."""
     a, b, c, d = counts
     n = a + b + c + d
-    ours = float(kappa_of_counts(counts))
-    if n == 0 or math.isnan(ours):
-        assert n == 0 or n in (a, d)
-        return
-
-    observed = (a + d) / n
-    expected = ((a + b) * (a + c) + (c + d) * (b + d)) / n**2
-
-    assert ours == pytest.approx((observed - expected) / (1 - expected), abs=1e-9)
-    assert -1 <= ours <= 1
-
-
-@settings(deadline=None)
-@given(counts=cells)
-def test_kappa_is_symmetric(counts):
-    """Swapping the conditions, or calling right wrong, changes nothing."""
-    a, b, c, d = counts
 
     values = kappa_of_counts([[a, b, c, d], [a, c, b, d], [d, b, c, a]])
 
     assert np.allclose(values, values[0], equal_nan=True)
-
-
-def test_kappa_is_zero_for_independent_conditions():
-    assert kappa_of_counts([12, 28, 18, 42]) == pytest.approx(0.0, abs=1e-12)
+    if n == 0 or math.isnan(values[0]):
+        assert n == 0 or n in (a, d)
+        return
+    observed = (a + d) / n
+    expected = ((a + b) * (a + c) + (c + d) * (b + d)) / n**2
+    verdicts = np.repeat([1, 1, 0, 0], counts), np.repeat([1, 0, 1, 0], counts)
+    assert values[0] == pytest.approx((observed - expected) / (1 - expected), abs=1e-9)
+    assert values[0] == pytest.approx(metrics.cohen_kappa_score(*verdicts), abs=1e-12)
+    assert -1 <= values[0] <= 1
 
 
 def test_kappa_bootstraps():
-    """As a statistic of summed counts it takes an interval that holds the estimate."""
     counts = [[3, 1, 0, 0], [0, 0, 1, 2], [2, 0, 0, 1], [0, 1, 0, 3]] * 30
 
     kappa, low, high = cluster_bootstrap(counts, kappa_of_counts)
@@ -89,25 +60,8 @@ def test_kappa_bootstraps():
 
 @pytest.mark.parametrize("counts", [(5, 0, 0, 0), (0, 0, 0, 7), (0, 0, 0, 0)])
 def test_kappa_without_variation_is_undefined(counts):
-    table = PairedTable(
-        both=counts[0], first_only=counts[1], second_only=counts[2], neither=counts[3]
-    )
-
     with pytest.warns(UndefinedMetricWarning, match="kappa is undefined"):
-        value = cohen_kappa(table)
-
-    assert math.isnan(value)
-
-
-def test_cohen_kappa_rejects_what_is_no_table():
-    with pytest.raises(TypeError, match="must be a PairedTable; got list"):
-        cohen_kappa([1, 2, 3, 4])
-
-
-@pytest.mark.parametrize("counts", [3.0, [1, 2, 3]])
-def test_kappa_of_counts_rejects_other_shapes(counts):
-    with pytest.raises(ValueError, match="four cells along the last axis"):
-        kappa_of_counts(counts)
+        assert math.isnan(cohen_kappa(table_of(counts)))
 
 
 def table(b, c):
@@ -119,89 +73,52 @@ def table(b, c):
 def test_discordant_odds_ratio_agrees_with_statsdirect():
     odds_ratio, low, high = discordant_odds_ratio(table(12, 2))
 
-    assert odds_ratio == 6
+    assert odds_ratio == DISCORDANT_ODDS([3, 12, 2, 5]) == 6
     assert low == pytest.approx(1.335744, abs=5e-7)
     assert high == pytest.approx(55.197091, abs=5e-6)
 
 
 @settings(deadline=None)
-@given(
-    b=st.integers(0, 400),
-    c=st.integers(0, 400),
-    confidence_level=st.sampled_from([0.8, 0.95, 0.99]),
-    method=st.sampled_from(["exact", "wilson"]),
-)
-def test_interval_agrees_with_scipy(b, c, confidence_level, method):
-    """The bounds are the odds at scipy's binomial bounds."""
-    stats = pytest.importorskip("scipy.stats")
-    if b + c == 0:
-        return
-    share = stats.binomtest(b, b + c).proportion_ci(confidence_level, method=method)
+@given(b=st.integers(0, 400), c=st.integers(0, 400), level=st.sampled_from([0.8, 0.95, 0.99]))
+def test_odds_agree_with_scipy_and_turn_by_swapping(b, c, level):
+    """The bounds are the odds at scipy's, and leave out 1 where the exact test rejects."""
+    assume(b + c > 0)
+    share = stats.binomtest(b, b + c).proportion_ci(level)
 
-    odds_ratio, low, high = discordant_odds_ratio(
-        table(b, c), confidence_level=confidence_level, method=method
-    )
+    odds_ratio, low, high = discordant_odds_ratio(table(b, c), confidence_level=level)
 
+    assert odds_ratio == (b / c if c else math.inf)
     assert low / (1 + low) == pytest.approx(share.low, abs=1e-9)
     assert (1.0 if math.isinf(high) else high / (1 + high)) == pytest.approx(share.high, abs=1e-9)
     assert low <= odds_ratio <= high
-
-
-@settings(deadline=None)
-@given(b=st.integers(1, 300), c=st.integers(1, 300), method=st.sampled_from(["exact", "wilson"]))
-def test_swapped_conditions_give_the_reciprocal(b, c, method):
-    odds_ratio, low, high = discordant_odds_ratio(table(b, c), method=method)
-    swapped = discordant_odds_ratio(table(b, c).swap(), method=method)
-
-    assert swapped[0] == pytest.approx(1 / odds_ratio, rel=1e-12)
-    assert swapped[1:] == pytest.approx((1 / high, 1 / low), rel=1e-6)
-
-
-@settings(deadline=None)
-@given(b=st.integers(0, 60), c=st.integers(0, 60))
-def test_exact_interval_excludes_one_where_the_exact_test_is_significant(b, c):
-    if b + c == 0:
-        return
-
-    _, low, high = discordant_odds_ratio(table(b, c))
-
-    assert (low > 1 or high < 1) == (mcnemar(table(b, c), method="exact")[1] < 0.05)
-
-
-@pytest.mark.parametrize("method", ["exact", "wilson"])
-def test_empty_side_has_one_finite_bound(method):
-    none_second = discordant_odds_ratio(table(4, 0), method=method)
-    none_first = discordant_odds_ratio(table(0, 4), method=method)
-
-    assert none_second[0] == none_second[2] == math.inf
-    assert 0 < none_second[1] < math.inf
-    assert none_first[:2] == (0, 0)
-    assert 0 < none_first[2] < math.inf
+    p_value = mcnemar(table(b, c), method="exact")[1]
+    assert (low > 1 or high < 1) == (p_value < 1 - level)
+    assert (low == 0) == (b == 0)
+    assert math.isinf(high) == (c == 0)
+    if b and c:
+        swapped = discordant_odds_ratio(table(c, b), confidence_level=level)
+        assert swapped == pytest.approx((1 / odds_ratio, 1 / high, 1 / low), rel=1e-6)
 
 
 def test_discordant_odds_ratio_without_flips_is_undefined():
     with pytest.warns(UndefinedMetricWarning, match="no pair is discordant"):
-        result = discordant_odds_ratio(table(0, 0))
-
-    assert all(map(math.isnan, result))
-
-
-def test_odds_as_a_statistic_agree_with_the_result():
-    assert DISCORDANT_ODDS([3, 12, 2, 5]) == discordant_odds_ratio(table(12, 2))[0]
+        assert all(map(math.isnan, discordant_odds_ratio(table(0, 0))))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("call", "error", "message"),
     [
-        ({"method": "wald"}, "'exact' or 'wilson'; got 'wald'"),
-        ({"confidence_level": 1}, "strictly"),
+        (lambda: cohen_kappa([1, 2, 3, 4]), TypeError, "must be a PairedTable; got list"),
+        (lambda: kappa_of_counts(3.0), ValueError, "four cells along the last axis"),
+        (lambda: kappa_of_counts([1, 2, 3]), ValueError, "four cells along the last axis"),
+        (lambda: discordant_odds_ratio([1, 2, 3, 4]), TypeError, "got list: count verdicts"),
+        (
+            lambda: discordant_odds_ratio(table(1, 2), confidence_level=1),
+            ValueError,
+            "confidence_level must lie strictly",
+        ),
     ],
 )
-def test_discordant_odds_ratio_rejects_unknown_options(options, message):
-    with pytest.raises(ValueError, match=message):
-        discordant_odds_ratio(table(1, 2), **options)
-
-
-def test_discordant_odds_ratio_rejects_what_is_no_table():
-    with pytest.raises(TypeError, match="table must be a PairedTable; got list: count verdicts"):
-        discordant_odds_ratio([1, 2, 3, 4])
+def test_effect_sizes_reject_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -2,8 +2,6 @@ import csv
 import math
 import warnings
 from collections import Counter
-from functools import reduce
-from operator import add
 
 import numpy as np
 import pandas as pd
@@ -20,18 +18,7 @@ from surface_consistency.metrics import (
     flip_rate,
     paired_table,
 )
-from surface_consistency.metrics.paired.paired_tables import cluster_counts
-
-counts = st.tuples(*[st.integers(0, 10_000)] * 4)
-verdict_pairs = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
-
-
-def table_of(cells):
-    return PairedTable(both=cells[0], first_only=cells[1], second_only=cells[2], neither=cells[3])
-
-
-def table_of_pairs(pairs):
-    return paired_table([first for first, _ in pairs], [second for _, second in pairs])
+from surface_consistency.metrics.paired.paired_tables import cluster_counts, table_of
 
 
 def golden_rows(data_files, name):
@@ -112,105 +99,72 @@ def test_accuracies_agree_with_all_cells_of_the_audit(data_files):
         assert table.first_accuracy == int(row["del_on_correct"]) / table.n
         assert table.second_accuracy == int(row["del_off_correct"]) / table.n
     # Recomputed totals over the 78 cells: a / b / c = 3 / 921 / 11 of 12,228 pairs.
-    assert reduce(add, tables).counts == (3, 921, 11, 11_293)
+    assert np.sum([table.counts for table in tables], axis=0).tolist() == [3, 921, 11, 11_293]
 
 
-def test_rates_agree_with_their_formulas():
-    table = table_of([5, 3, 1, 11])
-
-    assert table.n == 20
-    assert table.consistency == 16 / 20
-    assert table.flip_rate == 4 / 20
-    assert table.negative_flip_rate == 3 / 20
-    assert table.positive_flip_rate == 1 / 20
-    assert table.signed_alignment == -6 / 20
-    assert table.first_accuracy == 8 / 20
-    assert table.second_accuracy == 6 / 20
-    assert table.accuracy_difference == -2 / 20
-    assert table.consistency_given_first_correct == 5 / 8
-    assert table.consistency_given_first_incorrect == 11 / 12
-
-
-@pytest.mark.parametrize("name", PAIRED_RATES)
-def test_every_rate_is_a_property(name):
-    table = table_of([5, 3, 1, 11])
-
-    assert getattr(table, name) == PAIRED_RATES[name](table.counts)
+FORMULAS = {
+    "consistency": 16 / 20,
+    "flip_rate": 4 / 20,
+    "negative_flip_rate": 3 / 20,
+    "positive_flip_rate": 1 / 20,
+    "signed_alignment": -6 / 20,
+    "first_accuracy": 8 / 20,
+    "second_accuracy": 6 / 20,
+    "accuracy_difference": -2 / 20,
+    "consistency_given_first_correct": 5 / 8,
+    "consistency_given_first_incorrect": 11 / 12,
+}
 
 
 @pytest.mark.parametrize("name", PAIRED_RATES)
-def test_rate_of_no_pairs_is_nan_with_a_warning(name):
+def test_rates_agree_with_their_formulas(name):
+    """Also of many tables at once, and NaN with a warning without a pair."""
+    table, tables = table_of([5, 3, 1, 11]), np.random.default_rng(5).integers(1, 50, (3, 7, 4))
+
+    together = PAIRED_RATES[name](tables)
+
+    assert getattr(table, name) == PAIRED_RATES[name](table.counts) == FORMULAS[name]
+    assert together.shape == (3, 7)
+    for index in np.ndindex(3, 7):
+        assert together[index] == pytest.approx(float(PAIRED_RATES[name](tables[index])))
     with pytest.warns(UndefinedMetricWarning, match=f"^{name} is undefined"):
-        value = getattr(table_of([0, 0, 0, 0]), name)
-
-    assert np.isnan(value)
+        assert np.isnan(getattr(table_of([0, 0, 0, 0]), name))
 
 
 def test_conditional_rate_without_its_condition_is_nan_with_a_warning():
     with pytest.warns(UndefinedMetricWarning, match="consistency_given_first_correct"):
-        value = table_of([0, 0, 2, 3]).consistency_given_first_correct
-
-    assert np.isnan(value)
+        assert np.isnan(table_of([0, 0, 2, 3]).consistency_given_first_correct)
     assert table_of([0, 0, 2, 3]).consistency_given_first_incorrect == 0.6
 
 
-@given(cells=counts)
-def test_rates_are_bounded_and_complementary(cells):
-    """Each rate keeps its range, and consistency and flips make up the whole."""
-    table = table_of(cells)
-    if table.n == 0:
-        return
+@given(pairs=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
+@settings(deadline=None)
+def test_paired_table_agrees_with_a_naive_loop(pairs):
+    """Rates of arrays are those of the table, and swapping the conditions turns the difference."""
+    naive = Counter(pairs)
+    first, second = zip(*pairs, strict=True)
 
+    table, back = paired_table(first, second), paired_table(second[::-1], first[::-1])
+
+    cells = [(True, True), (True, False), (False, True), (False, False)]
+    assert table.counts == tuple(naive[cell] for cell in cells)
+    assert back.counts == tuple(table.counts[place] for place in (0, 2, 1, 3))
+    assert back.accuracy_difference == -table.accuracy_difference
     assert table.consistency + table.flip_rate == pytest.approx(1)
     assert table.negative_flip_rate + table.positive_flip_rate == pytest.approx(table.flip_rate)
-    for name in ("consistency", "flip_rate", "first_accuracy", "second_accuracy"):
-        assert 0 <= getattr(table, name) <= 1
-    for name in ("signed_alignment", "accuracy_difference"):
-        assert -1 <= getattr(table, name) <= 1
     difference = table.second_accuracy - table.first_accuracy
     assert table.accuracy_difference == pytest.approx(difference)
-
-
-@given(cells=counts)
-def test_swap_is_its_own_inverse_and_turns_the_sign(cells):
-    """Exchanging the conditions keeps the symmetric rates and negates the difference."""
-    table = table_of(cells)
-    if table.n == 0:
-        return
-
-    swapped = table.swap()
-
-    assert swapped.swap() == table
-    assert swapped.consistency == table.consistency
-    assert swapped.signed_alignment == table.signed_alignment
-    assert swapped.accuracy_difference == -table.accuracy_difference
-    assert swapped.negative_flip_rate == table.positive_flip_rate
-
-
-@given(pairs=verdict_pairs)
-def test_paired_table_agrees_with_a_naive_loop(pairs):
-    naive = [0, 0, 0, 0]
-    for first, second in pairs:
-        naive[{(1, 1): 0, (1, 0): 1, (0, 1): 2, (0, 0): 3}[first, second]] += 1
-
-    assert table_of_pairs(pairs).counts == tuple(naive)
-
-
-@given(left=verdict_pairs, right=verdict_pairs)
-def test_sum_of_tables_is_the_table_of_all_pairs(left, right):
-    assert table_of_pairs(left) + table_of_pairs(right) == table_of_pairs(left + right)
-
-
-@given(pairs=verdict_pairs, data=st.data())
-def test_paired_table_is_free_of_order(pairs, data):
-    assert table_of_pairs(data.draw(st.permutations(pairs))) == table_of_pairs(pairs)
-
-
-@given(pairs=verdict_pairs)
-def test_paired_table_of_exchanged_inputs_is_swapped(pairs):
-    exchanged = table_of_pairs([(second, first) for first, second in pairs])
-
-    assert exchanged == table_of_pairs(pairs).swap()
+    assert consistency(first, second) == pytest.approx(table.consistency)
+    assert flip_rate(first, second) == pytest.approx(table.flip_rate)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        for name in PAIRED_RATES:
+            least = -1 if name in ("signed_alignment", "accuracy_difference") else 0
+            assert np.isnan(getattr(table, name)) or least <= getattr(table, name) <= 1
+        for is_correct, name in ((True, "correct"), (False, "incorrect")):
+            found = consistency_given(first, second, first_correct=is_correct)
+            expected = getattr(table, f"consistency_given_first_{name}")
+            assert found == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -228,6 +182,7 @@ def test_paired_table_of_exchanged_inputs_is_swapped(pairs):
 )
 def test_paired_table_reads_every_common_form(first):
     assert paired_table(first, [True, True, False]).counts == (1, 1, 1, 0)
+    assert paired_table([], []).counts == (0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -243,60 +198,57 @@ def test_paired_table_reads_every_common_form(first):
 )
 def test_paired_table_drops_missing_verdicts_with_a_count(first):
     with pytest.warns(UnscoredWarning, match="2 of 4 pairs lack a verdict"):
-        table = paired_table(first, [True, True, True, True], missing="drop")
-
-    assert table.counts == (1, 0, 1, 0)
+        assert paired_table(first, [True] * 4, missing="drop").counts == (1, 0, 1, 0)
 
 
-def test_paired_table_drops_pairwise():
+def test_missing_verdicts_are_dropped_pairwise():
     """A pair goes when either verdict is missing, and is counted once when both are."""
     with pytest.warns(UnscoredWarning, match="3 of 4"):
         table = paired_table([1, None, 0, None], [None, 1, 0, None], missing="drop")
+    with pytest.warns(UnscoredWarning, match="2 of 3 pairs"):
+        counts = cluster_counts(
+            [1, None, 0], [1, 1, None], clusters=["a", "b", "a"], missing="drop"
+        )
+    with pytest.warns(UnscoredWarning, match="1 of 2 pairs"):
+        assert flip_rate([1, None], [0, 1], missing="drop") == 1.0
+    with pytest.warns(UndefinedMetricWarning, match="no pair enters"):
+        assert math.isnan(consistency_given([0], [0], first_correct=True))
 
     assert table.counts == (0, 0, 0, 1)
+    assert counts.tolist() == [[1, 0, 0, 0]]
 
 
-def test_paired_table_rejects_missing_verdicts():
-    with pytest.raises(ValueError, match=r"second\[1\] has no verdict \(in all 2 of 3.*drop"):
-        paired_table([1, 1, 0], [1, None, float("nan")])
+ONES = [1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("first", "message"),
+    ("first", "second", "missing", "message"),
     [
-        ([1, 0, 2], r"first\[2\] is 2, which is no verdict"),
-        ([1.0, 0.5, 1.0], r"first\[1\] is 0\.5"),
-        ([1.0, np.inf, 1.0], r"first\[1\] is inf"),
-        ([True, "yes", False], r"first\[1\] is 'yes'"),
-        (["1", "0", "1"], r"first\[0\] is '1'"),
-        ([True, False, pd.Timestamp("2024-01-01")], r"first\[2\] is Timestamp"),
-        (pd.Series([0, -1, 1], index=[5, 6, 7]), r"first\[1\] is -1"),
-        ([1 + 0j, 0, 1], r"first\[0\] is \(1\+0j\)"),
+        ([1, 0, 2], ONES, "drop", r"first\[2\] is 2, which is no verdict"),
+        ([1.0, 0.5, 1.0], ONES, "drop", r"first\[1\] is 0\.5"),
+        ([1.0, np.inf, 1.0], ONES, "drop", r"first\[1\] is inf"),
+        ([True, "yes", False], ONES, "drop", r"first\[1\] is 'yes'"),
+        (["1", "0", "1"], ONES, "drop", r"first\[0\] is '1'"),
+        ([True, False, pd.Timestamp("2024-01-01")], ONES, "drop", r"first\[2\] is Timestamp"),
+        (pd.Series([0, -1, 1], index=[5, 6, 7]), ONES, "drop", r"first\[1\] is -1"),
+        ([1 + 0j, 0, 1], ONES, "drop", r"first\[0\] is \(1\+0j\)"),
+        ([1, 0, 1], [1, 0], "raise", r"equal lengths.*got 3 and 2"),
+        ([[1, 0], [1, 1]], ONES, "raise", "first must be one-dimensional"),
+        (1, ONES, "raise", "first must be one-dimensional"),
+        (np.ma.masked_array([[1, 0]]), ONES, "raise", "first must be one-dimensional"),
+        (ONES, ONES, "skip", "missing must be 'raise' or 'drop'; got 'skip'"),
+        (
+            [1, 1, 0],
+            [1, None, np.nan],
+            "raise",
+            r"second\[1\] has no verdict \(in all 2 of 3.*drop",
+        ),
     ],
 )
-def test_paired_table_rejects_values_that_are_no_verdicts(first, message):
-    with pytest.raises(ValueError, match=message):
-        paired_table(first, [1, 1, 1], missing="drop")
-
-
-def test_paired_table_rejects_unequal_lengths():
-    with pytest.raises(ValueError, match=r"equal lengths.*got 3 and 2"):
-        paired_table([1, 0, 1], [1, 0])
-
-
-@pytest.mark.parametrize("first", [[[1, 0], [1, 1]], 1, np.ma.masked_array([[1, 0]])])
-def test_paired_table_rejects_other_shapes(first):
-    with pytest.raises(ValueError, match="first must be one-dimensional"):
-        paired_table(first, [1, 0])
-
-
-def test_paired_table_rejects_an_unknown_policy():
-    with pytest.raises(ValueError, match="missing must be 'raise' or 'drop'; got 'skip'"):
-        paired_table([1], [1], missing="skip")
-
-
-def test_paired_table_of_no_pairs_is_empty():
-    assert paired_table([], []).counts == (0, 0, 0, 0)
+def test_paired_table_rejects_bad_verdicts(first, second, missing, message):
+    for call in (paired_table, consistency):
+        with pytest.raises(ValueError, match=message):
+            call(first, second, missing=missing)
 
 
 @pytest.mark.parametrize("bad", [1.0, "3", None, True, np.bool_(True), np.float64(2)])
@@ -305,57 +257,24 @@ def test_table_rejects_what_is_no_count(bad):
         PairedTable(both=1, first_only=2, second_only=bad, neither=3)
 
 
-def test_table_rejects_negative_counts():
-    with pytest.raises(ValueError, match="neither must be a count of at least 0; got -1"):
-        PairedTable(both=1, first_only=2, second_only=3, neither=-1)
-
-
-def test_table_counts_are_plain_integers():
+def test_table_holds_plain_counts_and_is_frozen():
     table = table_of(np.array([1, 2, 3, 4]))
 
     assert all(type(count) is int for count in table.counts)
-
-
-def test_table_is_frozen_and_hashable():
-    table = table_of([1, 2, 3, 4])
-
+    assert len({table, table_of([1, 2, 3, 4])}) == 1
     with pytest.raises(AttributeError, match="both"):
         table.both = 5
-    assert len({table, table_of([1, 2, 3, 4])}) == 1
-
-
-def test_table_rejects_adding_other_things():
-    with pytest.raises(TypeError, match="unsupported operand"):
-        table_of([1, 2, 3, 4]) + 1
-
-
-@pytest.mark.parametrize("name", PAIRED_RATES)
-def test_rate_of_many_tables_agrees_with_one_by_one(name):
-    """A rate keeps the leading axes, whatever they are."""
-    tables = np.random.default_rng(5).integers(1, 50, size=(3, 7, 4))
-
-    together = PAIRED_RATES[name](tables)
-
-    assert together.shape == (3, 7)
-    for index in np.ndindex(3, 7):
-        assert together[index] == pytest.approx(float(PAIRED_RATES[name](tables[index])))
-
-
-def test_rates_are_read_only():
+    with pytest.raises(ValueError, match="neither must be a count of at least 0; got -1"):
+        PairedTable(both=1, first_only=2, second_only=3, neither=-1)
     with pytest.raises(TypeError, match="does not support item assignment"):
         PAIRED_RATES["consistency"] = None
 
 
 def test_count_ratio_of_zero_denominator_is_nan_or_infinite():
-    odds = CountRatio(numerator=(1, 0), denominator=(0, 1))
-
-    values = odds([[0, 0], [3, 0], [3, 2]])
+    values = CountRatio(numerator=(1, 0), denominator=(0, 1))([[0, 0], [3, 0], [3, 2]])
 
     assert np.isnan(values[0])
     assert values[1:].tolist() == [np.inf, 1.5]
-
-
-def test_count_ratio_rejects_weights_of_unequal_number():
     with pytest.raises(ValueError, match="got 2 and 3 weights"):
         CountRatio(numerator=(1, 0), denominator=(1, 1, 1))
 
@@ -368,64 +287,18 @@ def test_cluster_counts_agree_with_a_naive_loop(rows):
     order = {(True, True): 0, (True, False): 1, (False, True): 2, (False, False): 3}
     naive = Counter((label, order[first, second]) for first, second, label in rows)
     labels = list(dict.fromkeys(label for _, _, label in rows))
+    first, second, clusters = ([row[place] for row in rows] for place in range(3))
 
-    counts = cluster_counts(
-        [row[0] for row in rows], [row[1] for row in rows], clusters=[row[2] for row in rows]
-    )
+    counts = cluster_counts(first, second, clusters=clusters)
 
     assert counts.shape == (len(labels), 4)
     assert counts.tolist() == [[naive[label, cell] for cell in range(4)] for label in labels]
-
-
-@given(rows=rows)
-def test_cluster_counts_sum_to_the_table(rows):
-    first, second = [row[0] for row in rows], [row[1] for row in rows]
-
-    counts = cluster_counts(first, second, clusters=[row[2] for row in rows])
-
     assert tuple(counts.sum(axis=0)) == paired_table(first, second).counts
-
-
-def test_cluster_counts_leave_out_clusters_without_a_scored_pair():
-    with pytest.warns(UnscoredWarning, match="2 of 3 pairs"):
-        counts = cluster_counts(
-            [1, None, 0], [1, 1, None], clusters=["a", "b", "a"], missing="drop"
-        )
-
-    assert counts.tolist() == [[1, 0, 0, 0]]
-
-
-def test_cluster_counts_reject_a_wrong_number_of_labels():
-    with pytest.raises(ValueError, match="got 2 labels for 3 pairs"):
-        cluster_counts([1, 0, 1], [1, 0, 1], clusters=["a", "b"])
 
 
 @pytest.mark.parametrize("label", [None, float("nan"), np.float64("nan"), pd.NA, pd.NaT])
 def test_cluster_counts_reject_missing_labels(label):
     with pytest.raises(ValueError, match=r"clusters\[1\] is .*name it"):
         cluster_counts([1, 0], [1, 0], clusters=["a", label])
-
-
-@given(pairs=st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-@settings(deadline=None)
-def test_rates_of_arrays_are_those_of_the_table(pairs):
-    first, second = zip(*pairs, strict=True)
-    table = paired_table(first, second)
-
-    assert consistency(first, second) == pytest.approx(table.consistency)
-    assert flip_rate(first, second) == pytest.approx(table.flip_rate)
-    for is_correct, name in ((True, "correct"), (False, "incorrect")):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UndefinedMetricWarning)
-            found = consistency_given(first, second, first_correct=is_correct)
-            expected = getattr(table, f"consistency_given_first_{name}")
-        assert found == pytest.approx(expected, nan_ok=True)
-
-
-def test_rates_of_arrays_say_what_is_missing():
-    with pytest.warns(UnscoredWarning, match="1 of 2 pairs"):
-        assert flip_rate([1, None], [0, 1], missing="drop") == 1.0
-    with pytest.raises(ValueError, match=r"first\[1\] has no verdict"):
-        consistency([1, None], [0, 1])
-    with pytest.warns(UndefinedMetricWarning, match="no pair enters"):
-        assert math.isnan(consistency_given([0], [0], first_correct=True))
+    with pytest.raises(ValueError, match="got 2 labels for 3 pairs"):
+        cluster_counts([1, 0, 1], [1, 0, 1], clusters=["a", "b"])

@@ -1,6 +1,7 @@
 import itertools
 import math
 import tracemalloc
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -34,15 +35,6 @@ def clustered_counts(seed, n_clusters=300, size=4):
     return cluster_counts(first, second, clusters=clusters)
 
 
-def naive_totals(counts, n_resamples, seed):
-    rng = np.random.default_rng(seed)
-    totals = []
-    for _ in range(n_resamples):
-        drawn = rng.choice(len(counts), size=len(counts), replace=True)
-        totals.append(sum(counts[index] for index in drawn))
-    return np.array(totals)
-
-
 @pytest.fixture(params=["patterns", "clusters"])
 def way(request, monkeypatch):
     """Both ways to draw: by distinct pattern, and cluster by cluster."""
@@ -72,271 +64,6 @@ def test_resample_counts_agree_with_all_possible_resamples(monkeypatch, chunk):
         assert shares[total] == pytest.approx(share, abs=5 * math.sqrt(share / 20_000))
 
 
-@pytest.mark.usefixtures("way")
-def test_cluster_bootstrap_agrees_with_a_naive_cluster_loop():
-    counts = clustered_counts(1)
-    values = consistency(naive_totals(counts, 3000, seed=2))
-
-    ours = cluster_bootstrap(counts, consistency, intervals=Intervals(rng=3))
-
-    assert ours[0] == pytest.approx(float(consistency(counts.sum(axis=0))))
-    assert ours[1:] == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.2 * values.std())
-
-
-def test_cluster_bootstrap_is_wider_than_one_of_rows():
-    """Verdicts that agree within clusters hold less than as many independent rows."""
-    first, second, clusters = clustered_verdicts(np.random.default_rng(4), 200, 10)
-
-    clustered, by_row = (
-        cluster_bootstrap(cluster_counts(first, second, clusters=labels), consistency)
-        for labels in (clusters, range(first.size))
-    )
-
-    assert clustered[0] == by_row[0]
-    assert clustered[2] - clustered[1] > 1.5 * (by_row[2] - by_row[1])
-
-
-def test_cluster_bootstrap_agrees_with_scipy_on_single_rows():
-    """Both intervals are those of scipy.stats.bootstrap, and the skew tells them apart."""
-    pytest.importorskip("scipy", minversion="1.15", reason="earlier ones have no rng=")
-    from scipy import stats
-
-    values = np.random.default_rng(6).lognormal(sigma=2, size=40)
-    sums = np.column_stack([values, np.ones(40)])
-    ours, theirs = {}, {}
-    for method in ("percentile", "bca"):
-        result = cluster_bootstrap(
-            sums, mean, intervals=Intervals(n_resamples=40_000, rng=8, method=method)
-        )
-        reference = stats.bootstrap(
-            (values,),
-            np.mean,
-            n_resamples=40_000,
-            batch=2000,
-            method=method,
-            rng=np.random.default_rng(7),
-        )
-        interval = reference.confidence_interval
-        ours[method] = np.array(result[1:])
-        theirs[method] = np.array([interval.low, interval.high])
-
-    shift = theirs["bca"] - theirs["percentile"]
-
-    assert (shift > 0.2 * reference.standard_error).all()
-    for method in ("percentile", "bca"):
-        assert (np.abs(ours[method] - theirs[method]) < 0.2 * shift).all()
-
-
-def test_bca_agrees_with_scipy_on_repeated_rows():
-    """Weighting the jackknife by pattern equals leaving out the rows one by one."""
-    pytest.importorskip("scipy", minversion="1.15", reason="earlier ones have no rng=")
-    from scipy import stats
-
-    verdicts = np.repeat([1.0, 0.0], [188, 12])
-
-    theirs = stats.bootstrap(
-        (verdicts,), np.mean, n_resamples=20_000, batch=500, rng=np.random.default_rng(1)
-    ).confidence_interval
-    ours = cluster_bootstrap(
-        np.column_stack([verdicts, np.ones(200)]),
-        mean,
-        intervals=Intervals(n_resamples=20_000, method="bca"),
-    )
-
-    # The mean of 200 verdicts moves in steps of 0.005.
-    assert ours[1:] == pytest.approx((theirs.low, theirs.high), abs=0.005 + 1e-9)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_cluster_bootstrap_intervals_cover(method):
-    """Of 300 simulated studies about 95 % hold the truth, and row-level intervals fewer."""
-    rng = np.random.default_rng(20)
-    covered = by_row = 0
-    for _ in range(300):
-        first, second, clusters = clustered_verdicts(rng, 60, 6)
-        counts = cluster_counts(first, second, clusters=clusters)
-        _, low, high = cluster_bootstrap(
-            counts, consistency, intervals=Intervals(n_resamples=999, rng=rng, method=method)
-        )
-        covered += low <= 0.5 <= high
-        rows = cluster_counts(first, second, clusters=range(first.size))
-        _, low, high = cluster_bootstrap(
-            rows, consistency, intervals=Intervals(n_resamples=999, rng=rng)
-        )
-        by_row += low <= 0.5 <= high
-
-    assert 0.91 <= covered / 300 <= 0.98
-    assert by_row / 300 <= 0.85
-
-
-@given(
-    rows=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=2, max_size=30),
-    method=st.sampled_from(["percentile", "bca"]),
-    data=st.data(),
-)
-@settings(deadline=None)
-def test_cluster_bootstrap_is_free_of_the_order_of_clusters(rows, method, data):
-    shuffled = data.draw(st.permutations(rows))
-    statistic = CountRatio(numerator=(1, 0, 0, 1), denominator=(1, 1, 1, 2))
-    rows, shuffled = [np.add(each, [0, 0, 0, 1]) for each in (rows, shuffled)]
-
-    options = {"intervals": Intervals(method=method, n_resamples=200, rng=5)}
-    try:
-        ours = cluster_bootstrap(rows, statistic, **options)
-    except UndefinedMetricWarning:
-        with pytest.raises(UndefinedMetricWarning, match="undefined"):
-            cluster_bootstrap(shuffled, statistic, **options)
-    else:
-        assert cluster_bootstrap(shuffled, statistic, **options) == ours
-
-
-@given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=2, max_size=30))
-@settings(deadline=None)
-def test_cluster_bootstrap_stays_within_the_range_of_the_clusters(rows):
-    counts = np.add(rows, [0, 0, 0, 1])
-
-    _, low, high = cluster_bootstrap(
-        counts, consistency, intervals=Intervals(n_resamples=200, method="percentile")
-    )
-
-    by_cluster = consistency(counts)
-    assert by_cluster.min() - 1e-12 <= low <= high <= by_cluster.max() + 1e-12
-
-
-def test_cluster_bootstrap_is_deterministic_for_a_seed():
-    counts = clustered_counts(9)
-
-    assert cluster_bootstrap(counts, consistency, intervals=Intervals(rng=1)) == cluster_bootstrap(
-        counts, consistency, intervals=Intervals(rng=np.random.default_rng(1))
-    )
-    assert cluster_bootstrap(
-        counts, consistency, intervals=Intervals(rng=1, method="percentile")
-    ) != cluster_bootstrap(counts, consistency, intervals=Intervals(rng=2, method="percentile"))
-
-
-def test_wider_confidence_is_wider():
-    counts = clustered_counts(10)
-
-    narrow, wide = (
-        cluster_bootstrap(counts, consistency, intervals=Intervals(level=level))
-        for level in (0.5, 0.99)
-    )
-
-    assert wide[1] < narrow[1] < narrow[2] < wide[2]
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_statistic_that_never_varies_has_an_interval_of_no_width(method):
-    result = cluster_bootstrap([[3, 0, 0, 1]] * 20, consistency, intervals=Intervals(method=method))
-
-    assert result == (1, 1, 1)
-
-
-@pytest.mark.parametrize("method", ["percentile", "bca"])
-def test_single_cluster_has_a_nan_interval_with_a_warning(method):
-    with pytest.warns(UndefinedMetricWarning, match="worth 1 cluster, under 2"):
-        result = cluster_bootstrap([[3, 1, 0, 1]], consistency, intervals=Intervals(method=method))
-
-    assert result[0] == 0.8
-    assert all(map(math.isnan, result[1:]))
-
-
-def test_undefined_estimate_is_nan_with_a_warning():
-    with pytest.warns(UndefinedMetricWarning, match="itself undefined"):
-        result = cluster_bootstrap(
-            [[0, 0, 1, 2], [0, 0, 0, 3]],
-            PAIRED_RATES["consistency_given_first_correct"],
-            intervals=Intervals(method="percentile"),
-        )
-
-    assert all(map(math.isnan, result))
-
-
-def test_undefined_resamples_are_left_out_and_counted():
-    """A resample without any pair right at first defines no conditional rate."""
-    counts = [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]]
-
-    rate, options = PAIRED_RATES["consistency_given_first_correct"], Intervals(method="percentile")
-    _, *bounds = cluster_bootstrap(counts, rate, intervals=options)
-    found = bootstrap.group_values(np.array(counts, dtype=float), {"rate": rate}, options)["rate"]
-
-    # Half the clusters have such pairs, so all four draws miss them with probability 1/16.
-    assert found.n_undefined == pytest.approx(10_000 / 16, abs=125)
-    assert bounds == [found.low, found.high] == [0.5, 1.0]
-
-
-def test_bca_is_nan_where_leaving_a_cluster_out_undefines_the_statistic():
-    counts = [[1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]]
-
-    with pytest.warns(UndefinedMetricWarning, match="method='percentile' may do"):
-        result = cluster_bootstrap(
-            counts,
-            PAIRED_RATES["consistency_given_first_correct"],
-            intervals=Intervals(method="bca"),
-        )
-
-    assert math.isnan(result[1])
-
-
-def test_bca_is_nan_where_all_resamples_lie_on_one_side():
-    """No bias can be estimated when the estimate is above every resample."""
-    sums = 2.0 ** np.arange(6)[:, None]
-
-    with pytest.warns(UndefinedMetricWarning, match="the bias or the acceleration"):
-        result = cluster_bootstrap(
-            sums,
-            lambda totals: -np.abs(totals[..., 0] - 63),
-            intervals=Intervals(n_resamples=20, method="bca"),
-        )
-
-    assert result[0] == 0
-    assert math.isnan(result[2])
-
-
-def test_bca_is_nan_where_the_acceleration_outruns_the_confidence():
-    """One outlying cluster and a far quantile: the corrected level would wrap around."""
-    counts = [[0, 1]] * 199 + [[1, 1]]
-
-    with pytest.warns(UndefinedMetricWarning, match="the bias or the acceleration"):
-        result = cluster_bootstrap(counts, mean, intervals=Intervals(level=1 - 1e-10, method="bca"))
-
-    assert math.isnan(result[1])
-    assert math.isnan(result[2])
-
-
-def test_interval_is_nan_where_no_resample_defines_the_statistic():
-    """The whole data, each of eight clusters once, is not among a few resamples."""
-    sums = 2.0 ** np.arange(8)[:, None]
-
-    with pytest.warns(UndefinedMetricWarning, match="no resample defines the statistic"):
-        result = cluster_bootstrap(
-            sums,
-            lambda totals: np.where(totals[..., 0] == 255, 1.0, np.nan),
-            intervals=Intervals(n_resamples=5, method="percentile"),
-        )
-
-    assert result[0] == 1.0
-    assert math.isnan(result[1])
-
-
-def test_infinite_resamples_take_part():
-    """Odds of 1 to 0 are infinite, and the upper bound with them."""
-    odds = CountRatio(numerator=(1, 0), denominator=(0, 1))
-
-    result = cluster_bootstrap(
-        [[1, 0], [1, 0], [1, 0], [0, 1]], odds, intervals=Intervals(method="percentile")
-    )
-
-    assert result[0] == 3
-    assert result[2] == math.inf
-
-
-def test_counts_of_large_numbers_are_exact():
-    counts = np.array([[2**40 + 1, 1], [2**40 + 1, 1]])
-
-    assert (resample_counts(counts, n_resamples=10) == [2**41 + 2, 2]).all()
-
-
 def test_memory_of_the_bootstrap_is_bounded():
     """A hundred thousand clusters, all different, take no array of clusters times resamples."""
     sums = np.random.default_rng(12).random((100_000, 2))
@@ -349,29 +76,137 @@ def test_memory_of_the_bootstrap_is_bounded():
     assert peak < 100e6
 
 
+@pytest.mark.usefixtures("way")
+def test_percentiles_agree_with_scipy_on_single_rows():
+    pytest.importorskip("scipy", minversion="1.15", reason="earlier ones have no rng=")
+    from scipy import stats
+
+    values = np.random.default_rng(6).lognormal(sigma=2, size=40)
+    reference = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=40_000,
+        batch=2000,
+        method="percentile",
+        rng=np.random.default_rng(7),
+    )
+
+    intervals = Intervals(n_resamples=40_000, rng=8, method="percentile")
+    result = cluster_bootstrap(np.column_stack([values, np.ones(40)]), mean, intervals=intervals)
+
+    bounds = reference.confidence_interval
+    tolerance = 0.05 * reference.standard_error
+    assert result == pytest.approx((values.mean(), bounds.low, bounds.high), abs=tolerance)
+
+
+def test_percentiles_of_clusters_cover():
+    """Of 300 simulated studies about 95 % hold the truth, and row-level intervals fewer."""
+    rng = np.random.default_rng(20)
+    covered = by_row = 0
+    for _ in range(300):
+        first, second, clusters = clustered_verdicts(rng, 60, 6)
+        rows = cluster_counts(first, second, clusters=range(first.size))
+        counts = cluster_counts(first, second, clusters=clusters)
+        drawn = Intervals(n_resamples=999, rng=rng, method="percentile")
+        _, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
+        covered += low <= 0.5 <= high
+        _, low, high = cluster_bootstrap(rows, consistency)
+        by_row += low <= 0.5 <= high
+
+    assert 0.91 <= covered / 300 <= 0.98
+    assert by_row / 300 <= 0.85
+
+
+@given(rows=st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=2, max_size=30), data=st.data())
+@settings(deadline=None)
+def test_percentiles_stay_within_the_range_of_clusters_in_any_order(rows, data):
+    counts, shuffled = (np.add(x, [0, 0, 0, 1]) for x in (rows, data.draw(st.permutations(rows))))
+    drawn = Intervals(n_resamples=200, method="percentile", rng=5)
+
+    value, low, high = cluster_bootstrap(counts, consistency, intervals=drawn)
+
+    by_cluster = consistency(counts)
+    assert by_cluster.min() - 1e-12 <= low <= high <= by_cluster.max() + 1e-12
+    assert cluster_bootstrap(shuffled, consistency, intervals=drawn) == (value, low, high)
+
+
+def test_bootstrap_follows_its_seed_and_level():
+    counts = clustered_counts(9)
+
+    def drawn(method="percentile", **options):
+        return cluster_bootstrap(counts, consistency, intervals=Intervals(method=method, **options))
+
+    assert drawn(rng=1) == drawn(rng=np.random.default_rng(1)) != drawn(rng=2)
+    for method in ("auto", "percentile"):
+        narrow, wide = drawn(method, level=0.5), drawn(method, level=0.99)
+        assert wide[1] < narrow[1] < narrow[2] < wide[2]
+
+
+CONDITIONAL = PAIRED_RATES["consistency_given_first_correct"]
+
+
 @pytest.mark.parametrize(
-    ("counts", "message"),
+    ("counts", "statistic", "reason", "expected"),
     [
-        (np.empty((0, 4)), r"at least one cluster and one column; got \(0, 4\)"),
-        (np.empty((3, 0)), r"got \(3, 0\)"),
-        ([1, 2, 3], r"got \(3,\)"),
-        ([[1, 2], [3, np.nan]], r"counts must be finite; row 1 is \[3\.0, nan\]"),
-        ([[np.inf, 2.0]], "row 0 is"),
+        ([[3, 0, 0, 1]] * 20, consistency, "", (1, 1, 1)),
+        # Odds of 1 to 0 are infinite, and the upper bound with them.
+        ([[1, 0], [1, 0], [1, 0], [0, 1]], mean, "", (3, 1 / 3, math.inf)),
+        ([[3, 1, 0, 1]], consistency, "worth 1 cluster, under 2", (0.8, math.nan, math.nan)),
+        ([[0, 0, 1, 2], [0, 0, 0, 3]], CONDITIONAL, "itself undefined", (math.nan,) * 3),
+        # Half the clusters have such pairs; resamples without one are left out.
+        (
+            [[1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 3]],
+            CONDITIONAL,
+            "",
+            (2 / 3, 0.5, 1),
+        ),
+        # The whole data, each of eight clusters once, is not among a few resamples.
+        (
+            2.0 ** np.arange(8)[:, None],
+            lambda totals: np.where(totals[..., 0] == 255, 1.0, np.nan),
+            "no resample defines the statistic",
+            (1, math.nan, math.nan),
+        ),
     ],
 )
-def test_bootstrap_rejects_counts_of_another_form(counts, message):
-    with pytest.raises(ValueError, match=message):
-        cluster_bootstrap(counts, mean)
-    with pytest.raises(ValueError, match=message):
-        resample_counts(counts)
+def test_resampled_intervals_at_their_limits(counts, statistic, reason, expected):
+    n_resamples = 5 if len(counts) == 8 else 10_000
+    drawn = Intervals(method="percentile", n_resamples=n_resamples)
+
+    with pytest.warns(UndefinedMetricWarning, match=reason) if reason else nullcontext():
+        result = cluster_bootstrap(counts, statistic, intervals=drawn)
+
+    assert result == pytest.approx(expected, nan_ok=True)
 
 
-def test_bootstrap_rejects_counts_that_are_no_numbers():
-    with pytest.raises(TypeError, match="counts must hold numbers"):
-        resample_counts([["1", "2"]])
+def test_functions_of_ones_own_that_do_not_vary_have_no_interval():
+    with pytest.warns(UndefinedMetricWarning, match="changes nothing"):
+        result = cluster_bootstrap([[1, 0, 0, 1]] * 9, lambda sums: sums[..., 0] / sums.sum(-1))
+    assert math.isnan(result[1])
 
 
-@pytest.mark.parametrize("statistic", [np.sum, lambda totals: totals])
-def test_bootstrap_rejects_a_statistic_of_another_shape(statistic):
-    with pytest.raises(ValueError, match=r"statistic must map summed counts.*sum over axis=-1"):
-        cluster_bootstrap([[1, 1], [2, 3]], statistic)
+def test_counts_of_large_numbers_are_exact():
+    counts = np.array([[2**40 + 1, 1], [2**40 + 1, 1]])
+
+    assert (resample_counts(counts, n_resamples=10) == [2**41 + 2, 2]).all()
+
+
+@pytest.mark.parametrize(
+    ("counts", "statistic", "error", "message"),
+    [
+        (np.empty((0, 4)), mean, ValueError, r"one cluster and one column; got \(0, 4\)"),
+        (np.empty((3, 0)), mean, ValueError, r"got \(3, 0\)"),
+        ([1, 2, 3], mean, ValueError, r"got \(3,\)"),
+        ([[1, 2], [3, np.nan]], mean, ValueError, r"counts must be finite; row 1 is \[3\.0, nan\]"),
+        ([[np.inf, 2.0]], mean, ValueError, "row 0 is"),
+        ([["1", "2"]], mean, TypeError, "counts must hold numbers"),
+        ([[1, 1], [2, 3]], np.sum, ValueError, "statistic must map summed.*sum over axis=-1"),
+        ([[1, 1], [2, 3]], lambda totals: totals, ValueError, "sum over axis=-1"),
+    ],
+)
+def test_bootstrap_rejects_bad_counts_and_statistics(counts, statistic, error, message):
+    with pytest.raises(error, match=message):
+        cluster_bootstrap(counts, statistic)
+    if statistic is mean:
+        with pytest.raises(error, match=message):
+            resample_counts(counts)

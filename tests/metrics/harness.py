@@ -1,0 +1,226 @@
+"""Frames and naive second implementations for the properties that all frame forms share."""
+
+import functools
+import itertools
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from surface_consistency.metrics import (
+    compare_models,
+    contrasts_by,
+    form_answers_by,
+    form_contrasts,
+    form_spread_by,
+    forms_by,
+    group_difference_by,
+    paired_by,
+    variance_shares_by,
+)
+
+
+def long(values: np.ndarray, name: str = "correct", **columns: Any) -> pd.DataFrame:
+    """One row per fact and form (and sample) of an array."""
+    facts, forms, *_ = (index.ravel() for index in np.indices(values.shape))
+    frame = pd.DataFrame({"fact_id": facts, "form": forms, name: values.ravel()})
+    return frame.assign(**columns)
+
+
+class Metric(NamedTuple):
+    """A metric of a frame, with frames that it takes and its values by plain loops."""
+
+    call: Callable[..., pd.DataFrame]
+    frame: Callable[[int], pd.DataFrame]
+    naive: Callable[[pd.DataFrame], dict[str, Any]]
+    cluster: str
+    value: str
+    p_values: Mapping[str, str] = MappingProxyType({})
+    """Column of each p-value by the name of what has the interval."""
+    by: str | None = "by"
+    """Option that names the groups; None if there is none."""
+    names: str = ""
+    """Column that is renamed in copies, so that they are other facts of the same cluster."""
+    drops: bool = True
+    """Whether rows without a value are left out and counted in `n_missing`."""
+
+
+def pairs(seed: int) -> pd.DataFrame:
+    """Pairs of facts that two models answered, with groups and a value of each."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(30, 80))
+    facts = rng.integers(0, 12, n)
+    rows = {
+        "pair_id": np.arange(n),
+        "fact_id": [f"Q{fact}" for fact in facts],
+        "group": rng.choice(["a", "b"], n),
+        "value": rng.normal(0.1 * facts, 1.0),
+        "member": rng.random(n) < 0.4,
+    }
+    known = rng.random(12)[facts]
+    models = [
+        pd.DataFrame(rows).assign(
+            model=model, first_correct=rng.random(n) < known, second_correct=rng.random(n) < share
+        )
+        for model, share in (("x", 0.3), ("y", 0.6))
+    ]
+    return pd.concat(models, ignore_index=True)
+
+
+def forms(seed: int) -> pd.DataFrame:
+    """Facts of topics in four forms that two models answered."""
+    rng = np.random.default_rng(seed)
+    facts, forms, models = (x.ravel() for x in np.indices((36, 4, 2)))
+    chance = 0.2 + 0.6 * rng.random(36)[facts]
+    return pd.DataFrame(
+        {
+            "fact_id": facts,
+            "topic": [f"t{topic}" for topic in rng.integers(0, 9, 36)[facts]],
+            "form": forms,
+            "model": np.array(["x", "y"])[models],
+            "group": np.array(["a", "b"])[facts % 2],
+            "correct": rng.random(facts.size) < chance,
+            "answer": rng.choice(list("pqr"), facts.size),
+        }
+    )
+
+
+def one_model(frame: Callable[[int], pd.DataFrame], seed: int) -> pd.DataFrame:
+    """Rows of one of the models."""
+    rows = frame(seed)
+    return rows[rows["model"] == "x"].reset_index(drop=True)
+
+
+def _share(values: list[bool]) -> float:
+    return sum(values) / len(values) if values else float("nan")
+
+
+def _paired(rows: pd.DataFrame) -> dict[str, Any]:
+    verdicts = list(zip(rows["first_correct"], rows["second_correct"], strict=True))
+    return {
+        "n": len(verdicts),
+        "n_clusters": len(set(rows["fact_id"])),
+        "both": sum(a and b for a, b in verdicts),
+        "first_only": sum(a and not b for a, b in verdicts),
+        "consistency": _share([a == b for a, b in verdicts]),
+        "flip_rate": _share([a != b for a, b in verdicts]),
+        "first_accuracy": _share([a for a, _ in verdicts]),
+        "accuracy_difference": _share([b for _, b in verdicts]) - _share([a for a, _ in verdicts]),
+        "consistency_given_first_correct": _share([b for a, b in verdicts if a]),
+        "consistency_given_first_incorrect": _share([not b for a, b in verdicts if not a]),
+    }
+
+
+def _contrasted(rows: pd.DataFrame) -> dict[str, Any]:
+    parts = {model: _paired(part) for model, part in rows.groupby("model")}
+    one, other = (parts[model]["flip_rate"] for model in ("x", "y"))
+    return {"a": "x", "b": "y", "value_a": one, "value_b": other, "difference": one - other}
+
+
+def _grouped(rows: pd.DataFrame) -> dict[str, Any]:
+    sides = (rows["value"][rows["member"] == side].tolist() for side in (True, False))
+    group, other = (sum(side) / len(side) for side in sides)
+    return {"group_mean": group, "difference": group - other}
+
+
+def _of_facts(rows: pd.DataFrame, column: str = "correct") -> list[list[Any]]:
+    return [part[column].tolist() for _, part in rows.groupby("fact_id")]
+
+
+def _agreement(facts: list[list[Any]]) -> float:
+    return float(
+        np.mean([np.mean([a == b for a, b in itertools.combinations(f, 2)]) for f in facts])
+    )
+
+
+def _formed(rows: pd.DataFrame) -> dict[str, Any]:
+    facts = _of_facts(rows)
+    return {
+        "n_facts": len(facts),
+        "n_forms": len(rows),
+        "n_clusters": rows["topic"].nunique(),
+        "accuracy": np.mean([np.mean(fact) for fact in facts]),
+        "all_right": _share([all(fact) for fact in facts]),
+        "all_wrong": _share([not any(fact) for fact in facts]),
+        "consistency": _agreement(facts),
+    }
+
+
+def _answered(rows: pd.DataFrame) -> dict[str, Any]:
+    answers, facts = rows["answer"].tolist(), _of_facts(rows, "answer")
+    chance = np.mean([[a == b for a in answers] for b in answers])
+    return {"same_answer": _agreement(facts), "chance": chance}
+
+
+def _spread(rows: pd.DataFrame) -> dict[str, Any]:
+    shares = {form: np.mean(part["correct"]) for form, part in rows.groupby("form")}
+    return {"worst_accuracy": min(shares.values()), "best_accuracy": max(shares.values())}
+
+
+def _shares(rows: pd.DataFrame) -> dict[str, Any]:
+    return {"n": len(rows), "n_items": rows["fact_id"].nunique(), "n_forms": 4, "n_samples": 1}
+
+
+def _form_contrast(rows: pd.DataFrame) -> dict[str, Any]:
+    one, other = (_formed(rows[rows["model"] == model]) for model in ("x", "y"))
+    return {"value_a": one["consistency"], "value_b": other["consistency"]}
+
+
+def _compared(frame: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """The differences of the models; the order of the rows decides which is the reference."""
+    items = {"item": ["fact_id", "form"], "score": "correct", "baseline": "x"}
+    return compare_models(frame, **items, **options).differences
+
+
+def _difference(rows: pd.DataFrame) -> dict[str, Any]:
+    means = rows.groupby("model")["correct"].mean()
+    return {"model_mean": means["y"], "difference": means["y"] - means["x"]}
+
+
+_ONE_PAIR = functools.partial(one_model, pairs)
+_ONE_FORM = functools.partial(one_model, forms)
+_DIFFERENCE = {"difference": "p_value"}
+
+METRICS = {
+    "paired_by": Metric(
+        paired_by,
+        _ONE_PAIR,
+        _paired,
+        "fact_id",
+        "second_correct",
+        {"accuracy_difference": "mcnemar_p_value"},
+    ),
+    "contrasts_by": Metric(
+        functools.partial(contrasts_by, between="model"),
+        pairs,
+        _contrasted,
+        "fact_id",
+        "second_correct",
+        _DIFFERENCE,
+        by="within",
+        drops=False,
+    ),
+    "group_difference_by": Metric(
+        functools.partial(group_difference_by, value="value", group="member"),
+        _ONE_PAIR,
+        _grouped,
+        "fact_id",
+        "",
+        _DIFFERENCE,
+    ),
+    "forms_by": Metric(forms_by, _ONE_FORM, _formed, "topic", "correct", names="fact_id"),
+    "form_answers_by": Metric(
+        form_answers_by, _ONE_FORM, _answered, "topic", "answer", names="fact_id"
+    ),
+    "form_spread_by": Metric(form_spread_by, _ONE_FORM, _spread, "topic", "", names="fact_id"),
+    "variance_shares_by": Metric(variance_shares_by, _ONE_FORM, _shares, "topic", "correct"),
+    "form_contrasts": Metric(
+        form_contrasts, forms, _form_contrast, "topic", "", _DIFFERENCE, None, "fact_id"
+    ),
+    "compare_models": Metric(
+        _compared, forms, _difference, "topic", "", _DIFFERENCE, None, "fact_id"
+    ),
+}
+"""Metrics by name; all take a frame and the column of the clusters."""
