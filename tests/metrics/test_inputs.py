@@ -14,7 +14,6 @@ from surface_consistency.metrics import (
     split_accuracy,
 )
 from surface_consistency.metrics._inputs import label_codes
-from surface_consistency.metrics.frequency.binned_curves import binned_curve
 
 
 @given(st.lists(st.one_of(st.integers(), st.text(), st.tuples(st.integers(), st.text()))))
@@ -65,7 +64,6 @@ def test_frames_of_other_libraries_are_refused_with_the_way_out():
         (judge_agreement, ("human", "judge")),
         (popularity_shift, ("original", "perturbed")),
         (split_accuracy, ("scores", "correct")),
-        (binned_curve, ("frequency", "accuracy")),
     ],
 )
 def test_columns_with_unlike_indices_are_refused(function, names):
