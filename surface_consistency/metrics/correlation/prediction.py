@@ -272,7 +272,7 @@ def predict_alignment(
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
     folds = _group_folds(labels, owners, n_folds, rng)
     weights = _maker("logistic")().fit(matrix, labels)[-1].coef_[0]
-    rows = []
+    rows: list[dict[str, object]] = []
     for columns, title, weight in (
         (range(n_features), "all features", math.nan),
         *(([k], titles[k], float(weights[k])) for k in range(n_features)),

@@ -9,9 +9,6 @@ from hypothesis.extra import numpy as npst
 from surface_consistency.errors import UndefinedMetricWarning
 from surface_consistency.metrics.components.components import (
     component_importance,
-    component_masks,
-    containment,
-    intersection_over_union,
     minimal_components,
 )
 
@@ -102,49 +99,6 @@ def test_component_importance_rejects_bad_input(base, ablated, options, error, m
         component_importance(base, ablated, **options)
 
 
-sets = st.frozensets(st.integers(0, 12), min_size=1, max_size=10)
-
-
-@given(sets, sets)
-def test_overlaps_agree_with_a_naive_loop(first, second):
-    """Equations 7 and 8, by counting."""
-    common = sum(1 for component in first if component in second)
-    either = len([c for c in range(13) if c in first or c in second])
-
-    assert containment(first, second) == common / min(len(first), len(second))
-    assert intersection_over_union(first, second) == common / either
-
-
-@given(sets, sets)
-def test_overlaps_are_bounded_and_symmetric(first, second):
-    inside, over = containment(first, second), intersection_over_union(first, second)
-
-    assert 0 <= over <= inside <= 1
-    assert containment(second, first) == inside
-    assert intersection_over_union(second, first) == over
-    assert (over == 1) == (first == second)
-    assert (inside == 1) == (first <= second or second <= first)
-
-
-def test_overlaps_take_any_collection():
-    assert containment((1, 2, 2, 3), [3, 2]) == 1.0
-    assert intersection_over_union(["L0H1", "L2H3"], {"L2H3"}) == 0.5
-    assert intersection_over_union({1}, ()) == 0.0
-
-
-def test_overlaps_of_empty_sets_are_nan():
-    with pytest.warns(UndefinedMetricWarning, match="the containment is undefined"):
-        assert math.isnan(containment((), {1}))
-    with pytest.warns(UndefinedMetricWarning, match="intersection over union is undefined"):
-        assert math.isnan(intersection_over_union((), ()))
-
-
-@pytest.mark.parametrize("function", [containment, intersection_over_union])
-def test_overlaps_reject_a_string(function):
-    with pytest.raises(TypeError, match="first must be a collection of components; got 'L0H1'"):
-        function("L0H1", {"L0H1"})
-
-
 importances = st.lists(st.integers(-40, 60).map(lambda k: k / 100), min_size=1, max_size=8)
 
 
@@ -199,24 +153,6 @@ def test_minimal_components_take_ties_in_order():
     assert minimal_components([0.5, 0.5, 0.5], threshold=0.9).components == (0, 1)
 
 
-def test_minimal_components_run_the_model_when_it_is_there():
-    """Two heads that back each other up look idle alone, and the run tells what a set recovers."""
-    importance = [0.05, 0.30, 0.04, 0.02]
-    asked = []
-
-    def recovered(components):
-        asked.append(components)
-        return 0.4 * (1 in components) + 0.55 * (0 in components or 2 in components)
-
-    result = minimal_components(importance, recovered=recovered)
-
-    assert asked == [(1,), (1, 0)]
-    assert result.components == (1, 0)
-    assert result.recovery == pytest.approx(0.95)
-    with pytest.warns(UndefinedMetricWarning, match=r"recover 0.41 of the baseline logit, not 0.9"):
-        assert minimal_components(importance).components == (1, 0, 2, 3)
-
-
 def test_minimal_components_that_fall_short_say_so():
     with pytest.warns(UndefinedMetricWarning, match="recover 0.3 of the baseline logit"):
         result = minimal_components([0.2, -0.5, 0.1, 0.0])
@@ -225,15 +161,6 @@ def test_minimal_components_that_fall_short_say_so():
     assert not result.is_reached
     with pytest.warns(UndefinedMetricWarning, match="recover 0 of the baseline logit"):
         assert minimal_components([-0.1, 0.0]).components == ()
-    with pytest.warns(UndefinedMetricWarning, match="recover 0.5"):
-        result = minimal_components([0.2, 0.1], recovered=lambda components: 0.5)
-    assert result.components == (0, 1)
-
-
-def test_minimal_components_count_what_there_was():
-    result = minimal_components(np.array([0.95, 0.01]))
-
-    assert (result.n_components, result.components) == (2, (0,))
 
 
 @pytest.mark.parametrize(
@@ -249,25 +176,8 @@ def test_minimal_components_count_what_there_was():
         ([0.5, float("inf")], {}, r"importance\[1\] is not finite \(inf\)"),
         ([0.5], {"threshold": 0}, r"threshold must be a share in \(0, 1\]"),
         ([0.5], {"threshold": 90}, r"threshold must be a share in \(0, 1\], as in 0.9; got 90"),
-        ([0.5], {"recovered": lambda c: math.nan}, r"recovered returned NaN for the components"),
     ],
 )
 def test_minimal_components_reject_bad_input(importance, options, message):
     with pytest.raises(ValueError, match=message):
         minimal_components(importance, **options)
-
-
-def test_component_masks_hold_the_selected_components():
-    sets = [minimal_components([0.95, 0.01, 0.5]), minimal_components([0.1, 0.5, 0.45])]
-
-    masks = component_masks(sets)
-
-    assert masks.tolist() == [[True, False, False], [False, True, True]]
-    assert masks.sum(axis=1).tolist() == [len(chosen.components) for chosen in sets]
-
-
-def test_component_masks_reject_sets_of_different_models():
-    with pytest.raises(ValueError, match=r"same components; got sets out of \[1, 2\] components"):
-        component_masks([minimal_components([1.0]), minimal_components([1.0, 0.0])])
-    with pytest.raises(ValueError, match=r"sets must be one or more.* out of \[\] components"):
-        component_masks([])

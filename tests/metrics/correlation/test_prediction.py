@@ -7,11 +7,9 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import MissingDependencyError, UndefinedMetricWarning
 from surface_consistency.metrics import predict_correctness
-from surface_consistency.metrics.correlation import prediction
 from surface_consistency.metrics.correlation.prediction import (
     _defined_mean,
     _group_folds,
-    _scaled_classifier,
     majority_macro_f1,
     predict_alignment,
 )
@@ -37,7 +35,7 @@ def test_folds_keep_groups_together():
     rng = np.random.default_rng(2)
     labels, owners = (rng.random(300) < 0.6).astype(int), rng.integers(0, 60, 300)
 
-    folds = _group_folds(labels, owners, 5, 0, feature="x")
+    folds = _group_folds(labels, owners, 5, 0)
 
     assert sorted(set(folds.tolist())) == [0, 1, 2, 3, 4]
     for owner in range(60):
@@ -51,13 +49,6 @@ def test_mean_of_areas_leaves_undefined_ones_out_aloud():
         assert _defined_mean(areas, stacklevel=1) == 0.625
     assert _defined_mean(areas) == 0.625
     assert math.isnan(_defined_mean(areas[1:2]))
-
-
-def test_missing_library_is_named_with_what_needs_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-
-    with pytest.raises(MissingDependencyError, match="telling right from wrong needs scikit-learn"):
-        _scaled_classifier("svm", feature="telling right from wrong")
 
 
 # Lexical Popularity, tables E to J: macro-F1 of the majority baseline, beside the accuracy of OLMo
@@ -123,18 +114,6 @@ def test_predictability_agrees_with_a_pipeline_of_scikit_learn():
     assert result["macro_f1"] == pytest.approx(np.mean(f1))
     assert result["auc"] == pytest.approx(np.mean(auc))
     assert [result[name] for name in ("n", "n_correct", "n_groups")] == [600, correct.sum(), 200]
-
-
-@settings(deadline=None)
-@given(rows=st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=2, max_size=40))
-def test_f1_agrees_with_scikit_learn(rows):
-    metrics = pytest.importorskip("sklearn.metrics")
-    decision, truth = (np.asarray(values, dtype=int) for values in zip(*rows, strict=True))
-    predicted = (decision > 2).astype(int)
-
-    expected = metrics.f1_score(truth, predicted, labels=[0, 1], average="macro", zero_division=0)
-
-    assert prediction._macro_f1(truth, predicted) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("classifier", ["logistic", "svm"])

@@ -223,7 +223,7 @@ SAME, LEAK, BELOW, OPEN = (0.99, 0.01), (0.001, 0.999), (0.999, 0.8), (0.6, 0.4)
 def test_verdict_of_all_forms(p_values, verdict, unclear):
     result = unlearning_verdict(forms(**p_values))
 
-    assert (result.verdict, result.unclear) == (verdict, unclear)
+    assert (result["verdict"], result["unclear"]) == (verdict, unclear)
 
 
 def test_verdict_needs_every_form_for_what_would_decide():
@@ -233,16 +233,16 @@ def test_verdict_needs_every_form_for_what_would_decide():
 
     result = unlearning_verdict(table)
 
-    assert (result.least_margin, result.clusters_needed) == (0.5, 70.0)
+    assert (result["least_margin"], result["clusters_needed"]) == (0.5, 70.0)
     table.loc[1, "clusters_needed"] = np.nan
-    assert np.isnan(unlearning_verdict(table).clusters_needed)
-    assert np.isnan(unlearning_verdict(forms(plain=SAME)).clusters_needed)
+    assert np.isnan(unlearning_verdict(table)["clusters_needed"])
+    assert np.isnan(unlearning_verdict(forms(plain=SAME))["clusters_needed"])
 
 
 def test_fewer_answers_than_the_reference_within_the_margin_are_named():
     result = unlearning_verdict(forms(plain=SAME, name=SAME).assign(excess_high=[-0.02, 0.01]))
 
-    assert (result.verdict, result.below) == ("forgotten", ("plain",))
+    assert (result["verdict"], result["below"]) == ("forgotten", ("plain",))
 
 
 def test_verdict_needs_the_columns_of_unlearning_by():

@@ -37,7 +37,7 @@ def test_forget_quality_of_forget10_agrees_with_the_published_logs(data_files, m
     )
 
     expected = published(data_files)["forget_quality"][f"{model}/forget10"]
-    assert result.p_value == pytest.approx(expected, rel=1e-9)
+    assert result["p_value"] == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("split", "n"), [("forget01", 40), ("forget05", 200), ("forget10", 400)])
@@ -47,7 +47,7 @@ def test_published_forget_qualities_are_points_of_the_grid(data_files, model, sp
     expected = published(data_files)["forget_quality"][f"{model}/{split}"]
     first = np.arange(n, dtype=float)
 
-    grid = [forget_quality(first, first + shift - 0.5).p_value for shift in range(1, n // 2)]
+    grid = [forget_quality(first, first + shift - 0.5)["p_value"] for shift in range(1, n // 2)]
 
     assert min(abs(p / expected - 1) for p in grid) < 1e-9
 
@@ -60,10 +60,10 @@ def test_floor_and_least_distance_of_forget_quality(n, least, lowest):
     """The two lowest p published for TOFU are 1.94e-119 and 1.06e-239."""
     result = forget_quality(np.arange(n), np.arange(n) + 10.0 * n)
 
-    assert result.least_distance == least
-    assert result.p_value == pytest.approx(result.lowest, rel=1e-9)
-    assert result.lowest == pytest.approx(lowest, rel=5e-3)
-    assert result.lowest == 2 / math.comb(2 * n, n)
+    assert result["least_distance"] == least
+    assert result["p_value"] == pytest.approx(result["lowest"], rel=1e-9)
+    assert result["lowest"] == pytest.approx(lowest, rel=5e-3)
+    assert result["lowest"] == 2 / math.comb(2 * n, n)
 
 
 def test_distances_are_multiples_of_their_step_whatever_rounding_leaves(monkeypatch):
@@ -79,14 +79,15 @@ def test_distances_are_multiples_of_their_step_whatever_rounding_leaves(monkeypa
     monkeypatch.setattr(scipy.stats, "ks_2samp", blurred)
     result = forget_quality(np.arange(400), np.arange(400) + 39)
 
-    assert (result.distance, result.least_distance) == (0.0975, 0.0975)
+    assert (result["distance"], result["least_distance"]) == (0.0975, 0.0975)
 
 
 def test_models_that_never_saw_the_authors_have_no_uniform_p(data_files):
     ratios = noise_floor(data_files).drop(columns="locuslab_full.log_truth_ratio")
 
     p_values = [
-        forget_quality(ratios[a], ratios[b]).p_value for a, b in itertools.combinations(ratios, 2)
+        forget_quality(ratios[a], ratios[b])["p_value"]
+        for a, b in itertools.combinations(ratios, 2)
     ]
 
     assert len(p_values) == 21
@@ -156,7 +157,7 @@ def test_a_score_of_nothing_is_undefined():
     assert math.isnan(truth_ratio_score([], is_forgotten=True))
     assert math.isnan(model_utility([]))
     assert model_utility([0.0, 1.0]) == 0.0
-    assert math.isnan(forget_quality([1.0], [2.0]).least_distance)
+    assert math.isnan(forget_quality([1.0], [2.0])["least_distance"])
 
 
 def test_bad_input_is_refused():

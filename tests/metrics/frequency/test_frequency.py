@@ -226,14 +226,12 @@ def test_long_and_wide_frames_agree():
     )
 
     wide = frequency_analysis(frame, accuracy=MODELS, cluster=None)
-    by_model = frequency_analysis(long, by="model", cluster=None, instance_id="instance")
+    by_model = frequency_analysis(long, by="model", cluster=None)
 
     assert sorted(by_model["model"].unique()) == sorted(MODELS)
     keys = ["model", "subset", "statistic"]
     left, right = (rows.set_index(keys).sort_index() for rows in (wide, by_model))
     pd.testing.assert_frame_equal(left, right)
-    with pytest.raises(ValueError, match=r"column 'instance' holds .*0.* more than once"):
-        frequency_analysis(long, instance_id="instance")
 
 
 @given(data=st.data())

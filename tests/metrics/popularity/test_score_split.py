@@ -7,7 +7,6 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
 from surface_consistency.metrics import Intervals, split_accuracy
-from surface_consistency.metrics.popularity.score_split import median_split
 
 # Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
 # and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
@@ -32,20 +31,6 @@ def test_published_halves_average_to_the_accuracy_of_one_model(task):
 
     for low, high in halves:
         assert (low + high) / 2 == pytest.approx(accuracy, abs=0.011)
-
-
-@settings(deadline=None)
-@given(scores=st.lists(st.integers(0, 20), min_size=1, max_size=40), data=st.data())
-def test_median_split_agrees_with_its_definition(scores, data):
-    """High is above the median; ties stay together and the order does not matter."""
-    order = data.draw(st.permutations(range(len(scores))))
-
-    is_high = median_split(scores)
-
-    assert is_high.tolist() == [score > np.median(scores) for score in scores]
-    assert is_high.sum() <= len(scores) / 2
-    shuffled = median_split([scores[index] for index in order])
-    assert shuffled.tolist() == is_high[list(order)].tolist()
 
 
 @settings(deadline=None)
@@ -151,11 +136,3 @@ def test_empty_side_is_undefined():
 def test_split_accuracy_rejects_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         split_accuracy(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"), [([], "one score an instance"), ([1.0, math.nan], r"scores\[1\] is NaN")]
-)
-def test_median_split_rejects_bad_input(scores, message):
-    with pytest.raises(ValueError, match=message):
-        median_split(scores)
