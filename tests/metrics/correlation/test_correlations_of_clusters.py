@@ -152,24 +152,6 @@ def test_percentile_interval_agrees_with_scipy_on_single_rows():
     assert row[BOUNDS].tolist() == pytest.approx(expected, abs=0.15 * theirs.standard_error)
 
 
-def test_cluster_intervals_cover_where_those_of_rows_do_not():
-    """Of 300 simulated studies about 95 % hold the true correlation, and row intervals fewer."""
-    rng = np.random.default_rng(5)
-    covered = by_row = 0
-    for _ in range(300):
-        # Within a cluster of 5 all values agree, so the truth is the correlation of clusters, 0.5.
-        shared = rng.normal(size=(80, 2))
-        y = 0.5 * shared[:, 0] + math.sqrt(0.75) * shared[:, 1]
-        frame = pd.DataFrame({"x": shared[:, 0], "y": y, "cluster": range(80)})
-        row = row_of(pd.concat([frame] * 5))
-        covered += row["coefficient_low"] <= 0.5 <= row["coefficient_high"]
-        low, high, _ = correlation_interval(row["coefficient"], df=398)
-        by_row += low <= 0.5 <= high
-
-    assert 0.90 <= covered / 300 <= 0.98
-    assert by_row / 300 <= 0.75
-
-
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("intervals", [Intervals(), DRAWN])
 def test_groups_are_those_of_single_calls_and_free_of_names_and_order(method, intervals):

@@ -60,23 +60,6 @@ def test_regression_agrees_with_newton_and_a_written_out_sandwich():
     assert (rows["n_clusters"] == 1500).all()
 
 
-def test_intervals_cover_where_those_of_rows_do_not():
-    """Of 100 samples whose second answers repeat the first, cluster intervals cover about 95."""
-    covered = by_row = 0
-    for seed in range(100):
-        scores, correct, fact = answers(seed, n_facts=300, slopes=(0.3, 0.0))
-        scores, correct = scores[fact * 2, :2], correct[fact * 2]
-        for clusters in (fact, None):
-            row = correctness_regression(scores, correct, clusters=clusters).iloc[1]
-            holds = row["estimate_low"] <= 0.3 <= row["estimate_high"]
-            covered += holds and clusters is not None
-            by_row += holds and clusters is None
-
-    assert covered >= 90
-    assert by_row <= 90
-    assert by_row < covered
-
-
 SCORES, CORRECT, FACT = answers(5, n_facts=N)
 
 
