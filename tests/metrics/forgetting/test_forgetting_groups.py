@@ -84,32 +84,6 @@ def test_forgetting_by_agrees_with_a_naive_loop_over_facts():
         assert row["full_flag"] == ""
 
 
-def test_forgetting_by_agrees_with_the_golden_totals(data_files):
-    """The published cells as one row a fact give the published totals."""
-    cells = pd.read_csv(data_files / "golden" / "audit_contingencies.csv")
-    counts = cells.melt("variant", ["a", "b", "c", "d"], "cell", "count")
-    rows = counts.loc[counts.index.repeat(counts["count"])]
-    frame = pd.DataFrame(
-        {
-            "variant": rows["variant"],
-            "first_correct": rows["cell"].isin(["a", "b"]),
-            "second_correct": rows["cell"].isin(["a", "c"]),
-        }
-    ).reset_index(drop=True)
-
-    result = forgetting_by(frame, by="variant", cluster=None, test="independent")
-    result = result.set_index("variant")
-
-    assert result.index.tolist() == ["Alias", "Base", "Collision", "Noise", "Released"]
-    assert result["n"].tolist() == [3840, 1920, 2748, 3120, 600]
-    assert result.loc["Noise", "mcnemar_statistic"] == pytest.approx(407.1164, abs=5e-5)
-    assert result.loc["Released", "mcnemar_p_value"] == 0.125
-    stack = 100 * (result["leakage"] + result["retrieval_mediated"])
-    assert stack.loc["Collision"] == pytest.approx(7.169, abs=5e-4)
-    identity = result["leakage"] + result["retrieval_mediated"] - result["interference"]
-    assert (result["del_on_accuracy"] - identity).abs().max() < 1e-12
-
-
 def test_forgetting_by_clusters_by_fact():
     """L is second accuracy, R the negative flip rate and I the positive one, facts taken whole."""
     frame = audit_frame(3)

@@ -136,34 +136,6 @@ def test_cluster_intervals_agree_with_the_bootstrap_of_the_rows(method):
     assert row["n_clusters"] == kept["fact_id"].nunique() < row["n"]
 
 
-def test_p_values_of_clusters_are_near_those_of_rows_where_rows_are_clusters():
-    frame = instances(2)
-
-    rows = frequency_analysis(frame, accuracy="large", cluster="instance")
-
-    redirect = rows[rows["subset"] == "redirect"]
-    logs = -np.log10(redirect[["p_value_independent", "p_value"]].to_numpy(float)).T
-    assert logs[0] == pytest.approx(logs[1], rel=0.35, abs=0.2)
-    assert (redirect["n_clusters"] == redirect["n"]).all()
-
-
-def test_rows_of_repeated_facts_hold_less_than_as_many_facts():
-    """Writing every row out five times multiplies the significance of rows, not of clusters."""
-    frame = instances(3, n_facts=150)
-    repeated = pd.concat([frame] * 5)
-
-    once, often = (frequency_analysis(rows, accuracy="small") for rows in (frame, repeated))
-
-    for column in ("estimate", "n_clusters"):
-        assert often[column].tolist() == pytest.approx(once[column].tolist())
-    assert often["estimate_low"].tolist() == pytest.approx(once["estimate_low"].tolist(), abs=0.03)
-    entity = once["statistic"] == "entity"
-    paper = "p_value_independent"
-    assert (often[paper] < once[paper] ** 2)[entity].all()
-    logs = [np.log(table["p_value"][entity]) for table in (once, often)]
-    assert logs[0].tolist() == pytest.approx(logs[1].tolist(), rel=0.1)
-
-
 def test_every_row_of_a_subset_is_used_or_counted_as_dropped():
     frame = instances(4)
     frame.loc[frame.index[:7], "entity_frequency"] = 0

@@ -162,24 +162,6 @@ def test_intervals_agree_with_the_cluster_bootstrap_of_each_score():
         assert found == pytest.approx(reference, abs=0.004)
 
 
-def test_intervals_are_wider_than_those_of_independent_pairs_and_differences_are_tighter():
-    """Facts of one topic resemble each other, and both accuracies come from the same topics."""
-    frame = framed(*slaq_like(3))
-    names = [*SCORES, "accuracy_difference"]
-
-    row = alignment_by(frame).iloc[0]
-    by_pair = alignment_by(frame.assign(topic_id=range(len(frame)))).iloc[0]
-
-    widths, narrow = (
-        {name: one[f"{name}_high"] - one[f"{name}_low"] for name in names} for one in (row, by_pair)
-    )
-    assert widths["long_accuracy"] > 1.5 * narrow["long_accuracy"]
-    assert widths["accuracy_difference"] < widths["short_accuracy"] + widths["long_accuracy"]
-    assert row["accuracy_difference_high"] < 0
-    for name in names:
-        assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-
-
 def test_groups_are_those_of_single_calls():
     frames = [framed(*slaq_like(seed, n_topics=50)).assign(model=f"m{seed}") for seed in (5, 6)]
     drawn = Intervals(method="percentile", n_resamples=200, rng=9)
