@@ -54,7 +54,7 @@ HELPERS = {
     *("are_enough", "too_few_clusters", "worth_of_clusters"),
     *("TEST_COLUMNS", "check_test", "run_test", "design_effect_of"),
     *("fact_sums", "form_rates", "widened", "squared_totals", "expected_range"),
-    *("FactCounts", "fact_counts"),
+    "fact_counts",
     *("SUBSETS", "FrequencyRows", "read_rows", "take_subset", "warn_missing"),
     *("distinct_names", "number_column"),
 }

@@ -1,6 +1,7 @@
 """Components of a model: their importance for a token, and minimal sets of them."""
 
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -100,7 +101,8 @@ def finite_array(
 _ROUNDING = 1e-12
 
 
-class MinimalComponents(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MinimalComponentsResult:
     """Result of `minimal_components`."""
 
     components: tuple[int, ...]
@@ -111,7 +113,9 @@ class MinimalComponents(NamedTuple):
     """Whether `recovery` reaches the threshold."""
 
 
-def minimal_components(importance: npt.ArrayLike, *, threshold: float = 0.9) -> MinimalComponents:
+def minimal_components(
+    importance: npt.ArrayLike, *, threshold: float = 0.9
+) -> MinimalComponentsResult:
     """Select components, most important first, until they recover the baseline logit.
 
     Args:
@@ -158,4 +162,4 @@ def minimal_components(importance: npt.ArrayLike, *, threshold: float = 0.9) -> 
             f"the components recover {recovery:.3g} of the baseline logit, not {threshold:g}: "
             "the set is not minimal"
         )
-    return MinimalComponents(tuple(positive[:size]), recovery, is_reached)
+    return MinimalComponentsResult(tuple(positive[:size]), recovery, is_reached)
