@@ -37,7 +37,6 @@ from surface_consistency.metrics import (
     correlation,
     correlation_interval,
     discordant_odds_ratio,
-    frequency_regression,
     mcnemar,
     paired_by,
     wilson_interval,
@@ -202,7 +201,7 @@ def shares(tally, n_datasets):
         # Three templates a row: an accuracy of thirds.
         thirds = rng.binomial(3 * sizes, np.clip(chance, 0, 1)) / 3.0
         found = bounds(MEAN, np.stack([thirds, sizes], axis=-1))
-        tally.add("binned_curve, frequency_curves", shape[1], f"{rate}, {label}", *found, rate)
+        tally.add("frequency_curves", shape[1], f"{rate}, {label}", *found, rate)
 
 
 def split(tally, n_datasets):
@@ -664,29 +663,6 @@ def corrected(tally, n_datasets):
             tally.add(f"corrected_alignment: {name}", n_topics, label, low, high, truths[name])
 
 
-def regression(tally, n_datasets):
-    """Try the coefficient of a logistic regression, by its function."""
-    rng = np.random.default_rng(5)
-    truth = 0.3
-    for n_clusters in CLUSTERS:
-        ends = []
-        for _ in range(n_datasets):
-            entity = 2.0 ** np.repeat(rng.normal(5, 2, n_clusters), 4)
-            surface = entity * rng.uniform(0.1, 1.0, entity.size)
-            chance = 1 / (1 + np.exp(1.5 - truth * np.log2(entity)))
-            frame = pd.DataFrame(
-                {
-                    "fact_id": np.repeat(np.arange(n_clusters), 4),
-                    "is_correct": rng.random(entity.size) < chance,
-                    "entity_frequency": entity,
-                    "surface_frequency": surface,
-                }
-            )
-            row = frequency_regression(frame).iloc[1]
-            ends.append((row["estimate_low"], row["estimate_high"]))
-        tally.add("frequency_regression", n_clusters, "0.3", *np.array(ends).T, truth)
-
-
 def same_as_functions():
     """Make sure that what is tried here is what `paired_by` returns, but for rounding."""
     rng = np.random.default_rng(6)
@@ -784,7 +760,6 @@ def main():
     independent(tally, n_datasets)
     group_means(tally, n_datasets)
     corrected(tally, n_datasets)
-    regression(tally, n_datasets)
     contrasts(tally, n_datasets)
     areas(tally, n_datasets)
     print(

@@ -5,7 +5,7 @@ All metrics, results and constants can be imported from here; the types of optio
 and `effect_sizes` are about two conditions, `form*` about more, `alignment`, `positions` and
 `momentum_curves` about SLAQ, `forgetting*` and `audit_checks` about the audit. Needs numpy, scipy
 and, for functions over frames, pandas; `predict_correctness` and `predict_alignment` need
-scikit-learn, `frequency_regression` statsmodels.
+scikit-learn.
 
 Options have one name everywhere: `intervals` is how intervals that take clusters whole are made
 (`Intervals`: level, method, resamples, seed), `confidence_level` the nominal coverage of other

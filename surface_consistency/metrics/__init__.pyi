@@ -8,8 +8,6 @@ from .components.answer_similarity import (
 )
 from .components.components import (
     component_importance as component_importance,
-    containment as containment,
-    intersection_over_union as intersection_over_union,
     minimal_components as minimal_components,
 )
 from .correlation._correlations import (
@@ -69,9 +67,6 @@ from .frequency.frequency import (
 )
 from .frequency.frequency_rows import (
     surface_accuracy as surface_accuracy,
-)
-from .frequency.regression import (
-    frequency_regression as frequency_regression,
 )
 from .judging.judge_correction import (
     corrected_alignment as corrected_alignment,

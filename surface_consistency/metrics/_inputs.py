@@ -228,7 +228,7 @@ def numeric_vector(values: npt.ArrayLike, name: str) -> Floats:
         index = int(np.argmax(infinite))
         raise ValueError(
             f"{name}[{index}] is {vector[index]}: values must be finite; "
-            "the logarithm of a zero frequency is not, so drop zeros first (`log_frequency` does)"
+            "the logarithm of a zero frequency is not, so drop zeros first"
         )
     return vector
 

@@ -370,13 +370,13 @@ def test_slots_and_momentum_are_those_of_the_metrics_to_the_last_digit(slaq, mon
     replies = {sample["doc"]["id"]: sample["resps"][0][0] for sample in samples}
     frame = task.outcomes(task.judge(replies), model="planted")
     arrays = topic_arrays(frame, question="fact_id")
-    curve = position_curve(arrays.slots, arrays.orders)
+    curve = position_curve(arrays["slots"], arrays["orders"])
     for point in curve.itertuples():
         found = tuple(numbers[f"accuracy_slot_{point.slot}{end}"] for end in ENDS)
         assert found == (point.accuracy, point.accuracy_low, point.accuracy_high)
         found = tuple(numbers["slot_slope" + end] for end in ENDS)
         assert found == (point.slope, point.slope_low, point.slope_high)
-    points, slopes = momentum(arrays.slots, orders=arrays.orders, null="topic-and-slot")
+    points, slopes = momentum(arrays["slots"], orders=arrays["orders"], null="topic-and-slot")
     words = {1: "right", 0: "wrong"}
     assert sorted(slopes["streak"]) == [0, 1]
     assert set(points["streak"]) == {0, 1}

@@ -9,7 +9,6 @@ from surface_consistency.metrics import (
     popularity_shift,
     split_accuracy,
 )
-from surface_consistency.metrics.frequency.binned_curves import binned_curve
 
 
 class OfAnotherLibrary:
@@ -34,7 +33,6 @@ def test_frames_of_other_libraries_are_refused_with_the_way_out():
         (judge_agreement, ("human", "judge")),
         (popularity_shift, ("original", "perturbed")),
         (split_accuracy, ("scores", "correct")),
-        (binned_curve, ("frequency", "accuracy")),
     ],
 )
 def test_columns_with_unlike_indices_are_refused(function, names):

@@ -146,30 +146,22 @@ def assignment_similarity(
     return total / float(fewer if unmatched == "ignore" else more)
 
 
-def transport_similarity(
-    matrix: npt.ArrayLike,
-    *,
-    short_weights: npt.ArrayLike | None = None,
-    long_weights: npt.ArrayLike | None = None,
-) -> float:
+def transport_similarity(matrix: npt.ArrayLike) -> float:
     """Match the tokens of two answers so that their total similarity is largest.
 
-    The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to the weights of the
-    short answer's tokens and whose columns to those of the long one; that maximum is the similarity
-    of the answers.
+    The plan pi maximises sum_ij pi_ij M_ij over pi_ij >= 0 whose rows sum to equal weights of the
+    short answer's tokens and whose columns to equal weights of the long answer's, each 1 in total;
+    that maximum is the similarity of the answers.
 
     Args:
         matrix: Token similarities M, shape `(n_short_tokens, n_long_tokens)`, as from
             `token_similarity`.
-        short_weights: Weight of each token of the short answer; None for equal weights.
-        long_weights: Weight of each token of the long answer; None for equal weights.
 
     Returns:
         The similarity.
 
     Raises:
-        ValueError: When `matrix` is empty, not two-dimensional or holds a value that is not finite,
-            or weights do not fit, are negative or sum to 0.
+        ValueError: If `matrix` is empty, not two-dimensional or holds a value that is not finite.
         RuntimeError: When the linear program cannot be solved.
 
     Notes:
@@ -186,32 +178,14 @@ def transport_similarity(
         0.65
     """
     similarities = _token_matrix(matrix)
+    if 1 in similarities.shape:
+        return float(similarities.mean())
+    return float((_best_plan(similarities) * similarities).sum())
+
+
+def _best_plan(similarities: Floats) -> Floats:
     n_short, n_long = similarities.shape
-    rows = _weights(short_weights, "short_weights", n_short)
-    columns = _weights(long_weights, "long_weights", n_long)
-    if n_short == 1 or n_long == 1:
-        plan = np.outer(rows, columns)
-    else:
-        plan = _best_plan(similarities, rows, columns)
-    return float((plan * similarities).sum())
-
-
-def _weights(values: npt.ArrayLike | None, name: str, n_tokens: int) -> Floats:
-    """Return the weights of an answer's tokens, summing to 1."""
-    if values is None:
-        return np.full(n_tokens, 1.0 / n_tokens)
-    weights = np.asarray(values, dtype=np.float64)
-    if weights.shape != (n_tokens,):
-        raise ValueError(f"{name} must have shape ({n_tokens},); got {weights.shape}")
-    if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-        raise ValueError(
-            f"{name} must be finite, at least 0, and not all 0; got {weights.tolist()}"
-        )
-    return np.asarray(weights / weights.sum())
-
-
-def _best_plan(similarities: Floats, rows: Floats, columns: Floats) -> Floats:
-    n_short, n_long = similarities.shape
+    weights = np.r_[np.full(n_short, 1.0 / n_short), np.full(n_long - 1, 1.0 / n_long)]
     sums = np.vstack(
         (np.kron(np.eye(n_short), np.ones(n_long)), np.kron(np.ones(n_short), np.eye(n_long)))
     )
@@ -219,7 +193,7 @@ def _best_plan(similarities: Floats, rows: Floats, columns: Floats) -> Floats:
     solution = linprog(
         -similarities.ravel(),
         A_eq=sums[:-1],
-        b_eq=np.r_[rows, columns[:-1]],
+        b_eq=weights,
         bounds=(0.0, None),
         method="highs",
     )

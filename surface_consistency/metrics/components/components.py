@@ -1,7 +1,5 @@
-"""Components of a model: their importance for a token, minimal sets of them, and their overlap."""
+"""Components of a model: their importance for a token, and minimal sets of them."""
 
-import math
-from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -99,87 +97,11 @@ def finite_array(
     return array.astype(np.float64)
 
 
-def containment(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the share of the smaller set that the larger one holds.
-
-    |C1 and C2| / min(|C1|, |C2|).
-
-    Args:
-        first: Components of one answer token, such as `MinimalComponentsResult.components`.
-        second: Components of another.
-
-    Returns:
-        The containment, in [0, 1]; higher is more alike, 1 where one set holds the other.
-
-    Raises:
-        TypeError: When an argument is a string.
-
-    Notes:
-        Symmetric. An empty set makes it NaN, with an `UndefinedMetricWarning`. Repeated components
-        count once, and their order does not matter. At least the intersection over union.
-
-    References:
-        SLAQ, arXiv 2510.11218, eq. 7.
-
-    Examples:
-        >>> containment({1, 2, 3}, {2, 3, 4, 5})
-        0.6666666666666666
-    """
-    ours, theirs = _sets(first, second)
-    return _share("containment", len(ours & theirs), min(len(ours), len(theirs)))
-
-
-def intersection_over_union(first: Collection[Hashable], second: Collection[Hashable]) -> float:
-    """Return the share of the components of either set that stand in both.
-
-    |C1 and C2| / |C1 or C2|, the Jaccard index.
-
-    Args:
-        first: Components of one answer token, such as `MinimalComponentsResult.components`.
-        second: Components of another.
-
-    Returns:
-        The overlap, in [0, 1]; higher is more alike, 1 for equal sets.
-
-    Raises:
-        TypeError: When an argument is a string.
-
-    Notes:
-        Symmetric. Two empty sets make it NaN, with an `UndefinedMetricWarning`; one makes it 0.
-        Repeated components count once, and their order does not matter.
-
-    References:
-        SLAQ, arXiv 2510.11218, eq. 8.
-
-    Examples:
-        >>> intersection_over_union({1, 2, 3}, {2, 3, 4, 5})
-        0.4
-    """
-    ours, theirs = _sets(first, second)
-    return _share("intersection over union", len(ours & theirs), len(ours | theirs))
-
-
-def _sets(
-    first: Collection[Hashable], second: Collection[Hashable]
-) -> tuple[set[Hashable], set[Hashable]]:
-    for name, components in (("first", first), ("second", second)):
-        if isinstance(components, str | bytes):
-            raise TypeError(f"{name} must be a collection of components; got {components!r}")
-    return set(first), set(second)
-
-
-def _share(name: str, part: int, whole: int) -> float:
-    if whole:
-        return part / whole
-    warn_undefined(f"the {name} is undefined (NaN): there are no components to share", stacklevel=3)
-    return math.nan
-
-
 # A sum such as 0.5 + 0.3 + 0.1 must reach 0.9.
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MinimalComponentsResult:
     """Result of `minimal_components`."""
 
@@ -189,15 +111,10 @@ class MinimalComponentsResult:
     """Share of the baseline logit that they recover; may exceed 1."""
     is_reached: bool
     """Whether `recovery` reaches the threshold."""
-    n_components: int
-    """Number of components to choose from."""
 
 
 def minimal_components(
-    importance: npt.ArrayLike,
-    *,
-    threshold: float = 0.9,
-    recovered: Callable[[tuple[int, ...]], float] | None = None,
+    importance: npt.ArrayLike, *, threshold: float = 0.9
 ) -> MinimalComponentsResult:
     """Select components, most important first, until they recover the baseline logit.
 
@@ -205,24 +122,22 @@ def minimal_components(
         importance: Importance of each component for one token, shape `(n_components,)`, as in a row
             of `component_importance`.
         threshold: Share of the baseline logit to recover, in (0, 1].
-        recovered: Runs the model with these components alone and returns the share of the baseline
-            logit. It is called with growing tuples until the threshold is reached. Without it the
-            recovery is the sum of the importances, as if components added up.
 
     Returns:
-        The selected components in order, what they recover, and whether that reaches the threshold.
+        The selected components in order, the sum of their importances, and whether that reaches the
+        threshold.
 
     Raises:
-        ValueError: When `importance` is not one-dimensional, is empty or holds a value that is not
-            finite, `threshold` is out of range, or `recovered` returns NaN.
+        ValueError: If `importance` is not one-dimensional, is empty or holds a value that is not
+            finite, or `threshold` is out of range.
 
     Notes:
-        Ties go to the component with the lower index. Where all components together do not reach
-        the threshold, the result holds those with positive importance (with `recovered`, all of
-        them), `is_reached` is False, and an `UndefinedMetricWarning` says so: such a set is not
-        minimal. The paper does not say how it measures what a subset recovers; its remark that the
-        token is always recovered suggests a run of the model, which `recovered` stands for, while
-        the sum needs no further run and is exact for a model that adds its components up.
+        Ties go to the component with the lower index. If all components together do not reach the
+        threshold, the result holds those with positive importance, `is_reached` is False, and an
+        `UndefinedMetricWarning` says so: such a set is not minimal. The paper does not say how it
+        measures what a subset recovers. The sum needs no further run of the model and is exact for
+        a model that adds its components up; for sets by runs of the model use the study
+        (`--setting sets=run`).
 
     References:
         SLAQ, arXiv 2510.11218, section 5.1 (sets C_t, 90 %).
@@ -236,77 +151,15 @@ def minimal_components(
     values = finite_array(importance, "importance", "(n_components,)", what="importances")
     if not 0.0 < threshold <= 1.0:
         raise ValueError(f"threshold must be a share in (0, 1], as in 0.9; got {threshold!r}")
-    order = tuple(int(index) for index in np.argsort(-values, kind="stable"))
-    if recovered is None:
-        selected, recovery = _by_sum(values, order, threshold)
-    else:
-        selected, recovery = _by_runs(order, threshold, recovered)
+    # Negative importances would lower the sum.
+    positive = [k for k in np.argsort(-values, kind="stable").tolist() if values[k] > 0]
+    sums = np.cumsum(values[positive])
+    size = min(int(np.searchsorted(sums, threshold - _ROUNDING)) + 1, len(positive))
+    recovery = float(sums[size - 1]) if size else 0.0
     is_reached = recovery >= threshold - _ROUNDING
     if not is_reached:
         warn_undefined(
             f"the components recover {recovery:.3g} of the baseline logit, not {threshold:g}: "
             "the set is not minimal"
         )
-    return MinimalComponentsResult(
-        components=selected, recovery=recovery, is_reached=is_reached, n_components=values.size
-    )
-
-
-def component_masks(sets: Sequence[MinimalComponentsResult]) -> npt.NDArray[np.bool_]:
-    """Return minimal sets as rows of True and False, as `token_similarity` takes them.
-
-    Args:
-        sets: The minimal set of each answer token, chosen from the same components.
-
-    Returns:
-        Membership, shape `(n_tokens, n_components)`.
-
-    Raises:
-        ValueError: When there are no sets, or they were chosen from different numbers of
-            components.
-
-    Notes:
-        The order of selection is lost.
-
-    References:
-        SLAQ, arXiv 2510.11218, section 5.1.
-
-    Examples:
-        >>> component_masks([minimal_components([0.1, 0.5, 0.45])]).tolist()
-        [[False, True, True]]
-    """
-    sizes = sorted({chosen.n_components for chosen in sets})
-    if len(sizes) != 1:
-        raise ValueError(
-            "sets must be one or more, chosen from the same components; got sets out of "
-            f"{sizes} components"
-        )
-    masks = np.zeros((len(sets), sizes[0]), dtype=np.bool_)
-    for token, chosen in enumerate(sets):
-        masks[token, list(chosen.components)] = True
-    return masks
-
-
-def _by_sum(
-    values: Floats, order: tuple[int, ...], threshold: float
-) -> tuple[tuple[int, ...], float]:
-    """Add importances up until their sum reaches the threshold; negative ones would lower it."""
-    positive = [index for index in order if values[index] > 0]
-    sums = np.cumsum(values[positive])
-    reached = np.flatnonzero(sums >= threshold - _ROUNDING)
-    size = int(reached[0]) + 1 if reached.size else len(positive)
-    return tuple(positive[:size]), float(sums[size - 1]) if size else 0.0
-
-
-def _by_runs(
-    order: tuple[int, ...], threshold: float, recovered: Callable[[tuple[int, ...]], float]
-) -> tuple[tuple[int, ...], float]:
-    """Ask for the recovery of growing sets until it reaches the threshold."""
-    recovery = math.nan
-    for size in range(1, len(order) + 1):
-        recovery = float(recovered(order[:size]))
-        if math.isnan(recovery):
-            raise ValueError(f"recovered returned NaN for the components {order[:size]}")
-        if recovery >= threshold - _ROUNDING:
-            return order[:size], recovery
-    return order, recovery
+    return MinimalComponentsResult(tuple(positive[:size]), recovery, is_reached)

@@ -20,7 +20,6 @@ from surface_consistency.metrics._groups import (
     root_seed,
 )
 from surface_consistency.metrics._inputs import (
-    Flags,
     Floats,
     Integers,
     MissingPolicy,
@@ -330,8 +329,6 @@ def _inferred(
 
 # Published matrices are rounded; a negative eigenvalue within this of zero is that.
 _ROUNDING = 1e-8
-# What the controls leave of a variance of 1: below this it is rounding.
-_TINY_VARIANCE = 1e-12
 
 
 def partial_correlation_from_matrix(
@@ -358,7 +355,8 @@ def partial_correlation_from_matrix(
             (1e-8 of rounding is let pass); or when rows repeat or lie outside it.
 
     Notes:
-        NaN, with an `UndefinedMetricWarning`, if the controls determine `x` or `y`. Correlations of
+        NaN, with an `UndefinedMetricWarning`, if the controls determine `x`, `y` or one another.
+        Correlations of
         pairwise complete data may make an impossible matrix: use the rows that are complete. For a
         p-value pass the coefficient to `correlation_interval`.
 
@@ -376,15 +374,17 @@ def partial_correlation_from_matrix(
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise ValueError(f"matrix must be square; got shape {array.shape}")
     correlations = array.astype(np.float64)
-    _refuse(~np.isfinite(correlations), correlations, "must be finite")
-    _refuse(np.abs(correlations) > 1.0 + _ROUNDING, correlations, "must lie in [-1, 1]")
-    diagonal = np.eye(len(correlations), dtype=np.bool_)
-    _refuse(diagonal & (np.abs(correlations - 1.0) > _ROUNDING), correlations, "must be 1")
-    _refuse(
-        np.abs(correlations - correlations.T) > _ROUNDING,
-        correlations,
-        "must equal its mirror image across the diagonal",
-    )
+    rules = {
+        "must lie in [-1, 1]": ~(np.abs(correlations) <= 1.0 + _ROUNDING),
+        "must be 1": (np.eye(len(array)) == 1.0) & (np.abs(correlations - 1.0) > _ROUNDING),
+        "must equal its mirror image across the diagonal": (
+            np.abs(correlations - correlations.T) > _ROUNDING
+        ),
+    }
+    for rule, bad in rules.items():
+        if bad.any():
+            i, j = np.argwhere(bad)[0].tolist()
+            raise ValueError(f"matrix[{i}, {j}] {rule}; got {correlations[i, j]}")
     lowest = float(np.linalg.eigvalsh(correlations).min(initial=0.0))
     if lowest < -_ROUNDING * len(correlations):
         raise ValueError(
@@ -392,46 +392,20 @@ def partial_correlation_from_matrix(
             f"eigenvalue is {lowest:.3g}; take all of them from the same rows"
         )
     held = [controls] if isinstance(controls, int | np.integer) else list(controls)
-    rows = _checked_rows({"x": x, "y": y}, held, len(correlations))
-    coefficient, reasons = _partial(correlations[np.ix_(rows, rows)])
-    if reasons:
-        warn_undefined(f"the correlation is undefined (NaN): {'; '.join(reasons)}")
+    rows = [operator.index(row) for row in (x, y, *held)]
+    if len({*rows}) < len(rows) or not {*rows} <= {*range(len(array))}:
+        raise ValueError(
+            f"x, y and controls must be different rows of the matrix, 0 to {len(array) - 1}; got "
+            f"{rows}"
+        )
+    others = [rows[0], *rows[2:]]
+    coefficient = float(
+        partial_of_correlations(
+            correlations[np.ix_(others, others)], correlations[np.ix_(others, rows[1:2])]
+        )[0, 0]
+    )
+    if math.isnan(coefficient):
+        warn_undefined(
+            "the correlation is undefined (NaN): the controls determine x, y or one another"
+        )
     return coefficient
-
-
-def _partial(among: Floats) -> tuple[float, list[str]]:
-    """Return the partial correlation of the first two variables, and why it is NaN."""
-    values, vectors = np.linalg.eigh(among[2:, 2:])
-    independent = values > _TINY_VARIANCE
-    loadings = (vectors[:, independent].T @ among[2:, :2]) / np.sqrt(values[independent])[:, None]
-    left = among[:2, :2] - loadings.T @ loadings
-    reasons = [
-        f"the controls determine {name}"
-        for name, variance in zip("xy", np.diag(left), strict=True)
-        if variance <= _TINY_VARIANCE
-    ]
-    if reasons:
-        return math.nan, reasons
-    coefficient = float(left[0, 1]) / math.sqrt(float(left[0, 0]) * float(left[1, 1]))
-    return min(1.0, max(-1.0, coefficient)), reasons
-
-
-def _refuse(bad: Flags, correlations: Floats, rule: str) -> None:
-    """Raise for the first entry of a matrix that breaks a rule."""
-    if bad.any():
-        i, j = (int(k) for k in np.argwhere(bad)[0])
-        raise ValueError(f"matrix[{i}, {j}] {rule}; got {correlations[i, j]}")
-
-
-def _checked_rows(pair: dict[str, int], controls: Sequence[int], size: int) -> list[int]:
-    """Return the rows of x, y and the controls, each inside the matrix and named once."""
-    named = {**pair, **{f"controls[{k}]": row for k, row in enumerate(controls)}}
-    rows: list[int] = []
-    for name, value in named.items():
-        row = operator.index(value)
-        if not 0 <= row < size:
-            raise ValueError(f"{name} must be a row of the matrix, 0 to {size - 1}; got {row}")
-        if row in rows:
-            raise ValueError(f"{name} is row {row}, which another variable is already")
-        rows.append(row)
-    return rows

@@ -4,7 +4,7 @@ import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from types import ModuleType
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,13 +26,8 @@ from surface_consistency.metrics.correlation.roc import area_under_curve
 Classifier: TypeAlias = Literal["logistic", "svm"]
 """Logistic regression, or a support-vector machine with a polynomial kernel of degree 3."""
 
-_Score: TypeAlias = Callable[[Integers, Integers], float]
-"""How good predictions are, from the truth and what was predicted."""
 
-
-def _group_folds(
-    labels: Integers, owners: Integers, n_folds: int, rng: object, *, feature: str
-) -> Integers:
+def _group_folds(labels: Integers, owners: Integers, n_folds: int, rng: object) -> Integers:
     """Return the test fold of each row, stratified by label; a group is in one fold only."""
     fewest = min(int(labels.sum()), int((1 - labels).sum()), int(owners.max()) + 1)
     if not 2 <= check_count(n_folds, "n_folds") <= fewest:
@@ -40,7 +35,7 @@ def _group_folds(
             f"n_folds must lie between 2 and {fewest}, the size of the smaller class or the number "
             f"of groups; got {n_folds}"
         )
-    splitter = _sklearn("model_selection", feature).StratifiedGroupKFold(
+    splitter = _sklearn("model_selection").StratifiedGroupKFold(
         n_splits=n_folds, shuffle=True, random_state=root_seed(rng, below=2**32)
     )
     folds = np.full(labels.size, -1, dtype=np.int64)
@@ -56,51 +51,40 @@ def _group_folds(
     return folds
 
 
-class _Linear(Protocol):
-    """The last step of a pipeline."""
-
-    coef_: Floats
-
-
-class _Pipeline(Protocol):
-    """What a pipeline of scikit-learn is used for."""
-
-    def fit(self, features: Floats, labels: Integers) -> "_Pipeline": ...
-    def predict(self, features: Floats) -> Integers: ...
-    def decision_function(self, features: Floats) -> Floats: ...
-    def __getitem__(self, step: int) -> _Linear: ...
-
-
-def _scaled_classifier(kind: Classifier, *, feature: str) -> _Pipeline:
-    """Return the classifier behind a standardiser."""
+def _maker(kind: Classifier) -> Callable[[], Any]:
+    """Return what makes the classifier behind a standardiser, a pipeline of scikit-learn."""
+    scaler, pipeline = _sklearn("preprocessing").StandardScaler, _sklearn("pipeline").make_pipeline
     if kind == "svm":
-        learner = _sklearn("svm", feature).SVC(kernel="poly", degree=3)
-    else:
-        learner = _sklearn("linear_model", feature).LogisticRegression(max_iter=1000)
-    scaler = _sklearn("preprocessing", feature).StandardScaler()
-    pipeline: _Pipeline = _sklearn("pipeline", feature).make_pipeline(scaler, learner)
-    return pipeline
+        return lambda: pipeline(scaler(), _sklearn("svm").SVC(kernel="poly", degree=3))
+    return lambda: pipeline(scaler(), _sklearn("linear_model").LogisticRegression(max_iter=1000))
 
 
 def _cross_validated(
     matrix: Floats,
     labels: Integers,
     folds: Integers,
-    score: _Score,
-    *,
-    feature: str,
+    score: Literal["accuracy", "f1_macro"],
     classifier: Classifier = "logistic",
-) -> tuple[Floats, Floats, float]:
-    """Return score and area under the curve of each test fold, and the majority's mean score."""
+) -> tuple[float, Floats, float]:
+    """Return the mean score, the area under the curve of each fold, and the majority's score."""
     scores, areas, majority = [], [], []
+    metrics, make = _sklearn("metrics"), _maker(classifier)
+
+    def scored(truth: Integers, predicted: Integers) -> float:
+        """Score the predictions of a fold."""
+        if score == "accuracy":
+            return float(np.mean(truth == predicted))
+        options: dict[str, Any] = {"labels": [0, 1], "average": "macro", "zero_division": 0.0}
+        return float(metrics.f1_score(truth, predicted, **options))
+
     for fold in range(int(folds.max()) + 1):
         train, test = folds != fold, folds == fold
-        model = _scaled_classifier(classifier, feature=feature).fit(matrix[train], labels[train])
-        scores.append(score(labels[test], np.asarray(model.predict(matrix[test]))))
+        model = make().fit(matrix[train], labels[train])
+        scores.append(scored(labels[test], np.asarray(model.predict(matrix[test]))))
         areas.append(area_under_curve(model.decision_function(matrix[test]), labels[test] == 1))
         most = int(labels[train].mean() >= 0.5)
-        majority.append(score(labels[test], np.full(int(test.sum()), most)))
-    return np.asarray(scores), np.asarray(areas), float(np.mean(majority))
+        majority.append(scored(labels[test], np.full(int(test.sum()), most)))
+    return float(np.mean(scores)), np.asarray(areas), float(np.mean(majority))
 
 
 def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
@@ -115,15 +99,13 @@ def _defined_mean(areas: Floats, *, stacklevel: int | None = None) -> float:
     return float(defined.mean()) if defined.size else math.nan
 
 
-def _sklearn(module: str, feature: str) -> ModuleType:
-    """Import a module of scikit-learn, or say how to get it for this feature."""
+def _sklearn(module: str) -> ModuleType:
+    """Import a module of scikit-learn, or say how to install it."""
     try:
         return importlib.import_module(f"sklearn.{module}")
     except ModuleNotFoundError as error:
+        feature = "prediction by cross-validation"
         raise MissingDependencyError(feature, "scikit-learn", "analysis") from error
-
-
-_CORRECTNESS = "predicting correctness from scores"
 
 
 def majority_macro_f1(accuracy: float) -> float:
@@ -209,31 +191,16 @@ def predict_correctness(
         raise ValueError("correct must hold both right and wrong answers")
     check_choice(classifier, ("logistic", "svm"), "classifier")
     owners = label_codes(groups, labels.size, "groups", row="instance")
-    folds = _group_folds(labels, owners, n_folds, rng, feature=_CORRECTNESS)
-    macro_f1, auc, baseline = _cross_validated(
-        features, labels, folds, _macro_f1, feature=_CORRECTNESS, classifier=classifier
-    )
+    folds = _group_folds(labels, owners, n_folds, rng)
+    macro_f1, auc, baseline = _cross_validated(features, labels, folds, "f1_macro", classifier)
     return {
-        "macro_f1": float(macro_f1.mean()),
+        "macro_f1": macro_f1,
         "auc": _defined_mean(auc, stacklevel=2),
         "baseline_macro_f1": baseline,
         "n": labels.size,
         "n_correct": int(labels.sum()),
         "n_groups": int(owners.max()) + 1,
     }
-
-
-def _macro_f1(truth: Integers, predicted: Integers) -> float:
-    """Return the mean F1 of the two classes; 0 for one that is never predicted nor there."""
-    scores = []
-    for label in (0, 1):
-        hits = np.count_nonzero((truth == label) & (predicted == label))
-        total = np.count_nonzero(truth == label) + np.count_nonzero(predicted == label)
-        scores.append(2.0 * hits / total if total else 0.0)
-    return float(np.mean(scores))
-
-
-_ALIGNMENT = "predicting alignment"
 
 
 def predict_alignment(
@@ -303,36 +270,20 @@ def predict_alignment(
     titles = [f"feature {k}" for k in range(n_features)] if names is None else list(names)
     if len(titles) != n_features:
         raise ValueError(f"names must name {n_features} features; got {len(titles)}")
-    folds = _group_folds(labels, owners, n_folds, rng, feature=_ALIGNMENT)
-    accuracy, auc, baseline = _cross_validated(matrix, labels, folds, _accuracy, feature=_ALIGNMENT)
-    rows = [
-        {
-            "feature": "all features",
-            "accuracy": float(accuracy.mean()),
-            "auc": _defined_mean(auc, stacklevel=2),
-            "coefficient": math.nan,
-        }
-    ]
-    weights = _scaled_classifier("logistic", feature=_ALIGNMENT).fit(matrix, labels)[-1].coef_[0]
-    for column, (title, weight) in enumerate(zip(titles, weights, strict=True)):
-        accuracy, auc, _ = _cross_validated(
-            matrix[:, [column]], labels, folds, _accuracy, feature=_ALIGNMENT
-        )
-        rows.append(
-            {
-                "feature": title,
-                "accuracy": float(accuracy.mean()),
-                "auc": _defined_mean(auc),
-                "coefficient": float(weight),
-            }
-        )
+    folds = _group_folds(labels, owners, n_folds, rng)
+    weights = _maker("logistic")().fit(matrix, labels)[-1].coef_[0]
+    rows: list[dict[str, object]] = []
+    for columns, title, weight in (
+        (range(n_features), "all features", math.nan),
+        *(([k], titles[k], float(weights[k])) for k in range(n_features)),
+    ):
+        accuracy, auc, baseline = _cross_validated(matrix[:, columns], labels, folds, "accuracy")
+        area = _defined_mean(auc, stacklevel=None if rows else 2)
+        row = {"feature": title, "accuracy": accuracy, "auc": area, "coefficient": weight}
+        rows.append(row)
     return pd.DataFrame(rows).assign(
         baseline_accuracy=baseline,
         n=labels.size,
         n_aligned=int(labels.sum()),
         n_groups=int(owners.max()) + 1,
     )
-
-
-def _accuracy(truth: Integers, predicted: Integers) -> float:
-    return float(np.mean(truth == predicted))

@@ -1,7 +1,5 @@
 """What survives the deletion of facts, and through which mechanism: L, R, I and A."""
 
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
@@ -141,16 +139,6 @@ def artifact_rate(
     return share_of_cells((1,), del_on, gold_retrieved, missing=missing, names=names)
 
 
-class FactCounts(NamedTuple):
-    """Ten counts of each fact, each 0 or 1."""
-
-    counts: Integers
-    """Shape `(n_facts, 10)`: a, b, c, d and artifacts, then the same of facts right under FULL;
-    zeros where not scored."""
-    is_scored: Flags
-    """Facts that lack nothing."""
-
-
 def fact_counts(
     del_on: npt.ArrayLike,
     del_off: npt.ArrayLike,
@@ -159,8 +147,12 @@ def fact_counts(
     *,
     missing: MissingPolicy,
     names: tuple[str, str, str, str],
-) -> FactCounts:
-    """Read the verdicts of facts, and what each adds to the counts."""
+) -> tuple[Integers, Flags]:
+    """Read the verdicts of facts; return their counts, and which facts lack nothing.
+
+    The counts have shape `(n_facts, 10)`, each 0 or 1: a, b, c, d and artifacts, then the same of
+    facts right under FULL; zeros if not scored.
+    """
     cells = outcome_cells(del_on, del_off, missing=missing, names=(names[0], names[1]))
     is_scored = cells != MISSING
     is_known = np.zeros(cells.size, dtype=np.bool_)
@@ -179,7 +171,7 @@ def fact_counts(
     counts[:, 4] = (cells <= 1) & ~is_traced
     counts[~is_scored] = 0
     counts[:, 5:] = counts[:, :5] * is_known[:, None]
-    return FactCounts(counts, is_scored)
+    return counts, is_scored
 
 
 def _codes(

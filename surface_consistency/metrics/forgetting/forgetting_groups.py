@@ -162,7 +162,7 @@ def forgetting_by(
     check_test(test)
     needed = [*keys, del_on, del_off, *filter(None, (full, has_gold, cluster))]
     check_frame(frame, needed, options="by, del_on, del_off, full, has_gold or cluster", row="fact")
-    facts = fact_counts(
+    facts, is_scored = fact_counts(
         frame[del_on].array,
         frame[del_off].array,
         None if full is None else frame[full].array,
@@ -173,13 +173,13 @@ def forgetting_by(
     clusters = cluster_codes(frame, cluster)
     verdicts = [name for name in (del_on, del_off, full, has_gold) if name is not None]
     warn_repeated_rows(frame, verdicts, [*keys, *filter(None, (cluster,))], stacklevel=2)
-    n_missing = int(np.count_nonzero(~facts.is_scored))
+    n_missing = int(np.count_nonzero(~is_scored))
     warn_unscored(n_missing, len(frame), what="facts", stacklevel=2)
 
     def summed(positions: npt.NDArray[np.intp]) -> tuple[dict[str, object], Floats]:
         """Return the counts, the test and the sums of the clusters of a group."""
-        scored = positions[facts.is_scored[positions]]
-        counts = cluster_sums(facts.counts[scored], clusters[scored])
+        scored = positions[is_scored[positions]]
+        counts = cluster_sums(facts[scored], clusters[scored])
         totals = counts.sum(axis=0).astype(int).tolist()
         row: dict[str, object] = dict(zip(_CELLS, totals, strict=False))
         n, full_correct = sum(totals[:4]), sum(totals[5:9])

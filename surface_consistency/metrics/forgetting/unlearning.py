@@ -6,9 +6,8 @@ by question: what the reference answers as well needed no teaching.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -42,9 +41,6 @@ UNLEARNING_RATES: Mapping[str, CountRatio] = MappingProxyType(
 
 survival = floor + leak - damage, always; excess = leak - damage = survival - floor.
 """
-
-ForgettingVerdict: TypeAlias = Literal["forgotten", "hidden", "not forgotten", "cannot tell"]
-"""What can be said of all forms together; see `unlearning_verdict`."""
 
 
 def unlearning_by(
@@ -167,26 +163,7 @@ def _p_more(inferred: ClusterT, null: float) -> float:
     return half if float(inferred.value) > null else 1.0 - half
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnlearningVerdictResult:
-    """Result of `unlearning_verdict`."""
-
-    verdict: ForgettingVerdict
-    """What can be said of all forms together."""
-    leaking: tuple[str, ...]
-    """Forms whose excess is shown to be more than the margin, after Holm's correction."""
-    below: tuple[str, ...]
-    """Forms under which less is answered than by the reference: the interval leaves out 0."""
-    unclear: tuple[str, ...]
-    """Forms that show neither an excess beyond the margin nor that there is no difference."""
-    least_margin: float
-    """The margin above which every form would be shown equivalent; NaN where a form tells none."""
-    clusters_needed: float
-    """With so many clusters each unclear form would be clear, were its excess and the spread
-    between clusters as they are; NaN where none is unclear, or no number would do."""
-
-
-def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> UnlearningVerdictResult:
+def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> dict[str, Any]:
     """Say what the forms of a question show together, each test of one side at 2.5 %.
 
     So a form is equivalent where its 95 % interval of excess lies within the margin, and leaks
@@ -197,11 +174,16 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> Unlearni
         plain: The form that was unlearned, or that the field's tests ask.
 
     Returns:
-        "forgotten" where every form shows equivalence to the reference, within the margin both
-        ways; "hidden" where the plain form shows it and another is answered more often than by the
-        reference by more than the margin; "not forgotten" where such an excess is shown of the
-        plain form, or of another while the plain one shows no equivalence; else "cannot tell", of
-        which `least_margin` and `clusters_needed` say what would decide.
+        verdict: "forgotten" if every form shows equivalence to the reference, within the margin
+        both ways; "hidden" if the plain form shows it and another is answered more often than by
+        the reference by more than the margin; "not forgotten" if such an excess is shown of the
+        plain form, or of another while the plain one shows no equivalence; else "cannot tell".
+        leaking: the forms whose excess is shown to be more than the margin, after Holm's
+        correction; below: those under which less is answered than by the reference (the interval
+        leaves out 0); unclear: those that show neither an excess nor equivalence; least_margin:
+        the margin above which every form would be shown equivalent; clusters_needed: with so many
+        clusters each unclear form would be clear, given the same excess and spread between
+        clusters. The last two are NaN if no form decides them.
 
     Raises:
         ColumnNotFoundError: When a column of `unlearning_by` is missing.
@@ -220,7 +202,8 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> Unlearni
         >>> table = pd.DataFrame({"form": ["plain", "alias"], "p_above": [0.9, 0.001],
         ...     "p_equivalent": [0.01, 0.99], "excess_high": [0.02, 0.4],
         ...     "least_margin": [0.03, 0.38], "clusters_needed": [12, 8]})
-        >>> unlearning_verdict(table).verdict, unlearning_verdict(table).leaking
+        >>> result = unlearning_verdict(table)
+        >>> result["verdict"], result["leaking"]
         ('hidden', ('alias',))
     """
     needed_columns = ("form", "p_above", "p_equivalent", "excess_high", *_DECIDES)
@@ -234,18 +217,18 @@ def unlearning_verdict(table: pd.DataFrame, *, plain: str = "plain") -> Unlearni
     leaking = tuple(table.index[p_above < _LEVEL])
     equivalent = set(table.index[table["p_equivalent"] < _LEVEL])
     unclear = tuple(form for form in table.index if form not in {*leaking, *equivalent})
-    verdict: ForgettingVerdict = "cannot tell"
+    verdict = "cannot tell"
     if leaking:
         verdict = "hidden" if plain in equivalent else "not forgotten"
     elif len(table) and not unclear:
         verdict = "forgotten"
     needed = table.loc[list(unclear), "clusters_needed"].to_numpy(dtype=np.float64)
     margins = table["least_margin"].to_numpy(dtype=np.float64)
-    return UnlearningVerdictResult(
-        verdict=verdict,
-        leaking=leaking,
-        below=tuple(table.index[table["excess_high"] < 0.0]),
-        unclear=unclear,
-        least_margin=float(margins.max()) if len(margins) else math.nan,
-        clusters_needed=float(needed.max()) if len(needed) else math.nan,
-    )
+    return {
+        "verdict": verdict,
+        "leaking": leaking,
+        "below": tuple(table.index[table["excess_high"] < 0.0]),
+        "unclear": unclear,
+        "least_margin": float(margins.max()) if len(margins) else math.nan,
+        "clusters_needed": float(needed.max()) if len(needed) else math.nan,
+    }

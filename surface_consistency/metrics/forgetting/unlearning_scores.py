@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
@@ -96,25 +95,7 @@ def truth_ratio_score(ratios: npt.ArrayLike, *, is_forgotten: bool) -> float:
     return float((folded if is_forgotten else np.maximum(0.0, 1.0 - values)).mean())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForgetQualityResult:
-    """Result of `forget_quality`."""
-
-    p_value: float
-    """The forget quality: p of a two-sample Kolmogorov-Smirnov test, in [0, 1]."""
-    distance: float
-    """Largest distance of the two distributions of truth ratios, in [0, 1]."""
-    least_distance: float
-    """The least distance whose p is below .05; NaN where not even 1 is."""
-    lowest: float
-    """The p of a distance of 1, below which no model can come: 2 / C(n + m, n)."""
-    n_unlearned: int
-    """Truth ratios of the unlearned model."""
-    n_retrained: int
-    """Truth ratios of the retrained model."""
-
-
-def forget_quality(unlearned: npt.ArrayLike, retrained: npt.ArrayLike) -> ForgetQualityResult:
+def forget_quality(unlearned: npt.ArrayLike, retrained: npt.ArrayLike) -> dict[str, float]:
     """Compute TOFU's forget quality, with what bounds it.
 
     Args:
@@ -122,7 +103,11 @@ def forget_quality(unlearned: npt.ArrayLike, retrained: npt.ArrayLike) -> Forget
         retrained: Those of a model retrained without the facts, shape (m,).
 
     Returns:
-        The p-value as published, and the bounds.
+        p_value, the forget quality: p of a two-sample Kolmogorov-Smirnov test, in [0, 1]; distance,
+        the largest of the two distributions of truth ratios, in [0, 1]; least_distance, the least
+        whose p is below .05 (NaN if not even that of 1 is); lowest, the p of a distance of 1, below
+        which no model can come: 2 / C(n + m, n); n_unlearned and n_retrained, the numbers of
+        ratios.
 
     Raises:
         ValueError: When either is empty or not finite.
@@ -138,19 +123,19 @@ def forget_quality(unlearned: npt.ArrayLike, retrained: npt.ArrayLike) -> Forget
         `evals/metrics/privacy.py`.
 
     Examples:
-        >>> round(forget_quality([0.1, 0.2, 0.3], [0.7, 0.8, 0.9]).p_value, 9)
+        >>> round(forget_quality([0.1, 0.2, 0.3], [0.7, 0.8, 0.9])["p_value"], 9)
         0.1
     """
     a, b = _finite(unlearned, "unlearned"), _finite(retrained, "retrained")
     distance, p_value = _compared(a, b)
-    return ForgetQualityResult(
-        p_value=p_value,
-        distance=distance,
-        least_distance=_least_distance(a.size, b.size),
-        lowest=2 / math.comb(a.size + b.size, a.size),
-        n_unlearned=a.size,
-        n_retrained=b.size,
-    )
+    return {
+        "p_value": p_value,
+        "distance": distance,
+        "least_distance": _least_distance(a.size, b.size),
+        "lowest": 2 / math.comb(a.size + b.size, a.size),
+        "n_unlearned": a.size,
+        "n_retrained": b.size,
+    }
 
 
 def _finite(values: npt.ArrayLike, name: str) -> Floats:

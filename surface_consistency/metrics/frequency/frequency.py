@@ -116,7 +116,6 @@ def frequency_analysis(
     is_canonical: str = "is_canonical",
     by: str | Sequence[str] = (),
     cluster: str | None = "fact_id",
-    instance_id: str | None = None,
     method: CorrelationMethod = "pearson",
     transform: FrequencyTransform = "log",
     high_frequency_above: float = 10.0,
@@ -148,7 +147,6 @@ def frequency_analysis(
         by: Columns whose groups are analysed apart, such as the model of a long frame.
         cluster: Column of what inference takes as a whole, the fact or the subject; None takes rows
             for independent.
-        instance_id: Column of instance ids, to make sure that none stands twice in a group.
         method: "pearson", or "spearman" for ranks within the subset.
         transform: "log" of frequencies, which leaves out zeros as the paper does, or "log1p", the
             logarithm of 1 + frequency, which keeps them.
@@ -171,8 +169,8 @@ def frequency_analysis(
         ColumnNotFoundError: When a named column is not in the frame.
         TypeError: When `frame` is no DataFrame, a value no number, or a count option no integer.
         ValueError: When the frame is empty, a frequency is negative, an accuracy outside [0, 1], a
-            value (under "raise") or a cluster id missing, an instance id repeated in a group, a
-            column named twice or as one of the result, or an option out of range.
+            value (under "raise") or a cluster id missing, a column named twice or as one of the
+            result, or an option out of range.
 
     Notes:
         Positive estimates: more frequent goes with more accurate. Rows with a zero frequency have
@@ -229,7 +227,6 @@ def frequency_analysis(
         is_canonical=is_canonical,
         by=by,
         cluster=cluster,
-        instance_id=instance_id,
         high_frequency_above=high_frequency_above,
         missing=missing,
     )

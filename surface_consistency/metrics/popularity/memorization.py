@@ -98,7 +98,6 @@ def extraction_log_likelihood(
     log_likelihoods: Sequence[Sequence[float | None]],
     *,
     prefix_lengths: Sequence[int] | None = None,
-    per_token: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return the log-likelihood of the second half of each instance, given the first.
 
@@ -107,10 +106,9 @@ def extraction_log_likelihood(
             those before; the first token may be None, as many servers give it.
         prefix_lengths: Number of tokens of each first half; None takes half the tokens, rounded
             down.
-        per_token: Divide by the number of tokens of the second half.
 
     Returns:
-        One sum, or mean, an instance, at most 0, shape `(n_instances,)`; higher is more memorized.
+        One sum an instance, at most 0, shape `(n_instances,)`; higher is more memorized.
 
     Raises:
         ValueError: When a log-likelihood exceeds 0 or is missing after the first token, the number
@@ -142,7 +140,7 @@ def extraction_log_likelihood(
                 f"prefix_lengths[{index}] is {length}, but the instance has {row.size} tokens"
             )
         if length < row.size:
-            totals[index] = row[length:].mean() if per_token else row[length:].sum()
+            totals[index] = row[length:].sum()
     undefined = int(np.count_nonzero(np.isnan(totals)))
     if undefined:
         warn_undefined(

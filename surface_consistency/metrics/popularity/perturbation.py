@@ -1,7 +1,6 @@
 """What a lexical perturbation does: relative change of a score, and shift of popularity."""
 
 import math
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +9,6 @@ from surface_consistency.metrics._inputs import (
     Flags,
     Floats,
     MissingPolicy,
-    check_choice,
     check_same_index,
     complete_rows,
     numeric_vector,
@@ -18,8 +16,6 @@ from surface_consistency.metrics._inputs import (
     warn_unscored,
 )
 from surface_consistency.metrics.correlation._correlations import average_ranks
-
-_Alternative = Literal["two-sided", "less", "greater"]
 
 _EXACT_UP_TO = 50
 
@@ -64,7 +60,6 @@ def popularity_shift(
     original: npt.ArrayLike,
     perturbed: npt.ArrayLike,
     *,
-    alternative: _Alternative = "two-sided",
     missing: MissingPolicy = "raise",
 ) -> dict[str, float]:
     """Test by Wilcoxon's signed ranks whether a perturbation shifts popularity.
@@ -72,13 +67,12 @@ def popularity_shift(
     Args:
         original: Score of each original instance, shape `(n_instances,)`.
         perturbed: Score of its perturbed version, in the same order.
-        alternative: "less" asks whether perturbed scores are lower, "greater" whether higher.
         missing: "raise" refuses NaN; "drop" leaves out instances that lack a score, with an
             `UnscoredWarning` that says how many.
 
     Returns:
-        statistic (the smaller rank sum), p_value, original_mean, perturbed_mean, rank_biserial (in
-        [-1, 1]; -1 if every change is a fall), n, n_unchanged and n_missing.
+        statistic (the smaller rank sum), p_value (two-sided), original_mean, perturbed_mean,
+        rank_biserial (in [-1, 1]; -1 if every change is a fall), n, n_unchanged and n_missing.
 
     Raises:
         ValueError: When lengths differ, the inputs are not one-dimensional, a score is missing
@@ -101,7 +95,6 @@ def popularity_shift(
         >>> row["statistic"], row["p_value"], round(row["rank_biserial"], 3)
         (1.0, 0.125, -0.867)
     """
-    check_choice(alternative, ("two-sided", "less", "greater"), "alternative")
     check_same_index(original=original, perturbed=perturbed)
     columns = {
         "original": numeric_vector(original, "original"),
@@ -118,7 +111,7 @@ def popularity_shift(
     rising, falling = float(ranks[changed > 0.0].sum()), float(ranks[changed < 0.0].sum())
     p_value, effect = 1.0, math.nan
     if changed.size:
-        p_value = _p_value(changed, ranks, alternative)
+        p_value = _p_value(ranks, changed > 0.0)
         effect = (rising - falling) / (rising + falling)
     else:
         warn_undefined("no instance changed, so the effect size is undefined (NaN)")
@@ -134,32 +127,21 @@ def popularity_shift(
     }
 
 
-def _p_value(changed: Floats, ranks: Floats, alternative: _Alternative) -> float:
-    """Return the p-value of the signed-rank test of changes that are not 0."""
-    _, ties = np.unique(ranks, return_counts=True)
-    n = changed.size
-    if n <= _EXACT_UP_TO:
-        return _exact_p_value(ranks, changed > 0.0, alternative)
-    variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
-    z = (float(ranks[changed > 0.0].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
-    if alternative == "two-sided":
+def _p_value(ranks: Floats, rises: Flags) -> float:
+    """Return the two-sided p-value of the signed-rank test of changes that are not 0."""
+    n = ranks.size
+    if n > _EXACT_UP_TO:
+        _, ties = np.unique(ranks, return_counts=True)
+        variance = n * (n + 1) * (2 * n + 1) / 24.0 - float((ties**3 - ties).sum()) / 48.0
+        z = (float(ranks[rises].sum()) - n * (n + 1) / 4.0) / math.sqrt(variance)
         return math.erfc(abs(z) / math.sqrt(2.0))
-    return math.erfc((z if alternative == "greater" else -z) / math.sqrt(2.0)) / 2.0
-
-
-def _exact_p_value(ranks: Floats, rises: Flags, alternative: _Alternative) -> float:
-    """Return the share of all choices of signs whose rank sum is as far out as that of `rises`."""
-    # Ranks of ties are halves, so that their doubles are whole.
+    # The share of all choices of signs whose rank sum is as far out. Ranks of ties are halves, so
+    # that their doubles are whole.
     doubled = np.rint(2.0 * ranks).astype(np.int64)
     ways = np.zeros(int(doubled.sum()) + 1)
     ways[0] = 1.0
     for rank in doubled:
         ways[rank:] = ways[rank:] + ways[: ways.size - rank]
-    rising, total = int(doubled[rises].sum()), 2.0**ranks.size
-    tails = {
-        "less": float(ways[: rising + 1].sum()) / total,
-        "greater": float(ways[rising:].sum()) / total,
-    }
-    if alternative == "two-sided":
-        return min(1.0, 2.0 * min(tails.values()))
-    return tails[alternative]
+    rising = int(doubled[rises].sum())
+    tail = min(float(ways[: rising + 1].sum()), float(ways[rising:].sum()))
+    return min(1.0, 2.0 * tail / 2.0**n)

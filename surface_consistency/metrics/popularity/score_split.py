@@ -26,38 +26,6 @@ from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shar
 from surface_consistency.metrics.uncertainty.intervals import DEFAULT_INTERVALS, Intervals
 
 
-def median_split(scores: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Tell which scores are high: above the median.
-
-    Args:
-        scores: One score an instance, shape `(n_instances,)`.
-
-    Returns:
-        True where the score exceeds the median, shape `(n_instances,)`.
-
-    Raises:
-        ValueError: When `scores` is empty, not one-dimensional, or holds NaN.
-
-    Notes:
-        Scores equal to the median are low, so that ties stay together and the result does not
-        depend on the order of the instances; with ties the halves differ in size. Where all scores
-        are equal none is high.
-
-    References:
-        Ruzzetti, Zanzotto and Caselli, Lexical Popularity, section 4 and figure 1.
-
-    Examples:
-        >>> median_split([1.0, 5.0, 2.5, 9.0]).tolist()
-        [False, True, False, True]
-    """
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0:
-        raise ValueError(f"scores must hold one score an instance; got shape {values.shape}")
-    if np.isnan(values).any():
-        raise ValueError(f"scores[{int(np.argmax(np.isnan(values)))}] is NaN: leave it out first")
-    return np.asarray(values > np.median(values))
-
-
 def split_accuracy(
     scores: npt.ArrayLike,
     correct: npt.ArrayLike,

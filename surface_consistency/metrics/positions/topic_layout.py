@@ -4,7 +4,7 @@ A slot is a place in the long query; a sub-question is a fact of the topic. `ord
 sub-question stands in which slot, and so turns verdicts laid out one way into the other.
 """
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +35,6 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
         ValueError: When the shapes differ, or a row of `orders` lacks or repeats a sub-question.
         TypeError: When `orders` holds anything but integers.
 
-    Notes:
-        The inverse of `reorder_to_questions`.
-
     References:
         SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
 
@@ -48,37 +45,6 @@ def reorder_to_slots(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDAr
     array = np.asarray(verdicts)
     places = checked_orders(orders, slots=array.shape, name="verdicts").reshape(array.shape)
     return np.asarray(np.take_along_axis(array, places, axis=-1))
-
-
-def reorder_to_questions(verdicts: npt.ArrayLike, orders: npt.ArrayLike) -> npt.NDArray[np.generic]:
-    """Lay verdicts out by sub-question, given them by slot.
-
-    Args:
-        verdicts: Column j is slot j, shape `(n_topics, n_slots)` or
-            `(n_topics, n_permutations, n_slots)`.
-        orders: The sub-question (0 to `n_slots` - 1) in each slot, of the shape of `verdicts`.
-
-    Returns:
-        An array of the same shape and type whose column k is sub-question k, as `alignment_scores`
-        takes it.
-
-    Raises:
-        ValueError: When the shapes differ, or a row of `orders` lacks or repeats a sub-question.
-        TypeError: When `orders` holds anything but integers.
-
-    Notes:
-        The inverse of `reorder_to_slots`.
-
-    References:
-        SLAQ, arXiv 2510.11218, section 4.1 (orders), figure 3 (slots).
-
-    Examples:
-        >>> reorder_to_questions([[False, True, False]], [[2, 0, 1]]).tolist()
-        [[True, False, False]]
-    """
-    array = np.asarray(verdicts)
-    places = checked_orders(orders, slots=array.shape, name="verdicts").reshape(array.shape)
-    return np.asarray(np.take_along_axis(array, np.argsort(places, axis=-1), axis=-1))
 
 
 def is_balanced(orders: npt.ArrayLike) -> bool:
@@ -158,26 +124,6 @@ def slot_counts(orders: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return counts.astype(np.int64).reshape(n_topics, n_slots, n_slots)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TopicArraysResult:
-    """Result of `topic_arrays`: the inputs of the metrics of short and long answers."""
-
-    topics: tuple[object, ...]
-    """Labels of the topics, in order of first appearance; the first axis of the arrays."""
-    short: Floats
-    """Verdicts on the short answers, `(n_topics, n_slots)`, by sub-question; NaN where missing."""
-    long: Floats
-    """Verdicts on the long answers, `(n_topics, n_permutations, n_slots)`, by sub-question; NaN
-    where missing. Sub-questions and permutations stand in order of first appearance."""
-    orders: Integers
-    """The sub-question (from 0) in each slot, of the shape of `long`."""
-
-    @property
-    def slots(self) -> Floats:
-        """Verdicts on the long answers in slot order, as `momentum` takes them."""
-        return reorder_to_slots(self.long, self.orders).astype(np.float64)
-
-
 def topic_arrays(
     frame: pd.DataFrame,
     *,
@@ -187,7 +133,7 @@ def topic_arrays(
     slot: str = "slot",
     short: str = "first_correct",
     long: str = "second_correct",
-) -> TopicArraysResult:
+) -> dict[str, npt.NDArray[Any]]:
     """Lay the rows of a frame out by topic, permutation and sub-question.
 
     Args:
@@ -200,7 +146,11 @@ def topic_arrays(
         long: Column of verdicts on the sub-question in the long answer.
 
     Returns:
-        The arrays, with NaN for missing verdicts.
+        topics, their labels in order of first appearance, which is the first axis of the others;
+        short, the verdicts on the short answers, `(n_topics, n_slots)`, and long, those on the long
+        answers, `(n_topics, n_permutations, n_slots)`, both by sub-question and NaN if missing;
+        orders, the sub-question (from 0) in each slot, of the shape of long; and slots, the
+        verdicts of long in slot order, as `momentum` takes them.
 
     Raises:
         ColumnNotFoundError: When a named column is not in the frame.
@@ -224,7 +174,7 @@ def topic_arrays(
         ...      "permutation": [0, 0, 1, 1], "first_correct": [1, 0, 1, 0],
         ...      "second_correct": [1, 0, 0, 0]})
         >>> arrays = topic_arrays(frame)
-        >>> arrays.long.tolist(), arrays.orders.tolist()
+        >>> arrays["long"].tolist(), arrays["orders"].tolist()
         ([[[1.0, 0.0], [0.0, 0.0]]], [[[0, 1], [1, 0]]])
     """
     check_frame(
@@ -256,12 +206,14 @@ def topic_arrays(
     places.ravel()[cells] = numbers.astype(np.int64) - 1
     _check_slots(places, labels, slot)
     _check_short(laid_out[short], labels, short)
-    return TopicArraysResult(
-        topics=tuple(labels),
-        short=laid_out[short][:, 0, :],
-        long=laid_out[long],
-        orders=np.argsort(places, axis=-1),
-    )
+    orders = np.argsort(places, axis=-1)
+    return {
+        "topics": np.array(labels, dtype=object),
+        "short": laid_out[short][:, 0, :],
+        "long": laid_out[long],
+        "orders": orders,
+        "slots": reorder_to_slots(laid_out[long], orders),
+    }
 
 
 def _numbered(frame: pd.DataFrame, columns: list[str]) -> tuple[list[object], Integers]:

@@ -176,7 +176,7 @@ def _corrected(
         )
         arrays = topic_arrays(slots, question="question_index")
         scores = corrected_scores(
-            arrays.short, arrays.long, errors, n_resamples=n_resamples, seed=seed
+            arrays["short"], arrays["long"], errors, n_resamples=n_resamples, seed=seed
         )
         corrected.append({"condition": condition} | scores)
     return corrected

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from surface_consistency.errors import (
@@ -24,7 +25,6 @@ from surface_consistency.metrics import (
     position_curve,
 )
 from surface_consistency.metrics.positions.topic_layout import (
-    TopicArraysResult,
     is_balanced,
     topic_arrays,
 )
@@ -296,10 +296,10 @@ _POSITION: Final = (
 
 
 def _momentum(
-    arrays: TopicArraysResult, n_resamples: int, n_null: int, seed: int
+    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, n_null: int, seed: int
 ) -> dict[str, pd.DataFrame]:
     """Compute the curves after runs of right and wrong slots, under both nulls."""
-    if not np.isfinite(arrays.slots).all(axis=-1).any():
+    if not np.isfinite(arrays["slots"]).all(axis=-1).any():
         return {}
     curves: list[pd.DataFrame] = []
     slopes: list[pd.DataFrame] = []
@@ -308,8 +308,8 @@ def _momentum(
             # Balanced orders repeat within a topic only when there are more than 120 of them.
             warnings.simplefilter("ignore", SurfaceConsistencyWarning)
             points, of_null = momentum(
-                arrays.slots,
-                orders=arrays.orders,
+                arrays["slots"],
+                orders=arrays["orders"],
                 null=null,
                 missing="drop",
                 # The curve and its intervals are the same under both nulls; one is enough.
@@ -329,28 +329,32 @@ def _momentum(
     }
 
 
-def _position(arrays: TopicArraysResult, n_resamples: int, seed: int) -> dict[str, pd.DataFrame]:
+def _position(
+    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, seed: int
+) -> dict[str, pd.DataFrame]:
     """Compute the accuracy by slot, where orders are balanced and a fact is complete."""
-    complete = np.isfinite(arrays.long).all(axis=1)
-    if not complete.any() or not is_balanced(arrays.orders):
+    complete = np.isfinite(arrays["long"]).all(axis=1)
+    if not complete.any() or not is_balanced(arrays["orders"]):
         return {}
     rows = position_curve(
-        arrays.slots,
-        arrays.orders,
+        arrays["slots"],
+        arrays["orders"],
         missing="drop",
         intervals=Intervals(n_resamples=n_resamples, rng=seed),
     )
     return {"position": rows.rename(columns={"n_missing": "n_facts_left_out"})[list(_POSITION)]}
 
 
-def _order_sensitivity(arrays: TopicArraysResult, n_resamples: int, seed: int) -> pd.DataFrame:
+def _order_sensitivity(
+    arrays: Mapping[str, npt.NDArray[Any]], n_resamples: int, seed: int
+) -> pd.DataFrame:
     """Compute how often the long verdict of a fact changes with the order of its query.
 
     Of m verdicts with k right, two differ with the chance 2 k (m - k) / (m (m - 1)); the mean over
     facts is 1 minus the consistency of `forms_by`, with intervals that take topics whole.
     """
-    judged = np.isfinite(arrays.long).sum(axis=1)
-    rights = np.nansum(arrays.long, axis=1)
+    judged = np.isfinite(arrays["long"]).sum(axis=1)
+    rights = np.nansum(arrays["long"], axis=1)
     several = judged > 1
     if not several.any():
         return pd.DataFrame()

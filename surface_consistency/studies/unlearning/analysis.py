@@ -16,7 +16,6 @@ from pydantic import AfterValidator
 
 from surface_consistency.engine import Analysis, Report, check_rule, import_verdicts
 from surface_consistency.errors import UnscoredWarning
-from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictResult
 from surface_consistency.report import Block, Prose
 from surface_consistency.report.page import Check, MosaicPlot, MosaicPlots, Trace
 from surface_consistency.report.texts import Texts
@@ -82,7 +81,7 @@ class UnlearningAnalysis(Analysis):
 
     def __init__(self) -> None:
         self._crossing: Crossing | None = None
-        self._results: dict[str, UnlearningVerdictResult] = {}
+        self._results: dict[str, dict[str, Any]] = {}
         self._margin = _MARGIN
 
     def prepare(
@@ -182,12 +181,12 @@ class UnlearningAnalysis(Analysis):
         return say.paragraph(sentences)
 
     def _verdict(
-        self, model: str, result: UnlearningVerdictResult, rows: Mapping[str, Mapping[Any, Any]]
+        self, model: str, result: Mapping[str, Any], rows: Mapping[str, Mapping[Any, Any]]
     ) -> Iterator[say.Sentence]:
         """Report the verdict on one model, and the excess over the reference of its forms."""
-        crossing, name = self._crossed(), result.verdict.replace(" ", "_")
-        forms: Sequence[str] = result.leaking
-        least = result.least_margin
+        crossing, name = self._crossed(), result["verdict"].replace(" ", "_")
+        forms: Sequence[str] = result["leaking"]
+        least = result["least_margin"]
         if crossing.first("reference") is None:
             name = "no_reference"
         elif name == "hidden":
@@ -196,7 +195,7 @@ class UnlearningAnalysis(Analysis):
             known = [form for form, row in rows.items() if row["is_known"] and form != ANY]
             forms = ["every form"] if known != [PLAIN] else ["the plain question"]
         elif name != "not_forgotten":
-            forms = result.unclear
+            forms = result["unclear"]
             name = "unclear" if forms else "nothing_known"
         quoted = forms if name == "forgotten" else [f"“{form}”" for form in forms]
         yield _TEXTS.sentence(
@@ -206,18 +205,18 @@ class UnlearningAnalysis(Analysis):
             least_margin=_points(least),
             forms=say.listing(quoted) if quoted else "",
         )
-        for form in result.below if name == "forgotten" else forms:
+        for form in result["below"] if name == "forgotten" else forms:
             if form in rows and say.direction(rows[form], "excess") is not None:
                 quantity = f"excess accuracy of {model} over the reference under the form “{form}”"
                 yield self._change(rows[form], "excess", quantity)
         if name == "unclear" and not np.isnan(least):
-            needed = result.clusters_needed
+            needed = result["clusters_needed"]
             yield _TEXTS.sentence(
                 "at_margin",
                 least_margin=_points(least),
                 needed="no number of" if np.isnan(needed) else f"about {needed:,.0f}",
                 clusters=crossing.clusters,
-                n_clusters=int(rows[result.unclear[0]]["n_clusters"]),
+                n_clusters=int(rows[result["unclear"][0]]["n_clusters"]),
             )
 
     def _price(self, rows: Sequence[Mapping[Any, Any]]) -> list[say.Sentence]:

@@ -70,10 +70,8 @@ def _rows(log: ModelLog, reference: ModelLog | None) -> Iterator[dict[str, Any]]
         yield _row(log, "privleak", privleak(recomputed[_MEMBERSHIP], floor), None)
     if _RATIO in recomputed and _RATIO in others:
         tested = forget_quality(*(_numbers(one[_RATIO]) for one in (log.metrics, others)))
-        yield _row(log, "forget_quality", tested.p_value, tested.n_unlearned) | {
-            "distance": tested.distance,
-            "least_distance": tested.least_distance,
-            "lowest": tested.lowest,
+        yield _row(log, "forget_quality", tested["p_value"], int(tested["n_unlearned"])) | {
+            name: tested[name] for name in ("distance", "least_distance", "lowest")
         }
 
 

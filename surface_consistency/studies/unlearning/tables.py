@@ -1,7 +1,6 @@
 """The numbers of crossed models: rates by form, what was kept, scores, and what survived."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +15,6 @@ from surface_consistency.metrics import (
     unlearning_by,
     unlearning_verdict,
 )
-from surface_consistency.metrics.forgetting.unlearning import UnlearningVerdictResult
 from surface_consistency.metrics.uncertainty.cluster_bounds import Part, of_shares
 from surface_consistency.results.unlearning import FORGET, NEIGHBOUR, NEW, PLAIN
 from surface_consistency.studies.unlearning.crossing import Crossing, column_of
@@ -165,7 +163,7 @@ def kept_frame(crossing: Crossing, margin: float) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True).rename(columns=renamed) if rows else empty
 
 
-def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, UnlearningVerdictResult]:
+def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Say of each model what its forms show, of those that the original knows.
 
     Args:
@@ -182,9 +180,7 @@ def verdicts(crossing: Crossing, forms: pd.DataFrame) -> dict[str, UnlearningVer
     }
 
 
-def verdicts_frame(
-    results: Mapping[str, UnlearningVerdictResult], price: pd.DataFrame
-) -> pd.DataFrame:
+def verdicts_frame(results: Mapping[str, dict[str, Any]], price: pd.DataFrame) -> pd.DataFrame:
     """Lay verdicts out, with the sets in which a loss is shown.
 
     Args:
@@ -197,10 +193,10 @@ def verdicts_frame(
     rows = []
     for model, result in results.items():
         is_lost = (price["model"] == model) & (price["change_high"] < 0.0) & (price["set"] != NEW)
-        names = {name: getattr(result, name) for name in ("leaking", "below", "unclear")}
+        names = {name: result[name] for name in ("leaking", "below", "unclear")}
         names["lost"] = price.loc[is_lost, "set"].unique()
         cells = {name: "; ".join(values) or None for name, values in names.items()}
-        rows.append(asdict(result) | {"model": model} | cells)
+        rows.append(result | {"model": model} | cells)
     return pd.DataFrame(rows)
 
 

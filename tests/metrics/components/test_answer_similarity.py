@@ -9,13 +9,11 @@ from scipy import stats
 from scipy.optimize import OptimizeResult, linear_sum_assignment
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics.components.answer_similarity import (
-    _best_plan,
+from surface_consistency.metrics import (
     assignment_similarity,
     token_similarity,
     transport_similarity,
 )
-from surface_consistency.metrics.components.components import containment, intersection_over_union
 
 METRICS = ("pearson", "spearman", "containment", "iou")
 
@@ -25,12 +23,6 @@ def answers(draw, dtype, element):
     n_components = draw(st.integers(2, 7))
     shapes = [(draw(st.integers(1, 4)), n_components) for _ in range(2)]
     return [draw(npst.arrays(dtype, shape, elements=element)) for shape in shapes]
-
-
-def random_answers(seed, metric, shape=(5, 7, 40)):
-    rng = np.random.default_rng(seed)
-    short, long = rng.normal(size=shape[::2]), rng.normal(size=shape[1:])
-    return (short > 0.5, long > 0.5) if metric in ("containment", "iou") else (short, long)
 
 
 @settings(max_examples=60, deadline=None)
@@ -51,81 +43,55 @@ def test_correlations_agree_with_scipy(data, metric):
 @given(answers(np.bool_, st.booleans()))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
 def test_overlaps_agree_with_those_of_sets(data):
+    """Equations 7 and 8, by counting."""
     short, long = data
 
     inside = token_similarity(short, long, metric="containment")
     over = token_similarity(short, long, metric="iou")
 
     for i, j in np.ndindex(inside.shape):
-        sets = set(np.flatnonzero(short[i])), set(np.flatnonzero(long[j]))
-        assert inside[i, j] == pytest.approx(containment(*sets), nan_ok=True)
-        assert over[i, j] == pytest.approx(intersection_over_union(*sets), nan_ok=True)
+        first, second = set(np.flatnonzero(short[i])), set(np.flatnonzero(long[j]))
+        common, least, both = len(first & second), min(len(first), len(second)), first | second
+        assert inside[i, j] == pytest.approx(common / least if least else np.nan, nan_ok=True)
+        assert over[i, j] == pytest.approx(common / len(both) if both else np.nan, nan_ok=True)
 
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_token_similarity_is_symmetric_and_free_of_order(metric):
     """Swapping the answers transposes the matrix; components may stand in any order."""
-    short, long = random_answers(1, metric)
-    order = np.random.default_rng(1).permutation(short.shape[1])
+    rng = np.random.default_rng(1)
+    short, long = rng.normal(size=(5, 40)), rng.normal(size=(7, 40))
+    if metric in ("containment", "iou"):
+        short, long = short > 0.5, long > 0.5
+    order = rng.permutation(40)
 
     matrix = token_similarity(short, long, metric=metric)
 
     assert token_similarity(long, short, metric=metric) == pytest.approx(matrix.T)
     assert token_similarity(short[:, order], long[:, order], metric=metric) == pytest.approx(matrix)
-    assert matrix[2, 3] == pytest.approx(
-        token_similarity(short[[2]], long[[3]], metric=metric)[0, 0]
-    )
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_token_similarity_of_a_token_with_itself_is_one(metric):
-    short, _ = random_answers(2, metric)
-
-    matrix = token_similarity(short, short, metric=metric)
-
-    assert np.diag(matrix) == pytest.approx(1.0)
-    assert (np.abs(matrix) <= 1.0).all()
-
-
-def test_spearman_is_free_of_monotone_change():
-    short, long = random_answers(3, "spearman")
-
-    assert token_similarity(np.exp(short), long**3, metric="spearman") == pytest.approx(
-        token_similarity(short, long, metric="spearman")
-    )
-
-
-def test_token_similarity_is_nan_where_nothing_is_measured():
-    with pytest.warns(UndefinedMetricWarning, match="2 of 4 token similarities are undefined"):
-        matrix = token_similarity(
-            [[0.1, 0.1, 0.1], [0.1, 0.2, 0.4]], [[1, 2, 3], [3, 2, 1]], metric="pearson"
-        )
-
-    assert np.isnan(matrix).tolist() == [[True, True], [False, False]]
-    with pytest.warns(UndefinedMetricWarning, match="1 of 2 token similarities"):
-        matrix = token_similarity([[False, False]], [[False, False], [True, False]], metric="iou")
-    assert matrix[0, 1] == 0.0
-    with pytest.warns(UndefinedMetricWarning, match="2 of 2 token similarities"):
-        token_similarity([[False, False]], [[False, True], [True, False]], metric="containment")
+    itself = token_similarity(short, short, metric=metric)
+    assert np.diag(itself) == pytest.approx(1.0)
+    assert (np.abs(itself) <= 1.0).all()
+    if metric == "spearman":
+        changed = token_similarity(np.exp(short), long**3, metric=metric)
+        assert changed == pytest.approx(matrix)
 
 
 @pytest.mark.parametrize(
-    ("short", "long", "metric", "error", "message"),
+    ("short", "long", "metric", "places"),
     [
-        ([[1, 2]], [[1, 2, 3]], "pearson", ValueError, "same components; got 2 and 3"),
-        ([1, 2], [[1, 2]], "pearson", ValueError, r"short must have shape .*; got \(2,\)"),
-        ([["a", "b"]], [[1, 2]], "pearson", TypeError, "short must hold importances"),
-        (np.empty((0, 2)), [[1, 2]], "pearson", ValueError, r"got \(0, 2\)"),
-        ([[1, np.nan]], [[1, 2]], "spearman", ValueError, r"short\[0, 1\] is not finite"),
-        ([[1]], [[2]], "pearson", ValueError, "a correlation needs two components or more"),
-        ([[1, 0]], [[True, False]], "iou", TypeError, "short must hold True or False"),
-        ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must hold importances"),
-        ([[1, 2]], [[1, 2]], "cosine", ValueError, "metric must be 'pearson', 'spearman"),
+        ([[0.1] * 3, [0.1, 0.2, 0.4]], [[1, 2, 3], [3, 2, 1]], "pearson", [[1, 1], [0, 0]]),
+        ([[False, False]], [[False, False], [True, False]], "iou", [[1, 0]]),
+        ([[False, False]], [[False, True], [True, False]], "containment", [[1, 1]]),
     ],
 )
-def test_token_similarity_rejects_bad_input(short, long, metric, error, message):
-    with pytest.raises(error, match=message):
-        token_similarity(short, long, metric=metric)
+def test_token_similarity_is_nan_where_nothing_is_measured(short, long, metric, places):
+    n, size = np.sum(places), np.size(places)
+
+    with pytest.warns(UndefinedMetricWarning, match=f"{n} of {size} token similarities are undef"):
+        matrix = token_similarity(short, long, metric=metric)
+
+    assert np.isnan(matrix).astype(int).tolist() == places
 
 
 matrices = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
@@ -145,69 +111,27 @@ def by_copies(matrix):
 
 
 @settings(deadline=None, max_examples=60)
-@given(matrices)
-def test_transport_similarity_agrees_with_copied_tokens(matrix):
-    result = transport_similarity(matrix)
-
-    assert result == pytest.approx(by_copies(matrix), abs=1e-9)
-
-
-@settings(deadline=None, max_examples=40)
 @given(matrices, st.integers(0, 2**16))
-def test_transport_similarity_agrees_with_pot(matrix, seed):
-    ot = pytest.importorskip("ot")
-    rng = np.random.default_rng(seed)
-    weights = [rng.dirichlet(np.ones(size)) for size in matrix.shape]
-
-    result = transport_similarity(matrix, short_weights=weights[0], long_weights=weights[1])
-
-    plan = ot.emd(*weights, -matrix)
-    assert result == pytest.approx((plan * matrix).sum(), abs=1e-9)
-
-
-@settings(deadline=None, max_examples=60)
-@given(matrices)
-def test_transport_plan_obeys_its_constraints(matrix):
-    """Every token hands out exactly its weight, and the similarity is a mean of entries."""
-    similarity = transport_similarity(matrix)
-
-    weights = [np.full(size, 1 / size) for size in matrix.shape]
-    plan = _best_plan(matrix, *weights)
-    assert (plan >= 0).all()
-    assert plan.sum(axis=1) == pytest.approx(weights[0])
-    assert plan.sum(axis=0) == pytest.approx(weights[1])
-    assert matrix.mean() - 1e-9 <= similarity <= matrix.max() + 1e-9
-    assert similarity <= matrix.max(axis=1).mean() + 1e-9
-
-
-@settings(deadline=None, max_examples=40)
-@given(matrices, st.integers(0, 2**16))
-def test_transport_similarity_is_symmetric_and_free_of_order(matrix, seed):
+def test_transport_similarity_agrees_with_pot_and_with_copied_tokens(matrix, seed):
     rng = np.random.default_rng(seed)
     rows, columns = (rng.permutation(size) for size in matrix.shape)
 
     similarity = transport_similarity(matrix)
 
+    assert similarity == pytest.approx(by_copies(matrix), abs=1e-9)
+    assert matrix.mean() - 1e-9 <= similarity <= matrix.max(axis=1).mean() + 1e-9
     assert transport_similarity(matrix.T) == pytest.approx(similarity)
     assert transport_similarity(matrix[rows][:, columns]) == pytest.approx(similarity)
     assert transport_similarity(matrix + 0.5) == pytest.approx(similarity + 0.5)
-
-
-@settings(deadline=None, max_examples=40)
-@given(matrices)
-def test_transport_and_assignment_agree_for_equal_lengths(matrix):
-    """The two aggregations of the paper differ only where answers differ in length."""
-    size = min(matrix.shape)
-
-    square, whole = matrix[:size, :size], assignment_similarity(matrix)
-
-    assert transport_similarity(square) == pytest.approx(assignment_similarity(square))
-    assert whole >= transport_similarity(matrix) - 1e-9
+    ot = pytest.importorskip("ot")
+    plan = ot.emd(*(np.full(size, 1 / size) for size in matrix.shape), -matrix)
+    assert similarity == pytest.approx((plan * matrix).sum(), abs=1e-9)
 
 
 @settings(deadline=None, max_examples=60)
 @given(matrices.filter(lambda matrix: max(matrix.shape) <= 5))
 def test_assignment_similarity_agrees_with_all_matchings(matrix):
+    """The two aggregations of the paper differ only where answers differ in length."""
     tall = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
     fewer, more = tall.shape
     best = max(
@@ -216,35 +140,31 @@ def test_assignment_similarity_agrees_with_all_matchings(matrix):
     )
 
     ignored = assignment_similarity(matrix)
-    as_zero = assignment_similarity(matrix, unmatched="zero")
 
     assert ignored == pytest.approx(best / fewer)
-    assert as_zero == pytest.approx(best / more)
+    assert assignment_similarity(matrix, unmatched="zero") == pytest.approx(best / more)
+    assert ignored >= transport_similarity(matrix) - 1e-9
+    square = matrix[:fewer, :fewer]
+    assert transport_similarity(square) == pytest.approx(assignment_similarity(square))
 
 
-def test_identical_answers_are_fully_similar_in_any_order():
-    """The same tokens in another order transport onto themselves."""
-    rng = np.random.default_rng(5)
-    short = rng.normal(size=(6, 30))
-
-    for metric in ("pearson", "spearman"):
-        matrix = token_similarity(short, short[rng.permutation(6)], metric=metric)
-        assert transport_similarity(matrix) == pytest.approx(1.0)
-        assert assignment_similarity(matrix) == pytest.approx(1.0)
-
-
-def test_transport_weights_need_not_sum_to_one():
-    matrix = [[0.9, 0.1], [0.2, 0.6]]
-
-    counts = transport_similarity(matrix, short_weights=[3, 1])
-    shares = transport_similarity(matrix, short_weights=[0.75, 0.25])
-
-    assert counts == pytest.approx(shares)
-
-
-def test_transport_similarity_takes_a_single_token():
-    assert transport_similarity([[0.5, 0.9]]) == pytest.approx(0.7)
-    assert assignment_similarity([[0.5, 0.9]]) == 0.9
+@pytest.mark.parametrize(
+    ("short", "long", "metric", "error", "message"),
+    [
+        ([[1, 2]], [[1, 2, 3]], "pearson", ValueError, "same components; got 2 and 3"),
+        ([1, 2], [[1, 2]], "pearson", ValueError, r"short must have shape .*; got \(2,\)"),
+        ([["a", "b"]], [[1, 2]], "pearson", TypeError, "short must hold importances"),
+        (np.empty((0, 2)), [[1, 2]], "pearson", ValueError, r"got \(0, 2\)"),
+        ([[1, np.nan]], [[1, 2]], "spearman", ValueError, r"short\[0, 1\] is not finite"),
+        ([[1]], [[2]], "pearson", ValueError, "a correlation needs two components or more"),
+        ([[1, 0]], [[True, False]], "iou", TypeError, "short must hold True or False"),
+        ([[True, False]], [[0.1, 0.2]], "pearson", TypeError, "short must hold importances"),
+        ([[1, 2]], [[1, 2]], "cosine", ValueError, "metric must be 'pearson', 'spearman'"),
+    ],
+)
+def test_token_similarity_rejects_bad_input(short, long, metric, error, message):
+    with pytest.raises(error, match=message):
+        token_similarity(short, long, metric=metric)
 
 
 @pytest.mark.parametrize("function", [transport_similarity, assignment_similarity])
@@ -263,30 +183,12 @@ def test_aggregations_reject_bad_matrices(function, matrix, message):
         function(matrix)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"short_weights": [1, 1, 1]}, r"short_weights must have shape \(2,\); got \(3,\)"),
-        ({"long_weights": [1, -1]}, "long_weights must be finite, at least 0, and not all 0"),
-        ({"long_weights": [0, 0]}, "long_weights must be finite"),
-        ({"short_weights": [1, float("nan")]}, "short_weights must be finite"),
-    ],
-)
-def test_transport_similarity_rejects_bad_weights(options, message):
-    with pytest.raises(ValueError, match=message):
-        transport_similarity([[0.5, 0.1], [0.2, 0.3]], **options)
-
-
-def test_assignment_similarity_rejects_an_unknown_rule():
+def test_aggregations_reject_an_unknown_rule_and_a_plan_that_is_not_found(monkeypatch):
     with pytest.raises(ValueError, match="unmatched must be 'ignore' or 'zero'; got 'drop'"):
         assignment_similarity([[0.5]], unmatched="drop")
-
-
-def test_transport_similarity_says_when_it_cannot_be_solved(monkeypatch):
     monkeypatch.setattr(
         "surface_consistency.metrics.components.answer_similarity.linprog",
         lambda *_, **__: OptimizeResult(x=None, message="time limit"),
     )
-
     with pytest.raises(RuntimeError, match="the transport plan could not be found: time limit"):
         transport_similarity([[0.5, 0.1], [0.2, 0.3]])

@@ -7,13 +7,7 @@ from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as npst
 
 from surface_consistency.errors import UndefinedMetricWarning
-from surface_consistency.metrics.components.components import (
-    component_importance,
-    component_masks,
-    containment,
-    intersection_over_union,
-    minimal_components,
-)
+from surface_consistency.metrics import component_importance, minimal_components
 
 logits = st.floats(0.5, 50).map(lambda value: round(value, 3))
 
@@ -26,9 +20,9 @@ def ablations(draw):
     return base, ablated
 
 
-@given(ablations())
-def test_component_importance_agrees_with_a_naive_loop(data):
-    """Equation 6, one component and one token at a time."""
+@given(ablations(), st.floats(0.1, 10))
+def test_component_importance_agrees_with_a_naive_loop(data, scale):
+    """Equation 6, one component and one token at a time; section 2's formula has no sign."""
     base, ablated = data
 
     importance = component_importance(base, ablated)
@@ -36,43 +30,24 @@ def test_component_importance_agrees_with_a_naive_loop(data):
     for (token, component), value in np.ndenumerate(importance):
         expected = (base[token] - ablated[token, component]) / base[token]
         assert value == pytest.approx(expected)
-
-
-@given(ablations())
-def test_magnitude_is_the_size_of_the_signed_importance(data):
-    """Section 2's formula is eq. 6 without its sign."""
-    signed = component_importance(*data)
-
-    assert component_importance(*data, form="magnitude") == pytest.approx(np.abs(signed))
-
-
-@given(ablations(), st.floats(0.1, 10))
-def test_component_importance_is_free_of_scale(data, scale):
-    base, ablated = data
-
+    magnitude = component_importance(base, ablated, form="magnitude")
+    assert magnitude == pytest.approx(np.abs(importance))
     scaled = component_importance(scale * base, scale * ablated)
-
-    assert scaled == pytest.approx(component_importance(base, ablated), abs=1e-9)
-
-
-def test_component_importance_of_an_idle_component_is_zero():
-    """Removing what does nothing costs nothing; removing all costs all."""
-    assert component_importance([8.0], [[8.0, 0.0, -8.0]]).tolist() == [[0.0, 1.0, 2.0]]
+    assert scaled == pytest.approx(importance, abs=1e-9)
 
 
-def test_negative_logits_are_divided_by_their_magnitude_when_asked():
-    """A component whose removal lowers a negative logit matters, and eq. 6 would say it harms."""
-    base, ablated = [-20.0], [[-25.0, -15.0]]
-
-    importance = component_importance(base, ablated, negative="absolute")
-
-    assert importance.tolist() == [[0.25, -0.25]]
-    assert component_importance(base, ablated, form="magnitude").tolist() == [[0.25, 0.25]]
-
-
-def test_component_importance_rejects_negative_logits():
-    with pytest.raises(ValueError, match=r"base\[1\] is -2: dividing by a negative logit"):
-        component_importance([3.0, -2.0], [[1.0], [1.0]])
+@pytest.mark.parametrize(
+    ("base", "ablated", "options", "expected"),
+    [
+        # Removing what does nothing costs nothing; removing all costs all.
+        ([8.0], [[8.0, 0.0, -8.0]], {}, [[0.0, 1.0, 2.0]]),
+        # A component whose removal lowers a negative logit matters, where eq. 6 says it harms.
+        ([-20.0], [[-25.0, -15.0]], {"negative": "absolute"}, [[0.25, -0.25]]),
+        ([-20.0], [[-25.0, -15.0]], {"form": "magnitude"}, [[0.25, 0.25]]),
+    ],
+)
+def test_component_importance_of_examples(base, ablated, options, expected):
+    assert component_importance(base, ablated, **options).tolist() == expected
 
 
 def test_component_importance_is_nan_for_a_logit_of_zero():
@@ -83,74 +58,12 @@ def test_component_importance_is_nan_for_a_logit_of_zero():
     assert importance[1, 0] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("base", "ablated", "options", "error", "message"),
-    [
-        ([1.0, 2.0], [[1.0]], {}, ValueError, r"same tokens, .* got \(2,\) and \(1, 1\)"),
-        ([[1.0]], [[1.0]], {}, ValueError, r"base must have shape \(n_tokens,\) .* got \(1, 1\)"),
-        ([1.0], [1.0], {}, ValueError, r"ablated must have shape \(n_tokens, n_comp.* got \(1,\)"),
-        ([], [[]], {}, ValueError, r"base must have shape .* and hold something"),
-        ([1.0], [[np.nan]], {}, ValueError, r"ablated\[0, 0\] is not finite"),
-        ([np.inf], [[1.0]], {}, ValueError, r"base\[0\] is not finite"),
-        (["a"], [[1.0]], {}, TypeError, "base must hold logits"),
-        ([1.0], [[1.0]], {"form": "abs"}, ValueError, "form must be 'signed' or 'magnitude'"),
-        ([1.0], [[1.0]], {"negative": "drop"}, ValueError, "negative must be 'raise' or 'abs"),
-    ],
-)
-def test_component_importance_rejects_bad_input(base, ablated, options, error, message):
-    with pytest.raises(error, match=message):
-        component_importance(base, ablated, **options)
-
-
-sets = st.frozensets(st.integers(0, 12), min_size=1, max_size=10)
-
-
-@given(sets, sets)
-def test_overlaps_agree_with_a_naive_loop(first, second):
-    """Equations 7 and 8, by counting."""
-    common = sum(1 for component in first if component in second)
-    either = len([c for c in range(13) if c in first or c in second])
-
-    assert containment(first, second) == common / min(len(first), len(second))
-    assert intersection_over_union(first, second) == common / either
-
-
-@given(sets, sets)
-def test_overlaps_are_bounded_and_symmetric(first, second):
-    inside, over = containment(first, second), intersection_over_union(first, second)
-
-    assert 0 <= over <= inside <= 1
-    assert containment(second, first) == inside
-    assert intersection_over_union(second, first) == over
-    assert (over == 1) == (first == second)
-    assert (inside == 1) == (first <= second or second <= first)
-
-
-def test_overlaps_take_any_collection():
-    assert containment((1, 2, 2, 3), [3, 2]) == 1.0
-    assert intersection_over_union(["L0H1", "L2H3"], {"L2H3"}) == 0.5
-    assert intersection_over_union({1}, ()) == 0.0
-
-
-def test_overlaps_of_empty_sets_are_nan():
-    with pytest.warns(UndefinedMetricWarning, match="the containment is undefined"):
-        assert math.isnan(containment((), {1}))
-    with pytest.warns(UndefinedMetricWarning, match="intersection over union is undefined"):
-        assert math.isnan(intersection_over_union((), ()))
-
-
-@pytest.mark.parametrize("function", [containment, intersection_over_union])
-def test_overlaps_reject_a_string(function):
-    with pytest.raises(TypeError, match="first must be a collection of components; got 'L0H1'"):
-        function("L0H1", {"L0H1"})
-
-
 importances = st.lists(st.integers(-40, 60).map(lambda k: k / 100), min_size=1, max_size=8)
 
 
-@given(importances)
+@given(importances, st.floats(0.1, 1.0))
 @pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_minimal_components_agree_with_a_naive_loop(values):
+def test_minimal_components_agree_with_a_naive_loop(values, threshold):
     """Take the most important component that is left until 90 % are recovered."""
     left, taken, recovery = list(enumerate(values)), [], 0.0
     while left and recovery < 0.9 - 1e-12:
@@ -166,108 +79,63 @@ def test_minimal_components_agree_with_a_naive_loop(values):
     assert list(result.components) == taken
     assert result.recovery == pytest.approx(recovery)
     assert result.is_reached == (recovery >= 0.9 - 1e-12)
-
-
-@given(importances)
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_minimal_components_are_minimal(values):
-    """No smaller set of components adds up to the threshold."""
-    result = minimal_components(values)
-
     if result.is_reached:
-        size = len(result.components)
-        for smaller in itertools.combinations(values, size - 1):
+        # No smaller set of components adds up to the threshold.
+        for smaller in itertools.combinations(values, len(taken) - 1):
             assert math.fsum(smaller) < 0.9
-
-
-@given(importances, st.floats(0.1, 1.0))
-@pytest.mark.filterwarnings("ignore::surface_consistency.errors.UndefinedMetricWarning")
-def test_minimal_components_grow_with_the_threshold(values, threshold):
-    less = minimal_components(values, threshold=threshold / 2)
-    more = minimal_components(values, threshold=threshold)
-
-    assert more.components[: len(less.components)] == less.components
+    less = minimal_components(values, threshold=threshold / 2).components
+    more = minimal_components(values, threshold=threshold).components
+    assert more[: len(less)] == less
 
 
 def test_minimal_components_reach_the_threshold_through_rounding():
     """0.5 + 0.3 + 0.1 is 0.9, though its floating sum falls short."""
     assert minimal_components([0.1, 0.5, 0.3]).components == (1, 2, 0)
     assert minimal_components([0.1, 0.5, 0.3]).is_reached
-
-
-def test_minimal_components_take_ties_in_order():
     assert minimal_components([0.5, 0.5, 0.5], threshold=0.9).components == (0, 1)
 
 
-def test_minimal_components_run_the_model_when_it_is_there():
-    """Two heads that back each other up look idle alone, and the run tells what a set recovers."""
-    importance = [0.05, 0.30, 0.04, 0.02]
-    asked = []
+@pytest.mark.parametrize(
+    ("values", "recovery", "components"),
+    [([0.2, -0.5, 0.1, 0.0], "0.3", (0, 2)), ([-0.1, 0.0], "0", ())],
+)
+def test_minimal_components_that_fall_short_say_so(values, recovery, components):
+    with pytest.warns(UndefinedMetricWarning, match=f"recover {recovery} of the baseline logit"):
+        result = minimal_components(values)
 
-    def recovered(components):
-        asked.append(components)
-        return 0.4 * (1 in components) + 0.55 * (0 in components or 2 in components)
-
-    result = minimal_components(importance, recovered=recovered)
-
-    assert asked == [(1,), (1, 0)]
-    assert result.components == (1, 0)
-    assert result.recovery == pytest.approx(0.95)
-    with pytest.warns(UndefinedMetricWarning, match=r"recover 0.41 of the baseline logit, not 0.9"):
-        assert minimal_components(importance).components == (1, 0, 2, 3)
-
-
-def test_minimal_components_that_fall_short_say_so():
-    with pytest.warns(UndefinedMetricWarning, match="recover 0.3 of the baseline logit"):
-        result = minimal_components([0.2, -0.5, 0.1, 0.0])
-
-    assert result.components == (0, 2)
+    assert result.components == components
     assert not result.is_reached
-    with pytest.warns(UndefinedMetricWarning, match="recover 0 of the baseline logit"):
-        assert minimal_components([-0.1, 0.0]).components == ()
-    with pytest.warns(UndefinedMetricWarning, match="recover 0.5"):
-        result = minimal_components([0.2, 0.1], recovered=lambda components: 0.5)
-    assert result.components == (0, 1)
 
 
-def test_minimal_components_count_what_there_was():
-    result = minimal_components(np.array([0.95, 0.01]))
+def importance(base, ablated, **options):
+    return lambda: component_importance(base, ablated, **options)
 
-    assert (result.n_components, result.components) == (2, (0,))
+
+def minimal(values, **options):
+    return lambda: minimal_components(values, **options)
 
 
 @pytest.mark.parametrize(
-    ("importance", "options", "message"),
+    ("call", "error", "message"),
     [
-        ([], {}, r"importance must have shape \(n_components,\)"),
-        ([[0.5]], {}, r"importance must have shape \(n_components,\) .* got \(1, 1\)"),
-        (
-            [0.5, float("nan")],
-            {},
-            r"importance\[1\] is not finite \(nan\): leave undefined tokens out",
-        ),
-        ([0.5, float("inf")], {}, r"importance\[1\] is not finite \(inf\)"),
-        ([0.5], {"threshold": 0}, r"threshold must be a share in \(0, 1\]"),
-        ([0.5], {"threshold": 90}, r"threshold must be a share in \(0, 1\], as in 0.9; got 90"),
-        ([0.5], {"recovered": lambda c: math.nan}, r"recovered returned NaN for the components"),
+        (importance([3.0, -2.0], [[1.0], [1.0]]), ValueError, r"base\[1\] is -2: dividing by a"),
+        (importance([1.0, 2.0], [[1.0]]), ValueError, r"same tokens, .* got \(2,\) and \(1, 1\)"),
+        (importance([[1.0]], [[1.0]]), ValueError, r"base must have shape \(n_tokens,\) .*\(1, 1"),
+        (importance([1.0], [1.0]), ValueError, r"ablated must have shape \(n_tokens, n_comp.*\(1"),
+        (importance([], [[]]), ValueError, r"base must have shape .* and hold something"),
+        (importance([1.0], [[np.nan]]), ValueError, r"ablated\[0, 0\] is not finite"),
+        (importance([np.inf], [[1.0]]), ValueError, r"base\[0\] is not finite"),
+        (importance(["a"], [[1.0]]), TypeError, "base must hold logits"),
+        (importance([1.0], [[1.0]], form="abs"), ValueError, "form must be 'signed' or 'magnit"),
+        (importance([1.0], [[1.0]], negative="drop"), ValueError, "negative must be 'raise' or"),
+        (minimal([]), ValueError, r"importance must have shape \(n_components,\)"),
+        (minimal([[0.5]]), ValueError, r"importance must have shape .* got \(1, 1\)"),
+        (minimal([0.5, math.nan]), ValueError, r"importance\[1\] is not finite \(nan\): leave"),
+        (minimal([0.5, math.inf]), ValueError, r"importance\[1\] is not finite \(inf\)"),
+        (minimal([0.5], threshold=0), ValueError, r"threshold must be a share in \(0, 1\]"),
+        (minimal([0.5], threshold=90), ValueError, r"as in 0.9; got 90"),
     ],
 )
-def test_minimal_components_reject_bad_input(importance, options, message):
-    with pytest.raises(ValueError, match=message):
-        minimal_components(importance, **options)
-
-
-def test_component_masks_hold_the_selected_components():
-    sets = [minimal_components([0.95, 0.01, 0.5]), minimal_components([0.1, 0.5, 0.45])]
-
-    masks = component_masks(sets)
-
-    assert masks.tolist() == [[True, False, False], [False, True, True]]
-    assert masks.sum(axis=1).tolist() == [len(chosen.components) for chosen in sets]
-
-
-def test_component_masks_reject_sets_of_different_models():
-    with pytest.raises(ValueError, match=r"same components; got sets out of \[1, 2\] components"):
-        component_masks([minimal_components([1.0]), minimal_components([1.0, 0.0])])
-    with pytest.raises(ValueError, match=r"sets must be one or more.* out of \[\] components"):
-        component_masks([])
+def test_bad_input_is_rejected(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,6 +1,5 @@
 import csv
 import re
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from surface_consistency.metrics.forgetting.audit_checks import (
     decomposition_residual,
     recover_table,
 )
-from surface_consistency.metrics.paired.paired_tables import PairedTable
 
 cells = st.lists(
     st.integers(1, 50).flatmap(
@@ -33,8 +31,10 @@ def golden_frame(data_files):
 
 def test_contamination_by_finds_exactly_the_three_databases(data_files):
     """Three of thirteen databases were answered from another one's index."""
-    rows = contamination_by(golden_frame(data_files))
+    frame = golden_frame(data_files)
+    rows = contamination_by(frame)
 
+    assert contamination_by(frame.sample(frac=1.0, random_state=1)).equals(rows)
     found = rows[rows["is_contaminated"]]
     assert len(rows) == 13
     assert list(found[["domain", "topology"]].itertuples(index=False, name=None)) == [
@@ -47,19 +47,13 @@ def test_contamination_by_finds_exactly_the_three_databases(data_files):
     assert rows["n"].sum() == 12_228
     assert found["full_accuracy"].tolist() == pytest.approx([0, 0, 0.00833], abs=1e-5)
     assert rows.loc[~rows["is_contaminated"], "full_accuracy"].min() > 0.35
-
-
-def test_contamination_flags_agree_with_the_cells_of_the_audit(data_files):
-    """All 18 cells of the three databases are flagged, and no other of the 78."""
-    frame = golden_frame(data_files)
-
+    # All 18 cells of the three databases are flagged, and no other of the 78.
     flags = contamination_flags(frame["full_correct"], frame["del_on_correct"], n=frame["n"])
-
-    suspect = {("sports", "Base"), ("sports", "Alias"), ("politicians", "Noise")}
-    expected = [(d, v) in suspect for d, v in zip(frame["domain"], frame["topology"], strict=True)]
-    assert (flags != "").tolist() == expected
+    places = list(zip(frame["domain"], frame["topology"], strict=True))
+    suspect = set(zip(found["domain"], found["topology"], strict=True))
+    assert (flags != "").tolist() == [place in suspect for place in places]
     # FULL equals DEL-ON in every cell of sports / Base.
-    in_base = (frame["domain"] == "sports") & (frame["topology"] == "Base")
+    in_base = [place == ("sports", "Base") for place in places]
     assert set(flags[in_base]) == {"both"}
 
 
@@ -87,23 +81,9 @@ def test_contamination_by_needs_every_cell():
     assert rows["n_cells"].tolist() == [2, 2]
     assert rows["full_accuracy"].tolist() == [61 / 200, 2 / 200]
     assert rows["del_on_accuracy"].tolist() == [5 / 200, 2 / 200]
-
-
-def test_contamination_by_is_free_of_order(data_files):
-    frame = golden_frame(data_files)
-
-    assert contamination_by(frame.sample(frac=1.0, random_state=1)).equals(contamination_by(frame))
-
-
-def test_contamination_by_keeps_databases_without_a_label():
-    frame = pd.DataFrame(
-        {"db": [None, "a"], "n": [10, 10], "full_correct": [0, 9], "del_on_correct": [0, 1]}
-    )
-
-    rows = contamination_by(frame, by=["db"])
-
-    assert len(rows) == 2
-    assert rows["is_contaminated"].tolist() == [False, True]
+    unlabelled = contamination_by(frame.replace({"db": {"b": None}}), by=["db"])
+    assert unlabelled["is_contaminated"].tolist() == [False, True]
+    assert contamination_flags([], [], n=np.array([], dtype=int)).size == 0
 
 
 @pytest.mark.parametrize(
@@ -122,15 +102,8 @@ def test_contamination_by_keeps_databases_without_a_label():
 def test_contamination_flags_reject_bad_counts(full, del_on, n, error, message):
     with pytest.raises(error, match=message):
         contamination_flags(full, del_on, n=n)
-
-
-def test_contamination_flags_reject_a_threshold_out_of_range():
     with pytest.raises(ValueError, match=r"near_zero must be an accuracy in \[0, 1\)"):
         contamination_flags([1], [1], n=[5], near_zero=5)
-
-
-def test_contamination_flags_of_no_cells_are_none():
-    assert contamination_flags([], [], n=np.array([], dtype=int)).size == 0
 
 
 @pytest.mark.parametrize(
@@ -165,6 +138,7 @@ def test_contamination_by_rejects_bad_frames(spoil, options, error, message):
 
 contingencies = st.tuples(*[st.integers(0, 240)] * 4).filter(lambda counts: 0 < sum(counts) < 1000)
 
+RATES = {"del_on": 0.2, "leakage": 0.2, "retrieval_mediated": 0.1}
 STYLES = {
     "Direct Questions": "direct_questions",
     "Paraphrased Questions": "paraphrased_questions",
@@ -277,47 +251,16 @@ def test_recover_table_agrees_with_the_follow_up(data_files):
 
 @given(contingencies)
 def test_recover_table_undoes_the_rates(counts):
-    n, rates = rates_of(counts)
-
-    assert recover_table(n=n, **rates).counts == counts
-
-
-@given(contingencies)
-def test_recover_table_undoes_rounded_rates(counts):
     """Three decimals are enough below 1,000 facts, rounded to even or up."""
     n, rates = rates_of(counts)
-
     rounded = {name: round(rate, 3) for name, rate in rates.items()}
     up = {name: int(1000 * rate + 0.5) / 1000 for name, rate in rates.items()}
 
+    assert recover_table(n=n, **rates).counts == counts
     assert recover_table(n=n, **rounded, decimals=3).counts == counts
     assert recover_table(n=n, **up, decimals=3).counts == counts
-
-
-def test_recover_table_agrees_with_a_search_of_all_tables():
-    """Where several tables round to the rates it refuses, and where one does it returns it."""
-    n, by_rates = 30, {}
-    for a, b, c in product(range(n + 1), repeat=3):
-        if a + b + c <= n:
-            counts = (a, b, c, n - a - b - c)
-            rates = tuple(round(rate, 1) for rate in rates_of(counts)[1].values())
-            by_rates.setdefault(rates, set()).add(counts)
-    names = ("del_on", "leakage", "retrieval_mediated")
-
-    for rates in [(0.1, 0.0, 0.1), (0.5, 0.5, 0.0), (0.0, 0.0, 0.0), (1.0, 0.0, 1.0)]:
-        given_rates = dict(zip(names, rates, strict=True))
-        with pytest.raises(ValueError, match=r"\d+ tables of 30 facts round to these rates"):
-            recover_table(n=n, **given_rates, decimals=1)
-        assert len(by_rates[rates]) > 1
-
-
-@given(contingencies)
-def test_decomposition_residual_is_zero(counts):
-    n, rates = rates_of(counts)
-
-    assert decomposition_residual(**rates, interference=counts[2] / n) == pytest.approx(
-        0, abs=1e-12
-    )
+    residual = decomposition_residual(**rates, interference=counts[2] / n)
+    assert residual == pytest.approx(0, abs=1e-12)
     assert decomposition_residual(**rates) == pytest.approx(-counts[2] / n, abs=1e-12)
 
 
@@ -352,21 +295,17 @@ def test_decomposition_residual_is_zero(counts):
             r"triples of counts over 1000000 facts round to these rates: give more decimals",
         ),
         ({"decimals": -1}, ValueError, "decimals must be a count of at least 0"),
+        (
+            {"n": 30, "del_on": 0.5, "leakage": 0.5, "retrieval_mediated": 0.0, "decimals": 1},
+            ValueError,
+            r"\d+ tables of 30 facts round to these rates",
+        ),
     ],
 )
 def test_recover_table_rejects_impossible_rates(arguments, error, message):
-    defaults = {"n": 10, "del_on": 0.2, "leakage": 0.2, "retrieval_mediated": 0.1}
+    defaults = {"n": 10} | RATES
 
     with pytest.raises(error, match=message):
         recover_table(**defaults | arguments)
-
-
-def test_decomposition_residual_rejects_what_is_no_rate():
     with pytest.raises(ValueError, match=r"interference must be a rate in \[0, 1\]"):
-        decomposition_residual(del_on=0.1, leakage=0.1, retrieval_mediated=0.1, interference=12)
-
-
-def test_recovered_table_is_a_paired_table():
-    table = recover_table(n=160, del_on=9 / 160, leakage=2 / 160, retrieval_mediated=7 / 160)
-
-    assert table == PairedTable(both=2, first_only=7, second_only=0, neither=151)
+        decomposition_residual(**RATES, interference=12)

@@ -34,10 +34,6 @@ def verdicts(*rows):
     return [1] * (a + b) + [0] * (c + d), [1] * a + [0] * b + [1] * c + [0] * d
 
 
-def of_variant(data_files, variant):
-    return [row for row in golden_cells(data_files) if row["variant"] == variant]
-
-
 def test_rates_agree_with_all_cells_of_the_audit(data_files):
     """Every cell's published counts are its rates times its facts."""
     rows = golden_cells(data_files)
@@ -56,18 +52,20 @@ def test_rates_agree_with_all_cells_of_the_audit(data_files):
 
 # n, a, b, c, L + R in percent, and McNemar's statistic or exact p, recomputed from the published
 # per-cell metrics of arXiv 2607.00605; figure 3 prints 3.7, 6.2, 7.2, 13.6 and 0.7 %.
+# The last column is L + R without the three contaminated databases, and their facts.
 @pytest.mark.parametrize(
-    ("variant", "n", "cells", "stack", "method", "value"),
+    ("variant", "n", "cells", "stack", "method", "value", "clean"),
     [
-        ("Base", 1920, (0, 69, 2), 3.698, "corrected", 61.3521),
-        ("Alias", 3840, (0, 236, 4), 6.250, "corrected", 222.3375),
-        ("Collision", 2748, (1, 194, 2), 7.169, "corrected", 186.1276),
-        ("Noise", 3120, (2, 418, 3), 13.558, "corrected", 407.1164),
-        ("Released", 600, (0, 4, 0), 0.667, "exact", 0.125),
+        ("Base", 1920, (0, 69, 2), 3.698, "corrected", 61.3521, (1320, 4.848)),
+        ("Alias", 3840, (0, 236, 4), 6.250, "corrected", 222.3375, (2640, 9.053)),
+        ("Collision", 2748, (1, 194, 2), 7.169, "corrected", 186.1276, (2748, 7.169)),
+        ("Noise", 3120, (2, 418, 3), 13.558, "corrected", 407.1164, (2040, 20.686)),
+        ("Released", 600, (0, 4, 0), 0.667, "exact", 0.125, (600, 0.667)),
     ],
 )
-def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, method, value):
-    pair = verdicts(*of_variant(data_files, variant))
+def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, method, value, clean):
+    rows = [row for row in golden_cells(data_files) if row["variant"] == variant]
+    pair = verdicts(*rows)
     table = paired_table(*pair)
 
     assert table.n == n
@@ -75,36 +73,18 @@ def test_variants_agree_with_the_audit(data_files, variant, n, cells, stack, met
     assert 100 * (leakage(pair[1]) + retrieval_mediated(*pair)) == pytest.approx(stack, abs=5e-4)
     assert mcnemar(table)[method == "exact"] == pytest.approx(value, abs=5e-5)
     assert mcnemar(table)[1] < 0.001 or variant == "Released"
+    pair = verdicts(*(row for row in rows if (row["domain"], row["variant"]) not in CONTAMINATED))
+    found = (len(pair[0]), 100 * (leakage(pair[1]) + retrieval_mediated(*pair)))
+    assert found == pytest.approx(clean, abs=5e-4)
 
 
 def test_total_agrees_with_the_audit(data_files):
     pair = verdicts(*golden_cells(data_files))
 
     assert paired_table(*pair).counts == (3, 921, 11, 11_293)
-    assert leakage(pair[1]) == 14 / 12_228
     # arXiv 2607.00605, section 6.1: L = 0.11 %.
     assert 100 * leakage(pair[1]) == pytest.approx(0.1145, abs=5e-5)
     assert 100 * (leakage(pair[1]) + retrieval_mediated(*pair)) == pytest.approx(7.646, abs=5e-4)
-
-
-# Without the three contaminated databases.
-@pytest.mark.parametrize(
-    ("variant", "n", "stack"),
-    [
-        ("Base", 1320, 4.848),
-        ("Alias", 2640, 9.053),
-        ("Collision", 2748, 7.169),
-        ("Noise", 2040, 20.686),
-    ],
-)
-def test_variants_agree_with_the_audit_without_contaminated_databases(
-    data_files, variant, n, stack
-):
-    rows = of_variant(data_files, variant)
-    pair = verdicts(*(row for row in rows if (row["domain"], row["variant"]) not in CONTAMINATED))
-
-    assert len(pair[0]) == n
-    assert 100 * (leakage(pair[1]) + retrieval_mediated(*pair)) == pytest.approx(stack, abs=5e-4)
 
 
 def test_rates_agree_with_the_follow_up_where_retrieval_hurts():
@@ -126,16 +106,19 @@ def test_rates_agree_with_the_follow_up_where_retrieval_hurts():
 
     row = forgetting_by(frame, full="full", has_gold="has_gold", cluster=None).iloc[0]
 
-    assert row["leakage"] == pytest.approx(0.25375626043405675)
-    assert row["retrieval_mediated"] == pytest.approx(0.011686143572621035)
-    assert row["artifact_rate"] == pytest.approx(0.05342237061769616)
-    assert row["interference"] == 127 / 599
-    assert row["full_correct"] == 526
-    assert row["leakage_given_full"] == pytest.approx(0.2623574144486692)
-    assert row["retrieval_mediated_given_full"] == pytest.approx(0.013307984790874524)
-    assert row["artifact_rate_given_full"] == pytest.approx(0.060836501901140684)
-    assert row["survival_given_full"] == pytest.approx(0.060836501901140684)
-    assert row["interference_given_full"] == 113 / 526
+    expected = {
+        "leakage": 0.25375626043405675,
+        "retrieval_mediated": 0.011686143572621035,
+        "artifact_rate": 0.05342237061769616,
+        "interference": 127 / 599,
+        "full_correct": 526,
+        "leakage_given_full": 0.2623574144486692,
+        "retrieval_mediated_given_full": 0.013307984790874524,
+        "artifact_rate_given_full": 0.060836501901140684,
+        "survival_given_full": 0.060836501901140684,
+        "interference_given_full": 113 / 526,
+    }
+    assert row[[*expected]].tolist() == pytest.approx([*expected.values()])
 
 
 @settings(deadline=None)
@@ -153,14 +136,6 @@ def test_rates_agree_with_a_naive_loop_and_their_identities(states):
     assert sum(del_on) / n == pytest.approx(leakage(del_off) + mediated - hidden)
     assert leakage(del_off) + mediated <= 1 + 1e-12
     assert artifact_rate(del_on, [0] * n) == retrieval_mediated(del_on, [0] * n)
-
-
-def test_artifact_may_exceed_retrieval_mediated_if_a_fact_leaks():
-    """Sports Noise, direct questions: A 9 of 160, R 7, because two facts leak."""
-    del_on, del_off = [1] * 9 + [0] * 151, [1] * 2 + [0] * 158
-
-    assert artifact_rate(del_on, [0] * 160) == 9 / 160
-    assert retrieval_mediated(del_on, del_off) == 7 / 160
 
 
 def test_rates_of_no_facts_are_nan():

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import UndefinedMetricWarning, UnscoredWarning
-from surface_consistency.metrics import Intervals, split_accuracy
-from surface_consistency.metrics.popularity.score_split import median_split
+from surface_consistency.metrics import split_accuracy
 
 # Lexical Popularity, table 4 and table K (accuracy in the low and the high half by TDE likelihood
 # and by MIA neighbours), and the accuracy of OLMo 7B in tables 1 and D. The halves are equally
@@ -35,20 +34,6 @@ def test_published_halves_average_to_the_accuracy_of_one_model(task):
 
 
 @settings(deadline=None)
-@given(scores=st.lists(st.integers(0, 20), min_size=1, max_size=40), data=st.data())
-def test_median_split_agrees_with_its_definition(scores, data):
-    """High is above the median; ties stay together and the order does not matter."""
-    order = data.draw(st.permutations(range(len(scores))))
-
-    is_high = median_split(scores)
-
-    assert is_high.tolist() == [score > np.median(scores) for score in scores]
-    assert is_high.sum() <= len(scores) / 2
-    shuffled = median_split([scores[index] for index in order])
-    assert shuffled.tolist() == is_high[list(order)].tolist()
-
-
-@settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40),
     threshold=st.one_of(st.none(), st.integers(0, 9)),
@@ -59,24 +44,20 @@ def test_split_accuracy_agrees_with_a_naive_loop(rows, threshold):
     low = [right for score, right in rows if score <= cut]
     high = [right for score, right in rows if score > cut]
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = split_accuracy(scores, correct, threshold=threshold)
 
     bounds = [result["low_accuracy_low"], result["high_accuracy_low"]]
-    assert [w.category for w in told] == [UndefinedMetricWarning] * bool(told)
-    assert bool(told) == any(map(math.isnan, bounds))
+    assert [w.category for w in caught] == [UndefinedMetricWarning] * bool(caught)
+    assert bool(caught) == any(map(math.isnan, bounds))
     assert [math.isnan(bound) for bound in bounds] == [len(low) < 4, len(high) < 4]
     assert (result["n_low"], result["n_high"]) == (len(low), len(high))
     assert result["n_tied"] == sum(score == cut for score in scores)
     assert result["threshold"] == cut
-    assert result["low_accuracy"] == pytest.approx(np.mean(low) if low else math.nan, nan_ok=True)
-    assert result["high_accuracy"] == pytest.approx(
-        np.mean(high) if high else math.nan, nan_ok=True
-    )
-    assert result["difference"] == pytest.approx(
-        result["high_accuracy"] - result["low_accuracy"], nan_ok=True
-    )
+    means = [np.mean(side) if side else math.nan for side in (low, high)]
+    found = [result["low_accuracy"], result["high_accuracy"], result["difference"]]
+    assert found == pytest.approx([*means, means[1] - means[0]], nan_ok=True)
 
 
 def test_interval_of_the_difference_agrees_with_two_independent_halves():
@@ -88,12 +69,9 @@ def test_interval_of_the_difference_agrees_with_two_independent_halves():
 
     low, high = result["low_accuracy"], result["high_accuracy"]
     error = math.sqrt(low * (1 - low) / result["n_low"] + high * (1 - high) / result["n_high"])
-    assert result["difference_low"] == pytest.approx(
-        result["difference"] - 1.96 * error, abs=0.1 * error
-    )
-    assert result["difference_high"] == pytest.approx(
-        result["difference"] + 1.96 * error, abs=0.1 * error
-    )
+    for end, sign in (("low", -1.96), ("high", 1.96)):
+        expected = result["difference"] + sign * error
+        assert result[f"difference_{end}"] == pytest.approx(expected, abs=0.1 * error)
     assert result["low_accuracy_low"] < low < result["low_accuracy_high"]
 
 
@@ -104,36 +82,19 @@ def test_clusters_widen_the_intervals():
     single = split_accuracy(scores, correct)
     grouped = split_accuracy(scores, correct, clusters=np.repeat(np.arange(80), 9).tolist())
 
-    def width(result):
-        return result["difference_high"] - result["difference_low"]
-
+    widths = [row["difference_high"] - row["difference_low"] for row in (grouped, single)]
     assert grouped["n_clusters"] == 80
-    assert width(grouped) / width(single) == pytest.approx(3, rel=0.15)
+    assert widths[0] / widths[1] == pytest.approx(3, rel=0.15)
 
 
 def test_missing_values_are_left_out_and_counted():
-    scores, correct = [1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1]
-
     with (
-        pytest.warns(UndefinedMetricWarning, match=r"interval of low_accuracy, high_accuracy"),
+        pytest.warns(UndefinedMetricWarning, match=r"interval of low_accuracy.*2 low and 1 high"),
         pytest.warns(UnscoredWarning, match="2 of 5 instances lack a score or verdict"),
     ):
-        result = split_accuracy(
-            scores, correct, missing="drop", intervals=Intervals(n_resamples=50)
-        )
+        result = split_accuracy([1.0, math.nan, 3.0, 4.0, 2.0], [1, 1, None, 0, 1], missing="drop")
 
     assert (result["n_low"], result["n_high"], result["n_missing"]) == (2, 1, 2)
-    with pytest.raises(ValueError, match=r"scores\[1\] is missing .*leave such instances out"):
-        split_accuracy(scores, correct)
-
-
-def test_empty_side_is_undefined():
-    with pytest.warns(UndefinedMetricWarning, match="0 low and 3 high|3 low and 0 high"):
-        result = split_accuracy([2, 2, 2], [1, 0, 1], intervals=Intervals(n_resamples=50))
-
-    assert math.isnan(result["high_accuracy"])
-    assert math.isnan(result["difference"])
-    assert result["low_accuracy"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(
@@ -142,6 +103,8 @@ def test_empty_side_is_undefined():
         (([1, 2], [1]), {}, "scores and correct must have equal lengths; got 2 and 1"),
         (([[1, 2]], [1, 0]), {}, "one-dimensional"),
         (([1, 2], [1, 5]), {}, r"correct\[1\] is 5"),
+        (([1, math.nan], [1, 0]), {}, r"scores\[1\] is missing .*leave such instances out"),
+        (([1, 2], [1, None]), {}, r"correct\[1\] has no verdict"),
         (([math.nan], [1]), {"missing": "drop"}, "no instance has both"),
         (([1, 2], [1, 0]), {"clusters": ["a"]}, "got 1 labels for 2"),
         (([1, 2], [1, 0]), {"clusters": ["a", None]}, r"clusters\[1\] is None"),
@@ -151,11 +114,3 @@ def test_empty_side_is_undefined():
 def test_split_accuracy_rejects_bad_input(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         split_accuracy(*arguments, **options)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"), [([], "one score an instance"), ([1.0, math.nan], r"scores\[1\] is NaN")]
-)
-def test_median_split_rejects_bad_input(scores, message):
-    with pytest.raises(ValueError, match=message):
-        median_split(scores)

@@ -143,4 +143,4 @@ def test_every_paired_metric_takes_the_frame(judged):
             frame, by="second_condition", cluster="topic_id", intervals=Intervals(n_resamples=50)
         )
     assert list(table["second_condition"]) == ["free", "long"]
-    assert topic_arrays(listed, question="fact_id").long.shape == (4, 3, 5)
+    assert topic_arrays(listed, question="fact_id")["long"].shape == (4, 3, 5)
