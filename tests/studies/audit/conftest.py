@@ -20,12 +20,12 @@ from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
-    audit_tables,
     find_conditions,
 )
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.tables import audit_tables
 from tests.audit_databases import write_audit_databases
 
 STYLES = ("direct_questions", "cloze")

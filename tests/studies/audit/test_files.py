@@ -132,22 +132,6 @@ def test_read_database_rejects_a_missing_file(tmp_path):
         read_database(tmp_path / "none.json")
 
 
-def test_duplicates_can_be_dropped(tmp_path):
-    file = write(tmp_path, GOOD | {"triplets": GOOD["triplets"] * 3})
-
-    assert len(read_database(file, duplicates="drop")) == 1
-
-
-def test_the_longest_value_can_be_chosen(tmp_path):
-    value = "x" * 10_001
-    entry = ["France", "Capital", value]
-    file = write(tmp_path, GOOD | {"triplets": [entry], "return_values": [value]})
-
-    assert read_database(file, longest=None)[0].object == value
-    with pytest.raises(DataError, match="raise `longest` if it is right"):
-        read_database(file)
-
-
 ROW = {
     "prompt_id": "7",
     "fact_id": "usa-capital",
@@ -163,7 +147,7 @@ def test_reading_rejects_numbers_that_stand_twice(tmp_path):
     file = tmp_path / "p.jsonl"
     file.write_text(f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, encoding="utf-8")
 
-    with pytest.raises(RecordError, match="prompt_id 7 stands twice; number anew"):
+    with pytest.raises(RecordError, match="prompt_id 7 stands twice"):
         read_audit_prompts(file)
 
 

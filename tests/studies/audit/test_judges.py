@@ -18,7 +18,6 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.audit import (
     AuditData,
-    AuditScoring,
     AuditSettings,
     AuditStudy,
     LookupModel,
@@ -26,6 +25,7 @@ from surface_consistency.studies.audit import (
     published_tables,
 )
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
+from surface_consistency.studies.audit.settings import AuditScoring
 
 KNOWN = {("Corvia", "Capital"): "Tallow", ("Fenland", "Capital"): "Marsh End"}
 LLM = AuditScoring(judge_model="wise")

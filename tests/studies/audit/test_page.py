@@ -9,9 +9,9 @@ from surface_consistency.engine.report import build_page
 from surface_consistency.engine.settings import ReportSettings
 from surface_consistency.errors import SourceNotFoundError
 from surface_consistency.report.page import AlluvialPlot, MosaicPlots, Prose, StackedBars, Trace
-from surface_consistency.studies.audit import AuditStudy, audit_tables
+from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.page import _score_charts
-from surface_consistency.studies.audit.tables import baseline_checks
+from surface_consistency.studies.audit.tables import audit_tables, baseline_checks
 from surface_consistency.tables.numbers import Value, format_cell
 from surface_consistency.tables.table import Table
 

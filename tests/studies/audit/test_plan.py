@@ -7,17 +7,15 @@ from surface_consistency.errors import DataWarning
 from surface_consistency.schemas import LookupQuery, Prompt
 from surface_consistency.studies.audit import (
     AuditData,
-    AuditPlan,
-    AuditScoring,
     AuditSettings,
     AuditSource,
-    AuditToyModel,
     find_conditions,
-    plan_audit,
-    retrievers_by_name,
 )
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
+from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
 from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, FuzzyRetriever
+from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
+from surface_consistency.studies.audit.stores import retrievers_by_name
 from surface_consistency.text import token_key
 
 
@@ -169,7 +167,7 @@ def test_facts_with_further_objects_agree_with_counting(
         for fact in condition.prompts
     ]
     assert [set(found) for found in database.others] == expected
-    assert len(database.report.facts) == len(database.others)
+    assert len(database.left) == len(database.others)
     assert plan.checks["closure"]["n_other_objects"].tolist() == [n]
     assert plan.checks["closure_facts"]["other_objects"].ne("").sum() == n
 

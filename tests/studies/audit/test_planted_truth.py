@@ -16,13 +16,14 @@ from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit import (
     AuditData,
     AuditOutcome,
-    AuditScoring,
     AuditSettings,
     AuditStudy,
     find_conditions,
     tables,
 )
-from surface_consistency.studies.audit.retrieval import Hits, content_digest
+from surface_consistency.studies.audit.retrieval.retriever import Hits
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
+from surface_consistency.studies.audit.settings import AuditScoring
 from surface_consistency.tables.numbers import sentence_text
 from tests.audit_databases import write_database, write_prompts
 from tests.studies.audit.conftest import Asking

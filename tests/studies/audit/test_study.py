@@ -26,18 +26,17 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.log import read_generations
 from surface_consistency.studies.audit import (
-    AuditScoring,
     AuditSettings,
     AuditSource,
     AuditStudy,
-    AuditToyModel,
-    retrievers_by_name,
     score_published_results,
     study as audit_study,
 )
 from surface_consistency.studies.audit.conditions import condition_label
 from surface_consistency.studies.audit.published import CROSS_STATE_COLUMNS, PER_STATE_COLUMNS
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
+from surface_consistency.studies.audit.stores import retrievers_by_name
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 FEW = ReportSettings(resamples=50, answers=20)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.studies.audit import audit_tables
+from surface_consistency.studies.audit.tables import audit_tables
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 

@@ -5,15 +5,22 @@ import pytest
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.audit import AuditStudy, fact_trace
+from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.records import AuditOutcome
-from surface_consistency.studies.audit.trace import surviving_facts
+from surface_consistency.studies.audit.trace import load_traces, surviving_facts
 
 FACT = "countries/noise/7"
 
 
+def fact_trace(folder):
+    """Read the trace of the one fact of a run."""
+    (run,) = load_runs([folder], outcome=AuditOutcome)
+    (trace,) = load_traces(run, run.outcomes["pair_id"].tolist())
+    return trace
+
+
 def test_fact_trace_tells_deletion_candidates_and_answers(told_run):
-    trace = fact_trace(told_run(), FACT)
+    trace = fact_trace(told_run())
 
     assert [state.state for state in trace.states] == ["FULL", "DEL-ON", "DEL-OFF"]
     assert [state.is_correct for state in trace.states] == [True, True, False]
@@ -24,7 +31,7 @@ def test_fact_trace_tells_deletion_candidates_and_answers(told_run):
 
 
 def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
-    lines = fact_trace(told_run(), FACT, style="cloze").to_text().splitlines()
+    lines = fact_trace(told_run()).to_text().splitlines()
 
     state = lines.index("  DEL-ON: right")
     after = [line.strip() for line in lines[state:]]
@@ -42,13 +49,13 @@ def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
 def test_trace_of_the_study_is_told_for_each_style(told_run):
     folder = told_run()
 
-    assert AuditStudy().trace(folder, FACT) == fact_trace(folder, FACT).to_text()
+    assert AuditStudy().trace(folder, FACT) == fact_trace(folder).to_text()
     with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
         AuditStudy().trace(folder, "nix")
 
 
 def test_trace_in_text_escapes_what_a_terminal_would_obey(told_run):
-    trace = fact_trace(told_run(subject="\x1b[31mred\nline"), FACT)
+    trace = fact_trace(told_run(subject="\x1b[31mred\nline"))
 
     text = trace.to_text()
 
@@ -63,7 +70,7 @@ def test_trace_of_an_error_names_it(told_run):
     lines[0] |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
-    assert "DEL-OFF: no answer (out of memory)" in fact_trace(folder, FACT).to_text()
+    assert "DEL-OFF: no answer (out of memory)" in fact_trace(folder).to_text()
 
 
 def test_trace_of_a_run_that_was_stopped_tells_what_there_is(told_run):
@@ -72,7 +79,7 @@ def test_trace_of_a_run_that_was_stopped_tells_what_there_is(told_run):
     log.write_text(log.read_text().splitlines(keepends=True)[0])
     (folder / "generations-off.jsonl").write_text("")
 
-    states = fact_trace(folder, FACT).states
+    states = fact_trace(folder).states
 
     assert [state.generation is None for state in states] == [False, True, True]
 
@@ -80,25 +87,21 @@ def test_trace_of_a_run_that_was_stopped_tells_what_there_is(told_run):
 def test_fact_trace_rejects_what_the_run_does_not_hold(told_run):
     folder = told_run()
 
-    with pytest.raises(DataError, match=r"has no fact 'countries/noise/8'; it has countries/noise"):
-        fact_trace(folder, "countries/noise/8")
-    with pytest.raises(DataError, match="not in style 'direct_questions'; it does in cloze"):
-        fact_trace(folder, FACT, style="direct_questions")
     targets, pairs = RunFolder(folder).read_plan()
     RunFolder(folder).write_plan(targets.iloc[:0], pairs)
     with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):
-        fact_trace(folder, FACT)
+        fact_trace(folder)
     RunFolder(folder).write_plan(targets, pairs)
     (folder / "generations-store.jsonl").unlink()
     with pytest.raises(SourceNotFoundError, match=r"has no generations-store\.jsonl"):
-        fact_trace(folder, FACT)
+        fact_trace(folder)
     (folder / "targets.parquet").unlink()
     with pytest.raises(SourceNotFoundError, match=r"has no targets\.parquet"):
-        fact_trace(folder, FACT)
+        fact_trace(folder)
 
 
 def test_trace_of_a_page_marks_what_was_deleted_and_what_answered(told_run):
-    block = fact_trace(told_run(), FACT).to_block()
+    block = fact_trace(told_run()).to_block()
 
     assert block.title == "toy_model: countries/noise/7, cloze: United States, Capital"
     assert [step[0] for step in block.steps] == ["FULL", "DEL-ON", "DEL-OFF"]

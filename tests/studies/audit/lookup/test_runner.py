@@ -10,7 +10,8 @@ from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup import runner as module
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.matching import judge_answer, parse_lookups
+from surface_consistency.studies.audit.matching.judgement import judge_answer
+from surface_consistency.studies.audit.matching.markup import parse_lookups
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 TABLE = {

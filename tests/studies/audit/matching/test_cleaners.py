@@ -3,14 +3,13 @@
 import pytest
 
 from surface_consistency.schemas.memory import Lookup, LookupQuery
-from surface_consistency.studies.audit.matching import (
+from surface_consistency.studies.audit.matching.cleaners import (
     audit_answer,
-    audit_key,
-    judge_answer,
     published_answer,
+    published_clean,
     says_unknown,
 )
-from surface_consistency.studies.audit.matching.cleaners import published_clean
+from surface_consistency.studies.audit.matching.judgement import audit_key, judge_answer
 
 SETTINGS = (
     "{}",

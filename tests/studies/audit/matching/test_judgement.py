@@ -4,8 +4,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
-from surface_consistency.studies.audit.matching import EQUIVALENCES, audit_key, judge_answer
-from surface_consistency.studies.audit.matching.judgement import token_overlap
+from surface_consistency.studies.audit.matching.judgement import (
+    EQUIVALENCES,
+    audit_key,
+    judge_answer,
+    token_overlap,
+)
 from surface_consistency.text import token_key
 
 TEXTS = st.text("aAbB .,'-$1é<|>\n", max_size=20)

@@ -5,7 +5,11 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.studies.audit.matching import LOOKUP_TOKENS, parse_lookups, strip_lookups
+from surface_consistency.studies.audit.matching.markup import (
+    LOOKUP_TOKENS,
+    parse_lookups,
+    strip_lookups,
+)
 
 LOOKUP = "<|db_entity|> USA<|db_relationship|> Capital<|db_return|> Washington, D.C.<|db_end|>"
 PARTS = st.lists(
@@ -105,12 +109,6 @@ def test_parse_lookups_reads_odd_lookups(text, expected):
     found = parse_lookups(text)
 
     assert [(one.entity, one.relation, one.value, one.is_closed) for one in found] == expected
-
-
-def test_parse_lookups_takes_other_tokens():
-    found = parse_lookups("<E>A<R>B<V>C<X>", tokens=("<E>", "<R>", "<V>", "<X>"))
-
-    assert [(one.entity, one.relation, one.value) for one in found] == [("A", "B", "C")]
 
 
 @given(PARTS)

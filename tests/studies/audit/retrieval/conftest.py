@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
-from surface_consistency.studies.audit import read_audit_prompts, read_database
+from surface_consistency.studies.audit import read_database
+from surface_consistency.studies.audit.files import read_audit_prompts
 from surface_consistency.studies.audit.retrieval import Triplets
 
 

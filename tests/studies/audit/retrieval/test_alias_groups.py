@@ -1,6 +1,6 @@
 from hypothesis import given, strategies as st
 
-from surface_consistency.studies.audit.retrieval import AliasGroups
+from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
 from surface_consistency.text import folded, token_key
 
 NAMES = st.text("aA. -€Ａ", min_size=1, max_size=3)

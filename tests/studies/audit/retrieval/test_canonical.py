@@ -1,7 +1,7 @@
-import pytest
-
 from surface_consistency.schemas import LookupQuery
-from surface_consistency.studies.audit.retrieval import AliasGroups, alias_closures, canonicalise
+from surface_consistency.studies.audit.retrieval import alias_closures
+from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
+from surface_consistency.studies.audit.retrieval.canonical import canonicalise
 
 
 def test_two_aliased_entries_of_a_fact_become_one_record(published):
@@ -65,19 +65,12 @@ def test_lookups_follow_the_pointers(published):
     assert made.resolve(unknown) == unknown
 
 
-def test_objects_are_renamed_only_where_asked(make):
+def test_objects_keep_their_names(make):
     groups = AliasGroups()
     groups.join("object", ["US Dollar", "USD"])
     database = make(("a", "r", "USD"))
 
     assert canonicalise(database, groups).database[0].object == "USD"
-    renamed = canonicalise(database, groups, roles=("object",)).database
-    assert [entry.object for entry in renamed] == ["US Dollar"]
-
-
-def test_unknown_role_is_rejected(make):
-    with pytest.raises(ValueError, match="roles must be some of subject, relation, object"):
-        canonicalise(make(), AliasGroups(), roles=("verb",))
 
 
 def test_an_alias_of_two_things_makes_them_not_one(make, fact):

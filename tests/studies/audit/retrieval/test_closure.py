@@ -8,12 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import AuditPrompt, Triplet
-from surface_consistency.studies.audit.retrieval import (
-    AliasGroups,
-    Triplets,
-    alias_closures,
-    similarity_closures,
-)
+from surface_consistency.studies.audit.retrieval import Triplets, alias_closures
+from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups
+from surface_consistency.studies.audit.retrieval.closure import similarity_closures
 from surface_consistency.text import folded, token_key
 
 NAMES = st.sampled_from(["us", ".us", "US", "usa", "u s", "€", "$", "Ü", "ü"])

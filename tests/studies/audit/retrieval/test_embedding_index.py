@@ -9,13 +9,12 @@ import pytest
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.retrieval import (
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, build_index
+from surface_consistency.studies.audit.retrieval.embedding_index import (
     EmbeddingIndex,
-    EmbeddingRetriever,
-    build_index,
-    content_digest,
+    index_identity,
 )
-from surface_consistency.studies.audit.retrieval.embedding_index import index_identity
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
 
 
 def files_in(folder):

@@ -7,13 +7,7 @@ from hypothesis import given, settings, strategies as st
 from surface_consistency.errors import RunnerError
 from surface_consistency.models import CachedEncoder
 from surface_consistency.schemas import LookupQuery, Triplet
-from surface_consistency.studies.audit.retrieval import (
-    EmbeddingIndex,
-    EmbeddingRetriever,
-    Retriever,
-    build_index,
-    lookup_key,
-)
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, Retriever, lookup_key
 
 # Sums of halves and quarters are exact, so ties are ties in any order of summation.
 HALVES = st.lists(st.sampled_from([-0.5, 0.0, 0.5]), min_size=4, max_size=4)
@@ -279,18 +273,6 @@ def test_vectors_that_give_no_score_name_their_text(facts, ask, table_encoder, b
         )
 
 
-def test_retriever_rejects_the_index_of_another_store(facts, table_encoder):
-    """As many entries, one name: still another store."""
-    others = [entry._replace(object="?") for entry in facts]
-    index = build_index(others, table_encoder())
-
-    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
-        EmbeddingRetriever(facts, table_encoder(), index=index)
-    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
-        EmbeddingRetriever(others, table_encoder(name="other"), index=index)
-    assert EmbeddingRetriever(others, table_encoder(), index=index).index is index
-
-
 def test_real_databases_find_their_own_facts(audit_databases, table_encoder):
     """With vectors drawn by key, every fact is found under its key, and not once deleted."""
     shared = CachedEncoder(table_encoder(dimension=32))
@@ -314,11 +296,8 @@ def test_real_databases_find_their_own_facts(audit_databases, table_encoder):
 def test_an_index_that_holds_nan_is_an_error(table_encoder, n_keys):
     """In every comparison NaN is the lesser, so its entry would go missing without a word."""
     triplets = [Triplet(f"s{i}", "r", "o") for i in range(n_keys)]
-    index = build_index(triplets, table_encoder())
-    vectors = index.vectors.copy()
-    vectors[-1] = np.nan
-    broken = EmbeddingIndex(vectors=vectors, identity=index.identity)
-    retriever = EmbeddingRetriever(triplets, table_encoder(), index=broken)
+    retriever = EmbeddingRetriever(triplets, table_encoder())
+    retriever.index.vectors[-1] = np.nan
 
     with pytest.raises(RunnerError, match=rf"scores of 1 keys are NaN \('s{n_keys - 1} r'\)"):
-        retriever.search_vectors(index.vectors[:2], k=1)
+        retriever.search_vectors(retriever.index.vectors[:2], k=1)

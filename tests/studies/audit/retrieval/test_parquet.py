@@ -11,21 +11,19 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from surface_consistency.errors import ColumnNotFoundError, DataError, SourceNotFoundError
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval import (
-    AliasGroups,
     EmbeddingRetriever,
     FuzzyRetriever,
     Triplets,
     TripletStore,
     alias_closures,
-    content_digest,
     database_coverage,
     parquet,
-    read_parquet,
-    similarity_closures,
     verify_closures,
 )
-from surface_consistency.studies.audit.retrieval.alias_groups import name_key
-from surface_consistency.studies.audit.retrieval.closure import relations_of
+from surface_consistency.studies.audit.retrieval.alias_groups import AliasGroups, name_key
+from surface_consistency.studies.audit.retrieval.closure import relations_of, similarity_closures
+from surface_consistency.studies.audit.retrieval.parquet import read_parquet
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
 
 NAMES = st.sampled_from(["us", ".us", "US", "u s", "€", "$", "Ü", "ü", "Ｕs", "İ", "a_b", "東京"])
 TRIPLETS = st.lists(st.builds(Triplet, NAMES, NAMES, NAMES), min_size=1, max_size=12)

@@ -13,11 +13,11 @@ from surface_consistency.schemas import (
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     FuzzyRetriever,
-    Hits,
     Triplets,
     TripletStore,
-    content_digest,
 )
+from surface_consistency.studies.audit.retrieval.retriever import Hits
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.text import folded, token_key
 
 TARGET = AuditPrompt(

@@ -142,19 +142,12 @@ def test_bm25_has_no_hit_without_a_shared_word(facts, ask):
 
 
 def test_fuzzy_score_of_equal_keys_is_one(facts, ask):
-    hits = FuzzyRetriever(facts, scorer="ratio").search([ask("FRANCE", "Capital")], k=1)
+    hits = FuzzyRetriever(facts).search([ask("FRANCE", "Capital")], k=1)
 
     assert (hits.indices[0, 0], hits.scores[0, 0]) == (0, 1.0)
 
 
-def test_word_retrievers_reject_settings_that_are_none(facts, monkeypatch):
-    with pytest.raises(ValueError, match=r"scorer must be one of ratio, .*; got 'jaro'"):
-        FuzzyRetriever(facts, scorer="jaro")
-    for k1 in (-1, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match=rf"k1 must be finite .* got k1={k1}, b=0\.75"):
-            BM25Retriever(facts, k1=k1)
-    with pytest.raises(ValueError, match=r"b in \[0, 1\]; got k1=1\.5, b=2"):
-        BM25Retriever(facts, b=2)
+def test_bm25_names_the_extra_that_it_needs(facts, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
         BM25Retriever(facts)
