@@ -132,22 +132,19 @@ def test_tied_keys_that_lost_their_first_entries_are_ranked_by_what_is_left(kind
     assert hits.indices.tolist() == [[1]]
 
 
-def test_bm25_has_no_hit_without_a_shared_word(facts, ask):
+def test_bm25_has_no_hit_without_a_shared_word_and_names_its_extra(facts, ask, monkeypatch):
     pytest.importorskip("bm25s")
 
     hits = BM25Retriever(facts).search([ask("Peru", "anthem"), ask("", ""), ask("Chad", "x")], k=2)
 
     assert hits.indices[:2].tolist() == [[-1, -1]] * 2
     assert (hits.indices[2] >= 0).all()
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
+        BM25Retriever(facts)
 
 
 def test_fuzzy_score_of_equal_keys_is_one(facts, ask):
     hits = FuzzyRetriever(facts).search([ask("FRANCE", "Capital")], k=1)
 
     assert (hits.indices[0, 0], hits.scores[0, 0]) == (0, 1.0)
-
-
-def test_bm25_names_the_extra_that_it_needs(facts, monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(MissingDependencyError, match=r"surface-consistency\[retrieval\]"):
-        BM25Retriever(facts)
