@@ -105,21 +105,6 @@ def test_checks_tell_what_the_guards_found(audit_run, checks):
     assert levels == sorted(levels, reverse=True)
 
 
-def test_every_table_says_that_a_closure_was_incomplete(audit_run):
-    rows = [{"n_surviving": int(place == 0), "first_correct": place == 0} for place in range(4)]
-    page = page_of(audit_run(rows, "left", "left"), audit_run([{}, {}], "clean", "clean"))
-
-    shown = [
-        table
-        for anchor in ("numbers", "tests", "scores", "origins")
-        for table in blocks(page, anchor, Table)
-    ]
-    note = "left: deletion incomplete: after it 1 of 4 facts are still stated"
-    assert len(shown) > 10
-    assert all(note in table.note for table in shown)
-    assert not any("clean: deletion incomplete" in table.note for table in shown)
-
-
 def test_checks_say_when_the_guards_found_nothing_or_were_not_run(audit_run, checks):
     (fine,) = check_texts(page_of(audit_run([{}, {}], checks=quiet(checks))), "ok")
     page = page_of(audit_run([{}, {}], "bare"))

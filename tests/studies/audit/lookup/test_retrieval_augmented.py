@@ -3,11 +3,9 @@
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.transformers_runner import TransformersRunner
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
 from surface_consistency.schemas.scoring import ScoredText
@@ -221,21 +219,6 @@ def test_facts_count_towards_the_context(tiny_models, store, monkeypatch):
 
     with pytest.raises(RunnerError, match="Peru/FULL"):
         list(runner.plan([prompt("Peru", "FULL")], PARAMS))
-
-
-def test_a_run_is_logged_and_resumed(runner, store, manifest, tmp_path):
-    prompts = [prompt(name, state) for name in CAPITALS for state in ("FULL", "DEL-ON", "OFF")]
-    path = tmp_path / "generations.jsonl"
-    for part in (prompts[:2], prompts):
-        with RunLog.open(path, manifest) as log:
-            run_prompts(runner, part, PARAMS, log, progress=False)
-
-    found = {one.prompt_id: one for one in read_generations(path)}
-
-    again = answers(runner, prompts)
-    assert len(found) == 6
-    assert all(one.text == again[name].text for name, one in found.items())
-    assert found["Peru/FULL"].lookups[0].value == "Lima"
 
 
 def test_runner_rejects_answers_to_other_prompts_and_less_than_one_fact(store):

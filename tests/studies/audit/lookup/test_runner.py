@@ -3,8 +3,6 @@
 import pytest
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models.generate import run_prompts
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup import runner as module
@@ -497,23 +495,6 @@ def test_full_memory_is_distinguished(runner, state_prompts, monkeypatch, said, 
 
     with pytest.raises(error, match=message):
         list(runner.generate(state_prompts[:2], PARAMS))
-
-
-def test_states_are_asked_apart_and_logged(
-    toy_model, make_store, state_prompts, manifest, tmp_path
-):
-    runner = LookupRunner(toy_model, store=make_store(), device="cpu", batch_size=12)
-    manifest = manifest.model_copy(update={"params": PARAMS, "runner": runner.fingerprint()})
-    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
-        first = run_prompts(runner, state_prompts[:20], PARAMS, log, progress=False)
-    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
-        second = run_prompts(runner, state_prompts, PARAMS, log, progress=False)
-
-    logged = {one.prompt_id: one for one in read_generations(tmp_path / "log.jsonl")}
-
-    assert (first.n_asked, second.n_reused, second.n_asked) == (20, 20, 25)
-    for name, one in ask(runner, state_prompts).items():
-        assert (logged[name].text, logged[name].lookups) == (one.text, one.lookups)
 
 
 def test_fingerprint_tells_decoding_and_store(toy_model, make_store):

@@ -84,12 +84,6 @@ def published(data_files):
 
 
 @pytest.fixture(scope="session")
-def audit_databases(published):
-    """The thirteen published databases by name."""
-    return {name: database for name, (database, _) in published.items()}
-
-
-@pytest.fixture(scope="session")
 def make():
     """Make a database of triplets."""
     return lambda *triplets: Triplets.of(triplets)
