@@ -147,7 +147,7 @@ def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
         in one line, which a study prints with every table.
     """
     sizes = left[[*LISTS, "echoes"]].map(len)
-    n = sizes.gt(0).sum()
+    n = sizes.gt(0).sum().to_dict()
     is_doubtful = sizes["remaining"].gt(0) & sizes["remaining"].eq(sizes["by_shared_alias"])
     n_doubtful, n_absent = int(is_doubtful.sum()), int(left["n_deleted"].eq(0).sum())
     doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""

@@ -246,8 +246,8 @@ def test_radius_zero_takes_entries_of_one_text(make, fact):
 @pytest.mark.parametrize(
     ("embed", "message"),
     [
-        (lambda texts: np.ones(len(texts)), r"one vector a text, shape \(2, d\); got \(2,\)"),
-        (lambda texts: np.full((len(texts), 3), np.nan), "no usable vector for 2 texts"),
+        (lambda texts: np.ones(len(texts)), r"one vector a text, shape \(1, d\); got \(1,\)"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "no usable vector for 1 texts"),
         (lambda texts: np.zeros((len(texts), 3)), "such as 'a r'; a vector must be finite"),
     ],
     ids=["shape", "nan", "zero"],
