@@ -26,7 +26,7 @@ from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.matching import parse_lookups
+from surface_consistency.studies.audit.matching.markup import parse_lookups
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 # Hidden size, feed-forward size, layers, heads; 382m is the published LMLM-llama2-382M.

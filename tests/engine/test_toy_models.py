@@ -14,7 +14,7 @@ from surface_consistency.schemas import GenerationParams, Prompt
 from surface_consistency.schemas.jsonl import read_jsonl
 from surface_consistency.schemas.memory import AuditPrompt, Lookup
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
-from surface_consistency.studies.audit.matching import judge_answer
+from surface_consistency.studies.audit.matching.judgement import judge_answer
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model, training_examples
 from surface_consistency.studies.redirectqa.toy_model import (
     EXPOSURES,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from surface_consistency.schemas import Prompt
-from tests.studies.audit.retrieval.conftest import audit_databases, table_encoder  # noqa: F401 - fixtures
+from tests.studies.audit.retrieval.conftest import published, table_encoder  # noqa: F401 - fixtures
 from tests.tiny_models import save_tiny_model
 
 COUNTRIES = (

@@ -150,9 +150,9 @@ def test_fingerprint_is_of_the_settings_too(encoder, tmp_path):
     assert differing == {"model", "modules", "prompt"}
 
 
-def test_published_model_finds_facts_by_other_words(encoder, audit_databases):
+def test_published_model_finds_facts_by_other_words(encoder, published):
     """Reworded lookups reach their facts in the countries, and the deleted fact no more."""
-    database = audit_databases["countries/base"]
+    database = published["countries/base"][0]
     retriever = EmbeddingRetriever(database, CachedEncoder(encoder))
     store = TripletStore(database, retriever)
     queries = [LookupQuery(entity=s, relation=f"the {r} of it") for s, r, _ in database]

@@ -5,7 +5,6 @@ answers, says so. Of the rest this module says what the model was given.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, get_args
 
 from surface_consistency.schemas.memory import AuditPrompt, Candidate, RetrievalTrace, Triplet
@@ -43,17 +42,6 @@ KIND_MEANINGS: Final[Mapping[Attribution, str]] = {
 """The same in a sentence."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributionResult:
-    """Result of `attribute`."""
-
-    kind: Attribution
-    """Where the answer came from."""
-
-    entry: Triplet | None
-    """The entry behind it; None for an echo and without candidate."""
-
-
 def attribute(
     prompt: AuditPrompt,
     answer: str,
@@ -62,7 +50,7 @@ def attribute(
     surviving: Collection[Sequence[str]] = (),
     equivalence: str | Equivalence = "audit",
     n_facts: int | None = None,
-) -> AttributionResult:
+) -> tuple[Attribution, Triplet | None]:
     """Tell where a right answer after deletion came from.
 
     Only what the model was given counts, over all its lookups; entries that retrieval ranked but
@@ -81,13 +69,14 @@ def attribute(
             facts up itself. See `given_candidates`.
 
     Returns:
-        The kind and the entry; among entries of one kind the first.
+        Where the answer came from, and the entry behind it, among those of one kind the first; None
+        for an echo and without candidate.
 
     Examples:
         >>> fact = AuditPrompt(prompt_id=0, fact_id=0, subject="Japan", relation="Capital",
         ...     gold_object="Tokyo", prompt_text="The capital of Japan, Tokyo or Kyoto?")
-        >>> attribute(fact, "Tokyo", []).kind, attribute(fact, "Tôkyô", []).kind
-        ('echo', 'no_candidate')
+        >>> attribute(fact, "Tokyo", []), attribute(fact, "Tôkyô", [])
+        (('echo', None), ('no_candidate', None))
     """
     rule = rule_named("equivalence", equivalence, EQUIVALENCES)
     golds = {rule.key(name) for name in (prompt.gold_object, *prompt.object_aliases, answer)} - {""}
@@ -103,8 +92,8 @@ def attribute(
         sources["echo"] = None
     for kind in KINDS:
         if kind in sources:
-            return AttributionResult(kind=kind, entry=sources[kind])
-    return AttributionResult(kind="no_candidate", entry=None)
+            return kind, sources[kind]
+    return "no_candidate", None
 
 
 def given_candidates(trace: RetrievalTrace, n_facts: int | None) -> Sequence[Candidate]:

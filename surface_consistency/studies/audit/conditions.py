@@ -7,20 +7,16 @@ in `prompts/prompts_<style>.jsonl`. A database may be Parquet instead of JSON.
 
 import hashlib
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
+from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas.memory import AuditPrompt
 from surface_consistency.studies.audit.files import read_audit_prompts, read_database
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
-from surface_consistency.studies.audit.retrieval.verification import (
-    DatabaseCoverage,
-    database_coverage,
-)
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 
 TOPOLOGIES: Final = ("base", "alias", "noise", "collision", "paraphrase", "pointer")
 """Topologies in the order of tables; the first four are those of the paper."""
@@ -77,14 +73,6 @@ class AuditCondition:
 
     prompt_file: str
     """The prompt file, from the folder that was searched."""
-
-    @property
-    def fit(self) -> DatabaseCoverage:
-        """How many of the prompts the database can answer."""
-        with warnings.catch_warnings():
-            # The warning is given when the files are read.
-            warnings.simplefilter("ignore", DataWarning)
-            return database_coverage(self.database, self.prompts, max_missing=1.0)
 
     def limited(self, limit: int | None) -> "AuditCondition":
         """Take the first prompts alone.

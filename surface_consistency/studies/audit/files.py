@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field
 
@@ -134,20 +134,11 @@ class AuditResult(Record):
     """What the model wrote, lookups included; the audit does not publish it, this package does."""
 
 
-def read_database(
-    path: str | os.PathLike[str],
-    *,
-    longest: int | None = _LONGEST,
-    duplicates: Literal["error", "drop"] = "error",
-) -> Triplets:
+def read_database(path: str | os.PathLike[str]) -> Triplets:
     """Read a database file.
 
     Args:
-        path: The JSON file, UTF-8; or Parquet, as of `retrieval.read_parquet`, for which the other
-            arguments have no effect.
-        longest: Characters that one subject, relation or object may have; None for no limit.
-        duplicates: What becomes of an entry that stands twice: "error" refuses the file, "drop"
-            keeps the first.
+        path: The JSON file, UTF-8; or Parquet, as of `retrieval.read_parquet`.
 
     Returns:
         The database; entries keep the file's order.
@@ -156,8 +147,8 @@ def read_database(
         SourceNotFoundError: If there is no such file.
         ColumnNotFoundError: If a Parquet file lacks a column.
         DataError: If the file is not JSON or not UTF-8, lacks a list, holds an entry that is not
-            three filled strings, one that is too long or stands twice, or lists that name other
-            subjects, relations or objects than the entries do.
+            three filled strings, has a part of more than 10,000 characters or stands twice, or
+            lists that name other subjects, relations or objects than the entries do.
     """
     file = Path(path)
     if file.suffix == ".parquet":
@@ -172,8 +163,7 @@ def read_database(
     entries = tuple(_entry(item, f"{file}: triplet {i}") for i, item in enumerate(data["triplets"]))
     if not entries:
         raise DataError(f"{file}: no triplets; a database needs at least one")
-    check_entries(entries, str(file), longest=longest, duplicates=duplicates)
-    entries = tuple(dict.fromkeys(entries))
+    check_entries(entries, str(file))
     for place, key in enumerate(LISTS):
         _check_list(data[key], {entry[place] for entry in entries}, f"{file}: {key}")
     return Triplets.of(entries)
@@ -283,11 +273,7 @@ def _entry(item: object, place: str) -> Triplet:
 
 
 def check_entries(
-    entries: tuple[Triplet, ...],
-    place: str,
-    *,
-    longest: int | None,
-    duplicates: Literal["error", "drop"],
+    entries: tuple[Triplet, ...], place: str, *, longest: int | None = _LONGEST
 ) -> None:
     """Refuse empty parts, parts that are too long, characters that no file can hold, repetition.
 
@@ -295,7 +281,6 @@ def check_entries(
         entries: The entries.
         place: What contains them, for errors.
         longest: Maximum length of a part in characters; None for no limit.
-        duplicates: Whether an entry that occurs twice is an error.
 
     Raises:
         DataError: If an entry is broken; names it.
@@ -308,13 +293,13 @@ def check_entries(
             if longest is not None and len(part) > longest:
                 raise DataError(
                     f"{place}: the {role} of triplet {index} has {len(part):,} characters, more "
-                    f"than the {longest:,} allowed ({_shown(part)}); raise `longest` if it is right"
+                    f"than the {longest:,} allowed ({_shown(part)}); mend the file"
                 )
             _check_characters(part, f"{place}: the {role} of triplet {index}")
-        if duplicates == "error" and entry in first:
+        if entry in first:
             raise DataError(
                 f"{place}: triplet {index} repeats triplet {first[entry]}: {_shown(entry)}; drop "
-                'one, or read with duplicates="drop"'
+                "one of them"
             )
         first.setdefault(entry, index)
 
@@ -363,7 +348,10 @@ def check_prompts(prompts: Iterable[AuditPrompt], source: str) -> Iterator[Audit
     seen: set[int] = set()
     for prompt in prompts:
         if prompt.prompt_id in seen:
-            raise RecordError(f"{source}: prompt_id {prompt.prompt_id} stands twice; number anew")
+            raise RecordError(
+                f"{source}: prompt_id {prompt.prompt_id} stands twice; give each row a number of "
+                "its own"
+            )
         seen.add(prompt.prompt_id)
         for field in ALIASES:
             if not all(alias.strip() for alias in getattr(prompt, field)):

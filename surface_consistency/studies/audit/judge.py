@@ -182,7 +182,7 @@ class AuditJudge:
 
     def _origin(self, row: Mapping[str, Any], answer: str) -> dict[str, Any]:
         """Attribute an answer that is right after deletion."""
-        origin = attribute(
+        kind, behind = attribute(
             to_audit_prompt(row),
             answer,
             [lookup.trace for lookup in row["lookups"] if lookup.trace is not None],
@@ -190,8 +190,7 @@ class AuditJudge:
             equivalence=self._rules["equivalence"],
             n_facts=self._n_facts,
         )
-        entry = None if origin.entry is None else " | ".join(origin.entry)
-        return {"attribution": origin.kind, "attributed_to": entry}
+        return {"attribution": kind, "attributed_to": behind and " | ".join(behind)}
 
 
 def _is_blank(lookup: Lookup) -> bool:

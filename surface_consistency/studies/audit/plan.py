@@ -19,7 +19,7 @@ from surface_consistency.studies.audit.conditions import AuditCondition, AuditDa
 from surface_consistency.studies.audit.lookup.retrieval_augmented import RetrievalAugmentedRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
-from surface_consistency.studies.audit.retrieval.verification import FactClosure
+from surface_consistency.studies.audit.retrieval.verification import database_coverage
 from surface_consistency.studies.audit.settings import AuditSettings
 from surface_consistency.studies.audit.stores import (
     AuditDatabase,
@@ -32,7 +32,6 @@ from surface_consistency.studies.audit.stores import (
 
 _ALIASES = ("subject_aliases", "relation_aliases", "object_aliases")
 _NAMES = ("subject", "relation", "gold_object")
-_LEFT = ("n_incomplete", "n_absent", "n_shared_surface", "n_shared_by_punctuation")
 _ENTRIES = ("remaining", "shared_surface", "shared_by_punctuation")
 
 
@@ -230,10 +229,10 @@ def _warn_equal(contents: Mapping[str, str]) -> None:
 
 def _facts(
     conditions: Sequence[AuditCondition], databases: Mapping[str, AuditDatabase]
-) -> Iterator[tuple[AuditCondition, AuditPrompt, FactClosure]]:
+) -> Iterator[tuple[AuditCondition, AuditPrompt, dict[Any, Any]]]:
     """Go through the facts of all conditions, each with what its deletion leaves."""
     left = {
-        name: dict(zip(database.closures, database.report.facts, strict=True))
+        name: dict(zip(database.closures, database.left.to_dict("records"), strict=True))
         for name, database in databases.items()
     }
     for condition in conditions:
@@ -242,7 +241,10 @@ def _facts(
 
 
 def _columns(
-    condition: AuditCondition, prompt: AuditPrompt, left: FactClosure, database: AuditDatabase
+    condition: AuditCondition,
+    prompt: AuditPrompt,
+    left: Mapping[Any, Any],
+    database: AuditDatabase,
 ) -> dict[str, Any]:
     """Lay a fact in its style out as columns of the targets."""
     entries = database.store.triplets
@@ -258,10 +260,10 @@ def _columns(
         "fact_number": prompt.fact_id,
         **{name: getattr(prompt, name) for name in _NAMES},
         **{name: list(getattr(prompt, name)) for name in _ALIASES},
-        "n_deleted": left.n_deleted,
-        "surviving": [list(entries[index]) for index in left.remaining],
-        "n_shared_surface": len(left.shared_surface),
-        "echoes": list(left.echoes),
+        "n_deleted": left["n_deleted"],
+        "surviving": [list(entries[index]) for index in left["remaining"]],
+        "n_shared_surface": len(left["shared_surface"]),
+        "echoes": list(left["echoes"]),
     }
 
 
@@ -307,17 +309,13 @@ def _digest(conditions: Sequence[AuditCondition], contents: Mapping[str, str]) -
 
 def _fit_row(condition: AuditCondition) -> dict[str, Any]:
     """Tell how many prompts of a condition its database can answer."""
-    fit = condition.fit
-    return {
-        "database": condition.label.database,
-        "style": condition.label.style,
-        "n_triplets": len(condition.database),
-        "n_prompts": fit.n_prompts,
-        "n_verbatim": fit.n_verbatim,
-        "n_by_alias": fit.n_by_alias,
-        "n_missing": len(fit.missing),
-        "missing_share": fit.missing_share,
-    }
+    with warnings.catch_warnings():
+        # The warning is given when the files are read.
+        warnings.simplefilter("ignore", DataWarning)
+        fit = database_coverage(condition.database, condition.prompts, max_missing=1.0)
+    n_triplets = len(condition.database)
+    label = condition.label
+    return {"database": label.database, "style": label.style, "n_triplets": n_triplets} | fit
 
 
 def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
@@ -343,16 +341,12 @@ def _database_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str,
 def _closure_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
     """Tell what the deletions of each database leave."""
     for name, database in databases.items():
-        report = database.report
-        yield {
-            "database": name,
-            "n_facts": len(report.facts),
-            "closure_is_complete": report.is_complete,
-            **{name: getattr(report, name) for name in _LEFT},
-            "n_other_objects": sum(map(bool, database.others)),
-            "n_echoing": report.n_echoing,
-            "summary": report.summary(),
-        }
+        counts = dict(database.counts)
+        # In the order of the file's columns.
+        echoing, summary = counts.pop("n_echoing"), counts.pop("summary")
+        n_others = sum(map(bool, database.others))
+        last = {"n_other_objects": n_others, "n_echoing": echoing, "summary": summary}
+        yield {"database": name} | counts | last
 
 
 def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any]]:
@@ -364,17 +358,18 @@ def _fact_rows(databases: Mapping[str, AuditDatabase]) -> Iterator[dict[str, Any
             """Write entries into one cell."""
             return "; ".join(" | ".join(entries[index]) for index in indices)
 
-        for fact, others in zip(database.report.facts, database.others, strict=True):
-            findings = (fact.remaining, fact.shared_surface, fact.echoes, others)
-            if fact.n_deleted and not any(findings):
+        facts = database.left.to_dict("records")
+        for fact, others in zip(facts, database.others, strict=True):
+            findings = (fact["remaining"], fact["shared_surface"], fact["echoes"], others)
+            if fact["n_deleted"] and not any(findings):
                 continue
             yield {
                 "database": name,
-                **{part: getattr(fact, part) for part in ("fact_id", *_NAMES, "n_deleted")},
-                "is_complete": fact.is_complete,
-                **{kind: shown(getattr(fact, kind)) for kind in _ENTRIES},
+                **{part: fact[part] for part in ("fact_id", *_NAMES, "n_deleted")},
+                "is_complete": not fact["remaining"],
+                **{kind: shown(fact[kind]) for kind in _ENTRIES},
                 "other_objects": shown(others),
-                "echoes": "; ".join(fact.echoes),
+                "echoes": "; ".join(fact["echoes"]),
             }
 
 

@@ -5,13 +5,14 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from pydantic import JsonValue
 
-from surface_consistency.errors import RunnerError
+from surface_consistency.errors import DataWarning, RunnerError
 from surface_consistency.models.encoders import (
     BUNDLED_MINILM,
     MINILM,
@@ -40,7 +41,7 @@ from surface_consistency.studies.audit.retrieval.retrievers import (
 )
 from surface_consistency.studies.audit.retrieval.triplet_store import TripletStore
 from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets
-from surface_consistency.studies.audit.retrieval.verification import ClosureReport, verify_closures
+from surface_consistency.studies.audit.retrieval.verification import closure_counts, verify_closures
 from surface_consistency.studies.audit.settings import AuditSettings
 
 RETRIEVERS: Final = ("minilm", "bm25", "fuzzy", "hybrid")
@@ -76,7 +77,6 @@ def retrievers_by_name(
     name: str,
     *,
     encoder: Encoder | None = None,
-    device: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
 ) -> MakeRetriever:
     """Find retrievers by name; each distinct text is encoded once for all databases.
@@ -85,7 +85,6 @@ def retrievers_by_name(
         name: One of `RETRIEVERS`, or a model of sentence-transformers: a folder, or a hub id with
             its owner.
         encoder: What encodes in place of all-MiniLM-L6-v2; with "minilm" and "hybrid".
-        device: Device of the encoder; None for the best there is.
         cache_dir: Folder in which indices are kept, under a digest of content, model and settings;
             None to keep none. Without effect on "bm25" and "fuzzy".
 
@@ -108,7 +107,7 @@ def retrievers_by_name(
             f"sentence-transformers, or its hub id with the owner; got {name!r}"
         )
     model = _minilm() if name in RETRIEVERS else name
-    cached = CachedEncoder(encoder or SentenceEncoder(model, device=device))
+    cached = CachedEncoder(encoder or SentenceEncoder(model))
 
     def make(triplets: Triplets) -> Retriever:
         """Make the retriever of the name."""
@@ -139,11 +138,14 @@ class AuditDatabase:
     closures: Mapping[str, Ints]
     """What the deletion of each fact removes, by `fact_key`."""
 
-    report: ClosureReport
-    """What the deletions leave."""
+    left: pd.DataFrame
+    """What the deletions leave, in the same order, as of `verify_closures`."""
+
+    counts: Mapping[str, Any]
+    """The same for all facts together, as of `closure_counts`."""
 
     others: tuple[tuple[int, ...], ...]
-    """For each fact of the report, the entries with its subject and relation and another object: a
+    """For each fact, the entries with its subject and relation and another object: a
     lookup finds any of them, so FULL may be wrong although the store holds the fact."""
 
     canonical: CanonicalDatabase | None
@@ -216,11 +218,10 @@ def build_database(
             radius=settings.radius,
             same_object=key if settings.radius_same_object else None,
         )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        report = verify_closures(database, facts, closures, groups=groups, warn=True)
-    for warning in caught:
-        warnings.warn(f"{name}: {warning.message}", warning.category, stacklevel=5)
+    left = verify_closures(database, facts, closures, groups=groups)
+    counts = closure_counts(left)
+    if counts["n_incomplete"]:
+        warnings.warn(f"{name}: {counts['summary']}", DataWarning, stacklevel=5)
     answers = alias_closures(database, facts, rule=rule, scope=("subject", "relation"))
     stated = alias_closures(database, facts, rule=rule)
     return AuditDatabase(
@@ -233,7 +234,8 @@ def build_database(
             key=key,
         ),
         closures=dict(zip(by_key, closures, strict=True)),
-        report=report,
+        left=left,
+        counts=counts,
         others=tuple(
             tuple(np.setdiff1d(one, other, assume_unique=True).tolist())
             for one, other in zip(answers, stated, strict=True)

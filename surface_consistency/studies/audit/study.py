@@ -244,7 +244,7 @@ class AuditStudy(Study[AuditSource, AuditSettings, AuditData, AuditScoring]):
         return super().outcomes(pairs.assign(**own), verdicts, model=model)
 
     def trace(self, folder: str | os.PathLike[str], fact_id: str) -> str:
-        """Tell what was deleted, found and answered, in each style; see `fact_trace`."""
+        """Tell what was deleted, found and answered, in each style."""
         run = load_runs([folder], outcome=AuditOutcome)[0]
         pairs = run.outcomes.loc[run.outcomes["fact_id"] == fact_id, "pair_id"]
         if pairs.empty:

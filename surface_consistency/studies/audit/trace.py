@@ -1,7 +1,6 @@
 """The whole trace of one fact: what was deleted, what was found, and what was answered."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ import pandas as pd
 
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.report.page import Trace
-from surface_consistency.runs.loader import Run, load_runs
+from surface_consistency.runs.loader import Run
 from surface_consistency.runs.log import read_generations
 from surface_consistency.schemas.generations import Generation
 from surface_consistency.schemas.memory import (
@@ -23,7 +22,6 @@ from surface_consistency.schemas.memory import (
 )
 from surface_consistency.studies.audit.attribution import KIND_MEANINGS, KINDS
 from surface_consistency.studies.audit.plan import to_audit_prompt
-from surface_consistency.studies.audit.records import AuditOutcome
 from surface_consistency.studies.audit.tables import STATE_COLUMNS
 
 _ROLES = ("subject", "relation", "object")
@@ -165,37 +163,6 @@ class FactTrace:
             steps=[_step(state) for state in self.states],
             note=self.origin,
         )
-
-
-def fact_trace(
-    folder: str | os.PathLike[str], fact_id: str, *, style: str | None = None
-) -> FactTrace:
-    """Tell what became of one fact in an audit.
-
-    Args:
-        folder: The run folder.
-        fact_id: The fact, as outcomes name it, such as "countries/alias/17".
-        style: Prompt style; None for the first in which the fact was asked.
-
-    Returns:
-        The trace; `to_text()` writes it for a terminal.
-
-    Raises:
-        SourceNotFoundError: If a file of the run is missing.
-        DataError: If the run has no such fact, or not in this style.
-    """
-    run = load_runs([folder], outcome=AuditOutcome)[0]
-    rows = run.outcomes[run.outcomes["fact_id"] == fact_id]
-    if rows.empty:
-        known = ", ".join(run.outcomes["fact_id"].drop_duplicates().head(3))
-        raise DataError(f"{run.folder.path} has no fact {fact_id!r}; it has {known} and others")
-    chosen = rows if style is None else rows[rows["style"] == style]
-    if chosen.empty:
-        raise DataError(
-            f"{run.folder.path} asks fact {fact_id!r} not in style {style!r}; it does in "
-            f"{', '.join(rows['style'])}"
-        )
-    return load_traces(run, [str(chosen["pair_id"].iloc[0])])[0]
 
 
 def load_traces(run: Run, pair_ids: Sequence[str]) -> list[FactTrace]:

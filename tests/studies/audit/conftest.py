@@ -1,6 +1,5 @@
 """Databases with decoys and a model that looks facts up; audits made by hand, as run folders."""
 
-import json
 from typing import get_args
 
 import numpy as np
@@ -20,12 +19,12 @@ from surface_consistency.studies.audit import (
     AuditData,
     AuditSettings,
     AuditStudy,
-    audit_tables,
     find_conditions,
 )
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
 from surface_consistency.studies.audit.records import Attribution, AuditOutcome
 from surface_consistency.studies.audit.retrieval import FuzzyRetriever
+from surface_consistency.studies.audit.tables import audit_tables
 from tests.audit_databases import write_audit_databases
 
 STYLES = ("direct_questions", "cloze")
@@ -39,6 +38,7 @@ COUNTRIES = {
 }
 DECOYS = ("Arania", "Beldova")
 KINDS = get_args(Attribution)
+DECOY = ("Government", "Seat", "Washington, D.C.")
 
 
 def entries():
@@ -116,33 +116,16 @@ def data(conditions):
 
 
 @pytest.fixture
-def asking():
-    """The class of the model."""
-    return Asking
-
-
-@pytest.fixture
-def fuzzy():
-    """Retrievers that compare letters."""
-    return FuzzyRetriever
-
-
-@pytest.fixture
 def settings():
     """Settings of an audit by letters, nothing asked twice: `settings(threshold=(0.9,))`."""
-
-    def make(**changes):
-        return AuditSettings(
-            **{"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0} | changes
-        )
-
-    return make
+    usual = {"retriever": ("fuzzy",), "threshold": (0.5,), "repeat": 0}
+    return lambda **changes: AuditSettings(**usual | changes)
 
 
 @pytest.fixture
-def study(fuzzy):
+def study():
     """The study, its retrievers those that compare letters whatever the name."""
-    return AuditStudy(find_retrievers=lambda name, cache_dir=None: fuzzy)
+    return AuditStudy(find_retrievers=lambda name, cache_dir=None: FuzzyRetriever)
 
 
 @pytest.fixture
@@ -150,15 +133,9 @@ def audit(data, study, settings, tmp_path):
     """Runs an audit; `audit("name", known=..., chosen=...)`."""
 
     def run(name="run", *, known=(), runner=None, chosen=None, studied=None, **options):
-        return run_study(
-            studied or study,
-            data,
-            runner or Asking(known),
-            tmp_path / name,
-            settings=chosen or settings(),
-            progress=False,
-            **{"model": "asking"} | options,
-        )
+        options = {"model": "asking", "settings": chosen or settings()} | options
+        runner = runner or Asking(known)
+        return run_study(studied or study, data, runner, tmp_path / name, progress=False, **options)
 
     return run
 
@@ -176,57 +153,33 @@ def finish(score):
 
 
 def _outcome(place, **changes):
+    """A fact that FULL has right and both other states have wrong, but for the changes."""
     database = str(changes.get("database", "countries/base"))
     domain, _, topology = database.partition("/")
-    style = changes.get("style", "cloze")
-    fact = changes.pop("fact", place)
-    row = {
-        "study": "audit",
-        "model": "toy_model",
-        "pair_id": f"{database}/{style}/{place}",
-        "fact_id": f"{database}/{fact}",
-        "first_condition": "DEL-ON",
-        "second_condition": "DEL-OFF",
-        "first_correct": False,
-        "second_correct": False,
-        "database": database,
-        "domain": domain,
-        "topology": topology or domain,
-        "style": style,
-        "prompt_id": place,
-        "subject": f"Subject {fact}",
-        "relation": "Capital",
-        "gold_object": f"Object {fact}",
-        "full_correct": True,
-        "full_prediction": f"Object {fact}",
-        "first_prediction": "Elsewhere",
-        "second_prediction": "unknown",
-        "full_f1": 1.0,
-        "first_f1": 0.0,
-        "second_f1": 0.0,
-        "n_deleted": 1,
-        "n_surviving": 0,
-        "n_lookups": 1,
-        "n_abstained": 0,
-        "has_gold": False,
-        "echoes_subject": False,
-        "attribution": None,
-        "attributed_to": None,
-    }
-    row |= changes
-    if row["first_correct"] and "first_f1" not in changes:
-        row["first_f1"] = 1.0
-    if row["second_correct"] and "second_f1" not in changes:
-        row["second_f1"] = 1.0
+    style, fact = changes.get("style", "cloze"), changes.pop("fact", place)
+    row = {"study": "audit", "model": "toy_model", "relation": "Capital", "prompt_id": place}
+    row |= {"pair_id": f"{database}/{style}/{place}", "fact_id": f"{database}/{fact}"}
+    row |= {"first_condition": "DEL-ON", "second_condition": "DEL-OFF"}
+    row |= {"first_correct": False, "second_correct": False, "full_correct": True}
+    row |= {"database": database, "domain": domain, "topology": topology or domain, "style": style}
+    row |= {"subject": f"Subject {fact}", "gold_object": f"Object {fact}"}
+    row |= {"full_prediction": f"Object {fact}", "first_prediction": "Elsewhere"}
+    row |= {"second_prediction": "unknown", "full_f1": 1.0, "n_deleted": 1, "n_surviving": 0}
+    row |= {"n_lookups": 1, "n_abstained": 0, "has_gold": False, "echoes_subject": False}
+    row |= {"attribution": None, "attributed_to": None} | changes
+    for state in ("first", "second"):
+        row.setdefault(f"{state}_f1", float(bool(row[f"{state}_correct"])))
     return AuditOutcome.model_validate(row).model_dump()
 
 
-def _frame(rows):
+def make_outcomes(rows):
+    """Build outcomes: `make_outcomes([{"first_correct": True, ...}, ...])`."""
     frame = pd.DataFrame([_outcome(place, **row) for place, row in enumerate(rows)])
     return make_frame({str(name): frame[name] for name in frame}, AuditOutcome)
 
 
-def _random_frame(n_facts, *, seed, model="toy_model"):
+def random_outcomes(n_facts, *, seed, model="toy_model"):
+    """Build random outcomes of four databases."""
     rng = np.random.default_rng(seed)
     rows = []
     for database in ("countries/base", "countries/noise", "sports/base", "released"):
@@ -235,62 +188,31 @@ def _random_frame(n_facts, *, seed, model="toy_model"):
             for style in ("cloze", "direct_questions", "fewshot_questions"):
                 on, off, full = (bool(x) for x in rng.random(3) < (0.3, 0.05, 0.8))
                 kind = KINDS[int(rng.integers(len(KINDS)))] if on else None
-                rows.append(
-                    {
-                        "model": model,
-                        "database": database,
-                        "fact": fact,
-                        "style": style,
-                        "first_correct": on,
-                        "second_correct": off,
-                        "full_correct": full,
-                        "full_f1": float(rng.random()),
-                        "n_surviving": surviving,
-                        "has_gold": kind == "surviving_equivalent",
-                        "attribution": kind,
-                    }
-                )
-    return _frame(rows)
+                row = {"model": model, "database": database, "fact": fact, "style": style}
+                row |= {"first_correct": on, "second_correct": off, "full_correct": full}
+                row |= {"full_f1": float(rng.random()), "n_surviving": surviving}
+                row |= {"has_gold": kind == "surviving_equivalent", "attribution": kind}
+                rows.append(row)
+    return make_outcomes(rows)
 
 
 def _manifest(model="toy_model", **changes):
     settings = {"retriever": ["minilm"], "threshold": [0.6], "fallback": "abstain"}
     settings |= changes.pop("settings", {})
-    told = {
-        "study": "audit",
-        "model": model,
-        "data": DataSource(id="databases", revision=None, digest="d" * 64, n_questions=3),
-        "runner": {"runner": "lookup", "dtype": "float32"},
-        "settings": settings,
-        "package_version": "0.0.1",
-        "created_at": "2026-01-02T03:04:05+00:00",
-    }
+    data = DataSource(id="databases", revision=None, digest="d" * 64, n_questions=3)
+    told = {"study": "audit", "model": model, "data": data, "settings": settings}
+    told |= {"runner": {"runner": "lookup", "dtype": "float32"}, "package_version": "0.0.1"}
+    told |= {"created_at": "2026-01-02T03:04:05+00:00"}
     return RunManifest.model_validate(told | changes)
 
 
 @pytest.fixture
-def audit_frame():
-    """Build outcomes: `audit_frame([{"first_correct": True, ...}, ...])`."""
-    return _frame
-
-
-@pytest.fixture
-def random_audit():
-    """Build random outcomes of four databases: `random_audit(n_facts, seed=..., model=...)`."""
-    return _random_frame
-
-
-@pytest.fixture
-def audit_manifest():
-    """Build a manifest: `audit_manifest(model, settings={...})`."""
-    return _manifest
-
-
-@pytest.fixture
 def audit_run(tmp_path):
-    """Write a run folder: `audit_run(name, frame, manifest, checks={...})`."""
+    """Write a run folder: `audit_run(rows or frame, name, model, settings={...}, checks={...})`."""
 
-    def write(name, frame, manifest, *, checks=None):
+    def write(outcomes, name="run", model="toy_model", *, checks=None, **changes):
+        frame = outcomes if isinstance(outcomes, pd.DataFrame) else make_outcomes(outcomes)
+        manifest = _manifest(model, **changes)
         folder = RunFolder.create(tmp_path / name)
         folder.manifest.write_text(manifest.model_dump_json(), encoding="utf-8")
         with folder.replacing_scores(Scoring(judged_by="by hand")) as beside:
@@ -304,122 +226,64 @@ def audit_run(tmp_path):
 def _candidate(entry, score, **flags):
     names = ("subject", "relation", "object")
     matches = {f"matches_{name}": flags.get(name, False) for name in names}
-    return Candidate(
-        **dict(zip(names, entry, strict=True)),
-        score=score,
-        **matches,
-        supports_target_fact=all(matches.values()),
-        matches_deleted_fact=flags.get("deleted", False),
-    )
+    matches |= {"supports_target_fact": all(matches.values()), "matches_deleted_fact": False}
+    return Candidate(**dict(zip(names, entry, strict=True)), score=score, **matches)
+
+
+def _answered(subject):
+    """The lookups of the told fact by state: found, taken over by a decoy, not asked."""
+    gold = (subject, "Capital", "Washington, D.C.")
+    query = LookupQuery(entity=subject, relation="Capital")
+    found = _candidate(gold, 0.98, subject=True, relation=True, object=True)
+    gone = found.model_copy(update={"matches_deleted_fact": True})
+    other = _candidate(DECOY, 0.71, object=True)
+    common = {"retrieval_enabled": True, "threshold": 0.6}
+    right = common | {"lookup_query": query, "selected_value": gold[2]}
+    full = {"all_candidates": (found, other), "retained_candidates": (found, other)}
+    after = {"all_candidates": (gone, other), "retained_candidates": (other,)}
+    after |= {"deleted_candidates": (gone,), "selected_candidate": other}
+    nowhere = LookupQuery(entity="nowhere", relation="at all")
+    return {
+        "FULL": [RetrievalTrace(state="FULL", selected_candidate=found, **full, **right)],
+        "DEL-ON": [
+            RetrievalTrace(state="DEL-ON", **after, **right),
+            RetrievalTrace(state="DEL-ON", lookup_query=nowhere, **common),
+        ],
+        "DEL-OFF": [],
+    }
 
 
 @pytest.fixture
-def told_run(audit_run, audit_frame, audit_manifest):
+def told_run(audit_run):
     """Write a run folder of one fact in one style with its answers and traces."""
 
-    def write(name="told", *, subject="United States", style="cloze"):
-        gold = (subject, "Capital", "Washington, D.C.")
-        decoy = ("Government", "Seat", "Washington, D.C.")
-        query = LookupQuery(entity=subject, relation="Capital")
-        matched = _candidate(gold, 0.98, subject=True, relation=True, object=True)
-        deleted = matched.model_copy(update={"matches_deleted_fact": True})
-        other = _candidate(decoy, 0.71, object=True)
-        found = {"retrieval_enabled": True, "threshold": 0.6, "selected_value": "Washington, D.C."}
-        answered = {
-            "FULL": [
-                RetrievalTrace(
-                    state="FULL",
-                    lookup_query=query,
-                    all_candidates=(matched, other),
-                    retained_candidates=(matched, other),
-                    selected_candidate=matched,
-                    **found,
-                )
-            ],
-            "DEL-ON": [
-                RetrievalTrace(
-                    state="DEL-ON",
-                    lookup_query=query,
-                    all_candidates=(deleted, other),
-                    deleted_candidates=(deleted,),
-                    retained_candidates=(other,),
-                    selected_candidate=other,
-                    **found,
-                ),
-                RetrievalTrace(
-                    state="DEL-ON",
-                    retrieval_enabled=True,
-                    lookup_query=LookupQuery(entity="nowhere", relation="at all"),
-                    threshold=0.6,
-                ),
-            ],
-            "DEL-OFF": [],
-        }
-        outcome = {
-            "database": "countries/noise",
-            "fact": 7,
-            "style": style,
-            "subject": subject,
-            "gold_object": "Washington, D.C.",
-            "first_correct": True,
-            "first_prediction": "Washington, D.C.",
-            "full_prediction": "Washington, D.C.",
-            "n_surviving": 1,
-            "n_lookups": 2,
-            "n_abstained": 1,
-            "attribution": "same_object",
-            "attributed_to": " | ".join(decoy),
-        }
-        home = audit_run(name, audit_frame([outcome]), audit_manifest())
-        folder = RunFolder.open(home)
-        rows, lines = [], {"store": [], "off": []}
-        for state, traces in answered.items():
-            prompt = Prompt(
-                id=f"countries/noise/{style}/0/{state}",
-                text=f"The capital of {subject} is",
-                condition=f"{state}|x",
-            )
+    def write(subject="United States"):
+        gold, style = "Washington, D.C.", "cloze"
+        fact = {"database": "countries/noise", "style": style, "subject": subject}
+        fact |= {"gold_object": gold, "relation": "Capital"}
+        outcome = fact | {"fact": 7, "first_correct": True, "first_prediction": gold}
+        outcome |= {"full_prediction": gold, "n_surviving": 1, "n_lookups": 2, "n_abstained": 1}
+        outcome |= {"attribution": "same_object", "attributed_to": " | ".join(DECOY)}
+        folder = RunFolder.open(audit_run([outcome], "told"))
+        target = fact | {"fact_id": "countries/noise/7", "answers": [gold], "echoes": []}
+        target |= {"prompt_number": 0, "fact_number": 7, "subject_aliases": ["USA"]}
+        target |= {"relation_aliases": [], "object_aliases": [], "n_deleted": 1}
+        target |= {"surviving": [["USA", "Capital city", gold]]}
+        rows, lines = [], {"store": "", "off": ""}
+        for state, traces in _answered(subject).items():
+            name = f"countries/noise/{style}/0/{state}"
+            text = f"The capital of {subject} is"
+            prompt = Prompt(id=name, text=text, condition=f"{state}|x")
             group = "off" if state == "DEL-OFF" else "store"
-            rows.append(
-                {
-                    "target_id": prompt.id,
-                    "prompt_id": prompt.id,
-                    "prompt_key": prompt.key,
-                    "group": group,
-                    "state": state,
-                    "fact_id": "countries/noise/7",
-                    "answers": ["Washington, D.C."],
-                    "question": prompt.text,
-                    "database": "countries/noise",
-                    "style": style,
-                    "prompt_number": 0,
-                    "fact_number": 7,
-                    "subject": subject,
-                    "relation": "Capital",
-                    "gold_object": "Washington, D.C.",
-                    "subject_aliases": ["USA"],
-                    "relation_aliases": [],
-                    "object_aliases": [],
-                    "n_deleted": 1,
-                    "surviving": [["USA", "Capital city", "Washington, D.C."]],
-                    "echoes": [],
-                }
-            )
-            lines[group].append(
-                Generation(
-                    prompt_id=prompt.id,
-                    text="unknown" if state == "DEL-OFF" else "Washington, D.C.",
-                    lookups=tuple(
-                        Lookup(query=t.lookup_query, value=t.selected_value, trace=t)
-                        for t in traces
-                    ),
-                    prompt_key=prompt.key,
-                )
-            )
+            asked = {"target_id": name, "prompt_id": name, "prompt_key": prompt.key}
+            rows.append(target | asked | {"group": group, "state": state, "question": text})
+            made = [Lookup(query=t.lookup_query, value=t.selected_value, trace=t) for t in traces]
+            said = "unknown" if state == "DEL-OFF" else gold
+            answer = Generation(prompt_id=name, text=said, lookups=made, prompt_key=prompt.key)
+            lines[group] += answer.model_dump_json() + "\n"
         folder.write_plan(pd.DataFrame(rows), pd.DataFrame({"pair_id": ["x"]}))
-        for group, records in lines.items():
-            text = "".join(json.dumps(r.model_dump(mode="json")) + "\n" for r in records)
+        for group, text in lines.items():
             folder.log(group).write_text(text, encoding="utf-8")
-        return home
+        return folder.path
 
     return write

@@ -3,7 +3,7 @@
 import pytest
 
 from surface_consistency.schemas import AuditPrompt, Candidate, RetrievalTrace, Triplet
-from surface_consistency.studies.audit import attribute
+from surface_consistency.studies.audit.attribution import attribute
 
 FACT = AuditPrompt(
     prompt_id=0,
@@ -51,75 +51,56 @@ def trace(*entries, selected=0, threshold=0.6):
     )
 
 
-def test_attribute_finds_a_surviving_equivalent_by_the_deletions_own_rule():
-    found = attribute(FACT, "Washington DC", [trace(STATES_IT, DECOY)])
+@pytest.mark.parametrize(
+    ("traces", "kind", "entry"),
+    [
+        # The rule of the deletion itself; a wider closure is tested below.
+        ([trace(STATES_IT, DECOY)], "surviving_equivalent", STATES_IT),
+        ([trace(DECOY)], "same_object", DECOY),
+        ([trace(NEIGHBOUR, DECOY)], "same_subject", NEIGHBOUR),
+        ([trace(STRANGER)], "unrelated", STRANGER),
+        # The nearest origin over all lookups.
+        ([trace(STRANGER), trace(NEIGHBOUR), trace(DECOY)], "same_object", DECOY),
+        # An entry that was ranked and not handed over cannot have answered.
+        ([], "no_candidate", None),
+        ([trace()], "no_candidate", None),
+        ([trace(DECOY, selected=None)], "no_candidate", None),
+    ],
+)
+def test_attribute_finds_the_origin_and_its_entry(traces, kind, entry):
+    expected = kind, entry and Triplet(*entry[:3])
 
-    assert (found.kind, found.entry) == ("surviving_equivalent", Triplet(*STATES_IT[:3]))
+    assert attribute(FACT, "Washington, D.C.", traces) == expected
 
 
 def test_attribute_finds_a_surviving_equivalent_by_a_wider_closure():
     """The rule of the deletion cannot see what it left; the verified closure can."""
     entry = Triplet(*DECOY[:3])
 
-    assert attribute(FACT, "Washington, D.C.", [trace(DECOY)]).kind == "same_object"
     found = attribute(FACT, "Washington, D.C.", [trace(DECOY)], surviving=[entry])
-    assert (found.kind, found.entry) == ("surviving_equivalent", entry)
 
-
-def test_attribute_finds_the_same_object_under_another_subject():
-    found = attribute(FACT, "Washington, D.C.", [trace(DECOY)])
-
-    assert (found.kind, found.entry) == ("same_object", Triplet(*DECOY[:3]))
-
-
-def test_attribute_finds_the_subject_with_another_object():
-    found = attribute(FACT, "Washington, D.C.", [trace(NEIGHBOUR, DECOY)])
-
-    assert (found.kind, found.entry) == ("same_subject", Triplet(*NEIGHBOUR[:3]))
-
-
-def test_attribute_finds_an_unrelated_entry():
-    found = attribute(FACT, "Washington, D.C.", [trace(STRANGER)])
-
-    assert (found.kind, found.entry) == ("unrelated", Triplet(*STRANGER[:3]))
-
-
-@pytest.mark.parametrize("traces", [[], [trace()], [trace(DECOY, selected=None)]])
-def test_attribute_finds_no_candidate_where_nothing_was_handed_over(traces):
-    """An entry that was ranked and not handed over cannot have answered."""
-    found = attribute(FACT, "Washington, D.C.", traces)
-
-    assert (found.kind, found.entry) == ("no_candidate", None)
+    assert found == ("surviving_equivalent", entry)
 
 
 def test_attribute_finds_an_echo_of_the_prompt():
     """Whole words only; entries that hold the object go first, those that do not come later."""
     prompt = FACT.model_copy(update={"prompt_text": "Washington, D.C. or New York?"})
 
-    assert attribute(prompt, "Washington, D.C.", []).kind == "echo"
-    assert attribute(prompt, "Washington, D.C.", [trace(NEIGHBOUR)]).kind == "echo"
-    assert attribute(prompt, "Washington, D.C.", [trace(DECOY)]).kind == "same_object"
-    assert attribute(prompt, "Wash", []).kind == "no_candidate"
-
-
-def test_attribute_takes_the_nearest_origin_over_all_lookups():
-    found = attribute(FACT, "Washington, D.C.", [trace(STRANGER), trace(NEIGHBOUR), trace(DECOY)])
-
-    assert found.entry == Triplet(*DECOY[:3])
+    assert attribute(prompt, "Washington, D.C.", []) == ("echo", None)
+    assert attribute(prompt, "Washington, D.C.", [trace(NEIGHBOUR)])[0] == "echo"
+    assert attribute(prompt, "Washington, D.C.", [trace(DECOY)])[0] == "same_object"
+    assert attribute(prompt, "Wash", [])[0] == "no_candidate"
 
 
 def test_attribute_looks_at_all_facts_before_a_prompt():
     """Runners that put several facts before a prompt hand over all that are accepted."""
     looked_up = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.65)
-
-    kinds = [
-        attribute(FACT, "Washington, D.C.", [looked_up], n_facts=n_facts).kind
-        for n_facts in (1, 2, 3)
-    ]
     below = trace(NEIGHBOUR, STRANGER, DECOY, threshold=0.75)
 
+    kinds = [attribute(FACT, "Washington, D.C.", [looked_up], n_facts=n)[0] for n in (1, 2, 3)]
+
     assert kinds == ["same_subject", "same_subject", "same_object"]
-    assert attribute(FACT, "Washington", [below], n_facts=3).kind == ("same_subject")
+    assert attribute(FACT, "Washington", [below], n_facts=3)[0] == "same_subject"
 
 
 def test_attribute_compares_by_the_equivalence_of_the_verdict():
@@ -127,5 +108,5 @@ def test_attribute_compares_by_the_equivalence_of_the_verdict():
     fact = FACT.model_copy(update={"gold_object": ".us", "object_aliases": ()})
     code = ("Estados Unidos", "ISO Code", "US", (False, False, True))
 
-    assert attribute(fact, ".us", [trace(code)]).kind == "unrelated"
-    assert attribute(fact, ".us", [trace(code)], equivalence="published").kind == "same_object"
+    assert attribute(fact, ".us", [trace(code)])[0] == "unrelated"
+    assert attribute(fact, ".us", [trace(code)], equivalence="published")[0] == "same_object"

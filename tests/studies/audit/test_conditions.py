@@ -1,18 +1,23 @@
 import shutil
+import warnings
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from surface_consistency.errors import DataError, DataWarning, SourceNotFoundError
-from surface_consistency.studies.audit import (
-    AuditData,
-    AuditSettings,
-    condition_label,
-    find_conditions,
-    plan_audit,
-    retrievers_by_name,
-)
+from surface_consistency.studies.audit import AuditData, AuditSettings, find_conditions
+from surface_consistency.studies.audit.conditions import condition_label
+from surface_consistency.studies.audit.plan import plan_audit
+from surface_consistency.studies.audit.retrieval import database_coverage
+from surface_consistency.studies.audit.stores import retrievers_by_name
+
+
+def fit_of(condition):
+    """Count the prompts that the database of a condition can answer."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return database_coverage(condition.database, condition.prompts, max_missing=1.0)
 
 
 def test_find_conditions_pairs_every_database_with_its_prompts(databases):
@@ -49,73 +54,56 @@ def test_find_conditions_reads_the_published_grid(data_files):
     assert len(conditions) == 78
     assert len({one.label.database for one in conditions}) == 13
     assert sum(len(one.prompts) for one in conditions) == 12_228
-    assert all(not one.fit.missing for one in conditions)
-
-
-def test_find_conditions_takes_what_is_asked_for(databases):
-    conditions = find_conditions(databases, topologies=["noise"], styles=["cloze"])
-
-    assert [(one.label.database, len(one.prompts)) for one in conditions] == [("lands/noise", 14)]
+    assert all(fit_of(one)["n_missing"] == 0 for one in conditions)
 
 
 def test_limited_takes_the_first_prompts_and_counts_their_fit_alone(databases):
+    """Two of fourteen facts are the decoys, which the base database lacks."""
     shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
     with pytest.warns(DataWarning, match="2 of 14 prompts ask for facts"):
         (noise,) = find_conditions(databases, topologies=["noise"], styles=["cloze"])
+    assert (noise.label.database, fit_of(noise)["n_missing"]) == ("lands/noise", 2)
 
     first = noise.limited(3)
 
     assert first.prompts == noise.prompts[:3]
-    assert (first.fit.n_prompts, first.fit.missing) == (3, ())
+    assert (fit_of(first)["n_prompts"], fit_of(first)["n_missing"]) == (3, 0)
     assert noise.limited(14) is noise.limited(None) is noise
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"styles": ["haiku"]}, "no style haiku; there are cloze, direct_questions"),
-        ({"domains": ["seas"]}, "no domain seas; there are lands"),
-        ({"topologies": ["alias"]}, "no topology alias; there are base, noise"),
-    ],
-)
-def test_find_conditions_rejects_names_that_are_not_there(databases, options, message):
-    with pytest.raises(DataError, match=message):
-        find_conditions(databases, **options)
-
-
-def test_find_conditions_rejects_prompts_of_another_database(databases):
+def rename(databases):
     file = databases / "lands" / "base.json"
     file.write_text(file.read_text().replace("ia", "ya").replace("Beldova", "Beldavo"))
 
-    with pytest.raises(DataError, match=r"prompts_direct_questions\.jsonl: .*another database"):
-        find_conditions(databases)
 
-
-def test_find_conditions_warns_of_some_prompts_that_do_not_fit(databases):
-    """Two of fourteen facts are the decoys, which the base database lacks."""
-    shutil.copy(databases / "lands" / "base.json", databases / "lands" / "noise.json")
-
-    with pytest.warns(DataWarning, match="2 of 14 prompts ask for facts"):
-        conditions = find_conditions(databases, topologies=["noise"], styles=["cloze"])
-
-    assert conditions[0].fit.missing == (12, 13)
-
-
-def test_find_conditions_rejects_what_holds_no_databases(tmp_path, databases):
-    with pytest.raises(SourceNotFoundError, match="no database file or folder"):
-        find_conditions(tmp_path / "nowhere")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(SourceNotFoundError, match="no database with prompts"):
-        find_conditions(tmp_path / "empty")
-    with pytest.raises(ValueError, match="max_missing is a share of prompts"):
-        find_conditions(databases, max_missing=2)
-
-
-def test_find_conditions_rejects_two_databases_of_one_name(databases):
+def copy_all(databases):
     shutil.copytree(databases / "lands", databases / "copy" / "lands")
 
-    with pytest.raises(DataError, match="both the database lands/base"):
-        find_conditions(databases)
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "message"),
+    [
+        (None, {"styles": ["haiku"]}, DataError, "no style haiku; there are cloze, direct_quest"),
+        (None, {"domains": ["seas"]}, DataError, "no domain seas; there are lands"),
+        (None, {"topologies": ["alias"]}, DataError, "no topology alias; there are base, noise"),
+        (None, {"max_missing": 2}, ValueError, "max_missing is a share of prompts"),
+        (rename, {}, DataError, r"prompts_direct_questions\.jsonl: .*another database"),
+        (copy_all, {}, DataError, "both the database lands/base"),
+        (shutil.rmtree, {}, SourceNotFoundError, "no database file or folder"),
+        (
+            lambda databases: shutil.rmtree(databases / "lands"),
+            {},
+            SourceNotFoundError,
+            "no database with prompts",
+        ),
+    ],
+)
+def test_find_conditions_rejects(databases, change, options, error, message):
+    if change is not None:
+        change(databases)
+
+    with pytest.raises(error, match=message):
+        find_conditions(databases, **options)
 
 
 @pytest.mark.parametrize("path", ["prompts_cloze.jsonl", "a/b/cloze.jsonl", "a/prompts_.jsonl"])
@@ -137,7 +125,7 @@ def test_sampled_draws_the_same_facts_in_every_style(databases):
     assert {prompt.fact_id for prompt in cloze.sampled(4, seed=1).prompts} == set(facts)
     others = [{one.fact_id for one in base.sampled(4, seed=seed).prompts} for seed in range(2, 9)]
     assert any(other != set(facts) for other in others)
-    assert drawn.fit.n_prompts == len(facts)
+    assert fit_of(drawn)["n_prompts"] == len(facts)
     assert base.sampled(None, seed=0) is base.sampled(99, seed=0) is base
 
 
@@ -161,23 +149,18 @@ def test_find_conditions_reads_parquet_as_it_reads_json(databases, tmp_path, cap
     assert capsys.readouterr().err.count("indexing the triplets") == 1
     # Mapped twice, for two styles, it is still one database.
     (other, *_) = [one for one in find_conditions(file) if one.label != mapped[0].label]
-    together = AuditData(id="here", conditions=[mapped[0], other])
     settings = AuditSettings(retriever=("fuzzy",))
-    both = plan_audit(together, settings, retrievers_by_name("fuzzy"))
-    assert len(both.checks["databases"]) == 1
+
+    def plan(*conditions, chosen=settings):
+        data = AuditData(id="here", conditions=conditions)
+        return plan_audit(data, chosen, retrievers_by_name("fuzzy"))
+
+    assert len(plan(mapped[0], other).checks["databases"]) == 1
     for one in mapped:
-        assert (one.label, one.prompts, one.fit) == (read.label, read.prompts, read.fit)
+        assert (one.label, one.prompts, fit_of(one)) == (read.label, read.prompts, fit_of(read))
         assert one.database_file.endswith("base.parquet")
-        plans = [
-            plan_audit(
-                AuditData(id="here", conditions=[condition]),
-                AuditSettings(retriever=("fuzzy",), canonical=canonical),
-                retrievers_by_name("fuzzy"),
-            )
-            for condition in (one, read)
-            for canonical in (False, True)
-        ]
-        for ours, theirs in zip(plans[:2], plans[2:], strict=True):
+        for chosen in (settings, settings.model_copy(update={"canonical": True})):
+            ours, theirs = plan(one, chosen=chosen), plan(read, chosen=chosen)
             columns = ["database_file", "prompt_file"]
             assert ours.items.drop(columns=columns).equals(theirs.items.drop(columns=columns))
             assert ours.data.digest == theirs.data.digest

@@ -4,28 +4,15 @@ import pytest
 
 from surface_consistency.errors import DataError, RecordError, SourceNotFoundError
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.files import (
-    read_audit_prompts,
-    read_database,
-)
+from surface_consistency.studies.audit.files import read_audit_prompts, read_database
 from surface_consistency.studies.audit.retrieval import Triplets
 from tests.made_data import published  # noqa: F401 - fixtures
 
 # Triplets of the published databases, in the order of the published file names.
 SIZES = {
-    "countries/base": 100,
-    "countries/alias": 200,
-    "countries/noise": 180,
-    "countries/collision": 140,
-    "politicians/base": 120,
-    "politicians/alias": 240,
-    "politicians/noise": 180,
-    "politicians/collision": 160,
-    "sports/base": 100,
-    "sports/alias": 200,
-    "sports/noise": 160,
-    "sports/collision": 158,
-    "released": 692,
+    "countries": {"base": 100, "alias": 200, "noise": 180, "collision": 140},
+    "politicians": {"base": 120, "alias": 240, "noise": 180, "collision": 160},
+    "sports": {"base": 100, "alias": 200, "noise": 160, "collision": 158},
 }
 GOOD = {
     "entities": ["France"],
@@ -45,11 +32,11 @@ def write(tmp_path, content):
     return file
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_read_database_agrees_with_the_published_sizes(published, name):
-    database = read_database(published[name][0])
+def test_read_database_agrees_with_the_published_sizes(published):
+    sizes = {name: len(read_database(files[0])) for name, files in published.items()}
 
-    assert len(database) == SIZES[name]
+    expected = {f"{name}/{kind}": n for name, one in SIZES.items() for kind, n in one.items()}
+    assert sizes == expected | {"released": 692}
 
 
 @pytest.mark.parametrize(
@@ -73,46 +60,29 @@ def test_read_database_rejects_missing_keys(tmp_path, key):
         read_database(file)
 
 
-@pytest.mark.parametrize(
-    ("triplet", "message"),
-    [
-        (["France", "Capital"], r"triplet 1 must be three strings .* got \['France', 'Capital'\]"),
-        (["France", "Capital", 7], "triplet 1 must be three strings"),
-        (["France", "Capital", None], "triplet 1 must be three strings"),
-        (["France", "Capital", float("nan")], "triplet 1 must be three strings"),
-        ("abc", "triplet 1 must be three strings"),
-        (["France", "Capital", "Paris"], "triplet 1 repeats triplet 0"),
-        (["France", "Capital", ""], "has an empty object"),
-        (["France", " ", "Paris"], "has an empty relation"),
-        (["France", "Capital", "x" * 10_001], "10,001 characters, more than the 10,000 allowed"),
-        (["France", "Capital", "\ud83d"], "holds half a character"),
-    ],
-)
-def test_read_database_rejects_bad_triplets(tmp_path, triplet, message):
-    file = write(tmp_path, GOOD | {"triplets": [*GOOD["triplets"], triplet]})
-
-    with pytest.raises(DataError, match=message):
-        read_database(file)
+def more(*triplet):
+    """A database with another triplet."""
+    return {"triplets": [*GOOD["triplets"], list(triplet)]}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (more("France", "Capital"), r"triplet 1 must be three .* got \['France', 'Capital'\]"),
+        (more("France", "Capital", 7), "triplet 1 must be three strings"),
+        (more("France", "Capital", None), "triplet 1 must be three strings"),
+        (more("France", "Capital", float("nan")), "triplet 1 must be three strings"),
+        ({"triplets": [*GOOD["triplets"], "abc"]}, "triplet 1 must be three strings"),
+        (more("France", "Capital", "Paris"), "triplet 1 repeats triplet 0"),
+        (more("France", "Capital", ""), "has an empty object"),
+        (more("France", " ", "Paris"), "has an empty relation"),
+        (more("France", "Capital", "x" * 10_001), "10,001 characters, more than the 10,000 all"),
+        (more("France", "Capital", "\ud83d"), "holds half a character"),
         ({"entities": ["Italy"]}, "entities does not fit the triplets: 1 missing, 1 that no"),
         ({"entities": ["France", "France"]}, "0 missing, 0 that no triplet has, 1 repeated"),
         ({"return_values": [1]}, "return_values must hold strings, got 1"),
         ({"relationships": []}, "relationships does not fit the triplets: 1 missing"),
         ({"triplets": []}, "no triplets; a database needs at least one"),
-    ],
-)
-def test_read_database_rejects_lists_that_do_not_fit(tmp_path, change, message):
-    with pytest.raises(DataError, match=message):
-        read_database(write(tmp_path, GOOD | change))
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
         (b'{"entities": [', "not JSON: .*; a database is one JSON object"),
         (b"", "not JSON"),
         (b'{"entities": "\xff"}', "not UTF-8 at byte 14"),
@@ -121,31 +91,18 @@ def test_read_database_rejects_lists_that_do_not_fit(tmp_path, change, message):
         (b'{"entities": NaN}', "no list 'entities'"),
         (b"[" * 100_000, "nested more than 64 levels deep"),
     ],
+    ids=range(22),
 )
-def test_read_database_rejects_what_is_no_database(tmp_path, content, message):
+def test_read_database_rejects_what_is_no_database(tmp_path, change, message):
+    file = write(tmp_path, change if isinstance(change, bytes) else GOOD | change)
+
     with pytest.raises(DataError, match=message):
-        read_database(write(tmp_path, content))
+        read_database(file)
 
 
 def test_read_database_rejects_a_missing_file(tmp_path):
     with pytest.raises(SourceNotFoundError, match="no database file"):
         read_database(tmp_path / "none.json")
-
-
-def test_duplicates_can_be_dropped(tmp_path):
-    file = write(tmp_path, GOOD | {"triplets": GOOD["triplets"] * 3})
-
-    assert len(read_database(file, duplicates="drop")) == 1
-
-
-def test_the_longest_value_can_be_chosen(tmp_path):
-    value = "x" * 10_001
-    entry = ["France", "Capital", value]
-    file = write(tmp_path, GOOD | {"triplets": [entry], "return_values": [value]})
-
-    assert read_database(file, longest=None)[0].object == value
-    with pytest.raises(DataError, match="raise `longest` if it is right"):
-        read_database(file)
 
 
 ROW = {
@@ -159,25 +116,20 @@ ROW = {
 }
 
 
-def test_reading_rejects_numbers_that_stand_twice(tmp_path):
-    file = tmp_path / "p.jsonl"
-    file.write_text(f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, encoding="utf-8")
-
-    with pytest.raises(RecordError, match="prompt_id 7 stands twice; number anew"):
-        read_audit_prompts(file)
-
-
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("text", "message"),
     [
         ("", "no prompts; the file needs at least one line"),
         ("{}", "field 'prompt_id': Field required"),
         ("not json", "not a AuditPrompt"),
         ('{"prompt_id": 1.5}', "field 'prompt_id'"),
+        (f"{json.dumps(ROW | {'relation': 'Capital'})}\n" * 2, "prompt_id 7 stands twice"),
+        (json.dumps(ROW), "prompt_id 7 has no relation, and no database was given"),
     ],
+    ids=range(6),
 )
-def test_reading_rejects_what_is_no_prompt(tmp_path, line, message):
-    (tmp_path / "p.jsonl").write_text(line, encoding="utf-8")
+def test_reading_rejects_what_is_no_prompt(tmp_path, text, message):
+    (tmp_path / "p.jsonl").write_text(text, encoding="utf-8")
 
     with pytest.raises(RecordError, match=message):
         read_audit_prompts(tmp_path / "p.jsonl")
@@ -195,8 +147,6 @@ def test_prompts_are_read_under_the_names_that_the_audit_reads(tmp_path):
     )
 
     [prompt] = read_audit_prompts(path, database=database)
-    with pytest.raises(RecordError, match="prompt_id 7 has no relation, and no database was given"):
-        read_audit_prompts(path)
 
     assert prompt.prompt_id == 7
     assert prompt.fact_id == read_audit_prompts(path, database=database)[0].fact_id > 10**6

@@ -18,14 +18,13 @@ from surface_consistency.models.runner import Runner
 from surface_consistency.schemas import Generation
 from surface_consistency.studies.audit import (
     AuditData,
-    AuditScoring,
     AuditSettings,
-    AuditStudy,
     LookupModel,
     find_conditions,
     published_tables,
 )
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
+from surface_consistency.studies.audit.settings import AuditScoring
 
 KNOWN = {("Corvia", "Capital"): "Tallow", ("Fenland", "Capital"): "Marsh End"}
 LLM = AuditScoring(judge_model="wise")
@@ -89,24 +88,29 @@ def test_a_model_judges_in_every_state_and_is_held_against_the_rule(answered, sc
     assert table.loc["all", "n"] == len(pairs)
     assert table.loc["all", "true_positives"] == (pairs["rule"] & pairs["own"]).sum()
     assert table.loc["all", "false_negatives"] == (pairs["rule"] & ~pairs["own"]).sum()
-    assert table.loc["all", "kappa"] == pytest.approx(
-        _kappa(pairs["rule"].to_numpy(), pairs["own"].to_numpy())
-    )
-    (section,) = [one for one in page_of(answered, study).sections if one.anchor == "judge"]
+    assert table.loc["all", "kappa"] == pytest.approx(_kappa(pairs["rule"], pairs["own"]))
+    page = page_of(answered, study)
+    (section,) = [one for one in page.sections if one.anchor == "judge"]
     assert [block.caption for block in section.blocks] == ["The judge compared with the rule"]
-    assert _titles(page_of(answered, study)) == ["Correct by topology and state", "Correct"]
+    assert _titles(page) == ["Correct by topology and state", "Correct"]
+
+    # Scored again, the judge is asked nothing twice; it is shown all names of an object.
+    (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
+    lines = log.read_text()
+    with pytest.warns(UnscoredWarning, match="12 of 156"):
+        score(answered, scoring=LLM)
+    assert log.read_text() == lines
+    told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
+    assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
     score(answered)
     assert _titles(page_of(answered, study)) == ["Exact match by topology and state", "Exact match"]
 
 
 def _titles(page):
-    """What a page calls the share of right answers: in its figure, and over its column."""
+    """The name of the proportion of correct answers: in the figure, and over its column."""
     (scores,) = [one for one in page.sections if one.anchor == "scores"]
-    columns = scores.blocks[-1].columns
-    return [
-        scores.blocks[0].title,
-        *(one.title for one in columns if one.key == "exact_match"),
-    ]
+    columns = {one.key: one.title for one in scores.blocks[-1].columns}
+    return [scores.blocks[0].title, columns["exact_match"]]
 
 
 def _kappa(one, other):
@@ -114,20 +118,6 @@ def _kappa(one, other):
     agree, chance = (one == other).mean(), one.mean() * other.mean()
     chance += (1 - one.mean()) * (1 - other.mean())
     return (agree - chance) / (1 - chance)
-
-
-def test_a_judge_asks_nothing_twice_and_is_told_all_names(answered, score, judge):
-    with pytest.warns(UnscoredWarning, match="12 of 156"):
-        score(answered, scoring=LLM)
-    (log,) = (answered.path / "judges").rglob("judge-generations.jsonl")
-    lines = log.read_text().splitlines()
-
-    with pytest.warns(UnscoredWarning, match="12 of 156"):
-        score(answered, scoring=LLM)
-
-    assert log.read_text().splitlines() == lines
-    told = pd.DataFrame({"question": ["Q?"], "answers": [["Paris", "Lutetia", "Paname"]]})
-    assert facts_of(told)[0].answer == "Paris (or: Lutetia; Paname)"
 
 
 def test_a_sheet_of_people_is_written_by_state_and_read_back(
@@ -139,9 +129,8 @@ def test_a_sheet_of_people_is_written_by_state_and_read_back(
     assert "noise_floor" in answered.read_scoring().checks
     rows = pd.read_csv(sheet, dtype=str, keep_default_na=False)
     assert rows["state"].value_counts().to_dict() == {"FULL": 4, "DEL-ON": 4, "DEL-OFF": 4}
-    assert list(rows) == [
-        *("prompt_id", "question_id", "is_correct", "state", "question", "reference", "answer")
-    ]
+    names = "prompt_id question_id is_correct state question reference answer"
+    assert list(rows) == names.split()
     assert (rows["is_correct"] == "").all()
     with pytest.raises(DataError, match="is there already and may hold labels"):
         score(answered, scoring=AuditScoring(labelling_sheet=sheet))
@@ -204,9 +193,8 @@ def test_as_published_sets_what_the_paper_has_and_refuses_another_value():
     assert AuditScoring().resolved({"as_published": False}).cleaner == "audit"
 
 
-def test_as_published_refuses_runners_that_decode_otherwise(data, fuzzy):
+def test_as_published_refuses_runners_that_decode_otherwise(data, study):
     pytest.importorskip("torch")
-    study = AuditStudy(find_retrievers=lambda name, cache_dir=None: fuzzy)
     settings = AuditSettings(as_published=True, limit=1)
     plan = study.plan(data, settings)
 
@@ -265,7 +253,7 @@ def scripted(plan, golden):
     return wanted
 
 
-def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_path, study):
+def test_a_run_as_published_yields_the_published_numbers(data_files, tmp_path, study):
     """No answers are published, so they are made to fit each cell's counts; all else is the run."""
     data = data_files / "lmlm_audit" / "data"
     conditions = find_conditions(
@@ -293,9 +281,8 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_
     assert manifest.settings["as_published"] is True
     assert folder.read_scoring().judged_by == "published cleaner, published equivalence"
     assert set(outcomes["n_deleted"]) <= {1, 2}
-    theirs = pd.read_csv(
-        data_files / "lmlm_audit" / "outputs" / "audit" / "cross_state_metrics.csv"
-    )
+    outputs = data_files / "lmlm_audit" / "outputs" / "audit"
+    theirs = pd.read_csv(outputs / "cross_state_metrics.csv")
     theirs["prompt_file"] = theirs["prompt_file"].str.removeprefix("data/")
     ours = pd.read_csv(folder.path / "cross_state_metrics.csv")
     assert len(ours) == 12
@@ -307,9 +294,8 @@ def test_a_run_as_published_yields_the_published_numbers(data_files, fuzzy, tmp_
     tables = published_tables(
         folder.path / "per_state_metrics.csv", folder.path / "cross_state_metrics.csv"
     )
-    released, *_ = (
-        tables["headline"].query("label == 'released' and subset == 'published'").to_dict("records")
-    )
+    headline = tables["headline"].query("label == 'released' and subset == 'published'")
+    released = headline.iloc[0]
     assert released["leakage_plus_mediated"] == pytest.approx(0.00667, abs=5e-6)
     assert (released["n"], released["mcnemar_p_value"]) == (600, 0.125)
     chips = dict(page_of(folder, study).finding.facts)

@@ -1,87 +1,67 @@
 import shutil
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from surface_consistency.errors import DataWarning
 from surface_consistency.schemas import LookupQuery, Prompt
-from surface_consistency.studies.audit import (
-    AuditData,
-    AuditPlan,
-    AuditScoring,
-    AuditSettings,
-    AuditSource,
-    AuditToyModel,
-    find_conditions,
-    plan_audit,
-    retrievers_by_name,
-)
+from surface_consistency.studies.audit import AuditData, AuditSettings, AuditSource, find_conditions
 from surface_consistency.studies.audit.lookup.fact_store import LookupRequest
+from surface_consistency.studies.audit.plan import AuditPlan, plan_audit
 from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, FuzzyRetriever
+from surface_consistency.studies.audit.settings import AuditScoring, AuditToyModel
+from surface_consistency.studies.audit.stores import retrievers_by_name
 from surface_consistency.text import token_key
+
+
+def planned(data, chosen):
+    """Plan an audit whose lookups compare letters."""
+    return plan_audit(data, chosen, FuzzyRetriever)
 
 
 def prompts_of(plan):
     return {prompt.id: prompt for group in plan.groups.values() for prompt in group.prompts}
 
 
-def test_every_target_is_asked_in_every_state(data, settings, fuzzy):
-    plan = plan_audit(data, settings(), fuzzy)
+def test_every_target_is_asked_in_every_state(data, settings):
+    plan = planned(data, settings())
 
     assert len(plan.pairs) == 12 * 2 + 14 * 2
     assert len(plan.items) == len(prompts_of(plan)) == 3 * len(plan.pairs)
-    assert {name: group.is_shared for name, group in plan.groups.items()} == {
-        "store": False,
-        "off": True,
-    }
+    shared = {name: group.is_shared for name, group in plan.groups.items()}
+    assert shared == {"store": False, "off": True}
     assert isinstance(plan.prepare, AuditPlan)
+    # Answers end at the newline; where indices are kept is not recorded.
+    assert {group.params.stop for group in plan.groups.values()} == {("\n",)}
+    assert planned(data, settings(index_cache="x")).settings == settings()
 
 
-def test_a_limit_takes_the_first_prompts_of_each_file(data, settings, fuzzy):
-    plan = plan_audit(data, settings(limit=3), fuzzy)
+def test_a_plan_of_fewer_prompts_and_states_without_a_stop(data, settings):
+    plan = planned(data, settings(limit=3, states=("FULL",), stop=False))
 
     assert plan.pairs.groupby(["database", "style"]).size().tolist() == [3] * 4
     assert plan.checks["fit"]["n_prompts"].tolist() == [3] * 4
-
-
-def test_states_that_are_not_asked_have_no_targets(data, settings, fuzzy):
-    plan = plan_audit(data, settings(states=("FULL",)), fuzzy)
-
     assert set(plan.groups) == {"store"}
     assert set(plan.items["state"]) == {"FULL"}
     assert plan.pairs["first_target"].isna().all()
+    assert plan.groups["store"].params.stop == ()
 
 
-def test_answers_end_at_the_newline_unless_asked_otherwise(data, settings, fuzzy):
-    for chosen, stop in ((settings(), ("\n",)), (settings(stop=False), ())):
-        plan = plan_audit(data, chosen, fuzzy)
-
-        assert {group.params.stop for group in plan.groups.values()} == {stop}
-
-
-def test_where_indices_are_kept_is_not_recorded(data, settings, fuzzy, tmp_path):
-    plan = plan_audit(data, settings(index_cache=str(tmp_path)), fuzzy)
-
-    assert plan.settings == settings()
-
-
-def test_without_retrieval_equal_texts_are_one_question(data, settings, fuzzy):
+def test_without_retrieval_equal_texts_are_one_question(data, settings):
     """Nothing of a database bears on them; in the other states each fact is asked by itself."""
-    prompts = prompts_of(plan_audit(data, settings(), fuzzy)).values()
+    prompts = prompts_of(planned(data, settings())).values()
     keys = {
         state: {prompt.key for prompt in prompts if prompt.id.endswith(f"/{state}")}
         for state in settings().states
     }
 
-    assert {state: len(found) for state, found in keys.items()} == {
-        "FULL": 52,
-        "DEL-ON": 52,
-        "DEL-OFF": 28,
-    }
+    counts = {state: len(found) for state, found in keys.items()}
+    assert counts == {"FULL": 52, "DEL-ON": 52, "DEL-OFF": 28}
 
 
-def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings, fuzzy):
-    plan = plan_audit(data, settings(), fuzzy)
+def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, settings):
+    plan = planned(data, settings())
     store, by_id = plan.prepare.store, prompts_of(plan)
     query = LookupQuery(entity="Arania", relation="Capital")
     asked = [
@@ -104,38 +84,29 @@ def test_the_store_answers_each_prompt_from_its_own_database_and_state(data, set
         for state in ("FULL", "DEL-ON", "DEL-OFF")
     }
     assert modes == {"FULL": "answer", "DEL-ON": "answer", "DEL-OFF": "forbid"}
-
-
-def test_the_store_rejects_prompts_of_another_audit(data, settings, fuzzy):
-    store = plan_audit(data, settings(), fuzzy).prepare.store
-
     with pytest.raises(ValueError, match="is none of this audit"):
         store.mode(Prompt(id="elsewhere", text="?"))
 
 
-def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, settings, fuzzy):
-    several = [
-        settings(),
-        settings(threshold=(0.9,)),
-        settings(off_mode="null"),
-        settings(closure_scope=("object",)),
-    ]
+def test_the_fingerprint_of_the_store_tells_policies_and_deletions_apart(data, settings):
+    changes = ({"threshold": (0.9,)}, {"off_mode": "null"}, {"closure_scope": ("object",)})
+    several = [settings(), *(settings(**change) for change in changes)]
 
-    told = [str(plan_audit(data, one, fuzzy).prepare.store.fingerprint()) for one in several]
+    told = [str(planned(data, one).prepare.store.fingerprint()) for one in several]
 
     assert len(set(told)) == len(several)
-    assert told[0] == str(plan_audit(data, settings(), fuzzy).prepare.store.fingerprint())
+    assert told[0] == str(planned(data, settings()).prepare.store.fingerprint())
 
 
-def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, settings, fuzzy):
+def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, settings):
     """Twenty politicians facts delete one of two entries; the alias groups delete both."""
     folder = data_files / "lmlm_audit" / "data" / "custom_databases"
     found = find_conditions(folder, domains=["politicians"], topologies=["alias"], styles=["cloze"])
     data = AuditData(id="published", conditions=found)
 
     with pytest.warns(DataWarning, match="politicians/alias: deletion INCOMPLETE: 20"):
-        plan = plan_audit(data, settings(), fuzzy)
-    groups = plan_audit(data, settings(closure="groups"), fuzzy)
+        plan = planned(data, settings())
+    groups = planned(data, settings(closure="groups"))
 
     assert plan.pairs["n_surviving"].gt(0).sum() == 20
     assert plan.items["surviving"].map(bool).sum() == 3 * 20
@@ -145,16 +116,14 @@ def test_an_incomplete_closure_is_warned_of_and_kept_with_its_facts(data_files, 
 @pytest.mark.parametrize(
     ("domain", "topology", "n"), [("sports", "collision", 22), ("released", "released", 2)]
 )
-def test_facts_with_further_objects_agree_with_counting(
-    data_files, settings, fuzzy, domain, topology, n
-):
+def test_facts_with_further_objects_agree_with_counting(data_files, settings, domain, topology, n):
     """The United States have ten star athletes, one gold each: a lookup may find any of them."""
     folder = data_files / "lmlm_audit" / "data"
     (condition,) = find_conditions(
         folder, domains=[domain], topologies=[topology], styles=["cloze"]
     )
 
-    plan = plan_audit(AuditData(id="x", conditions=[condition]), settings(), fuzzy)
+    plan = planned(AuditData(id="x", conditions=[condition]), settings())
 
     (database,) = plan.prepare.databases.values()
     entries = [tuple(map(token_key, entry)) for entry in condition.database]
@@ -169,7 +138,7 @@ def test_facts_with_further_objects_agree_with_counting(
         for fact in condition.prompts
     ]
     assert [set(found) for found in database.others] == expected
-    assert len(database.report.facts) == len(database.others)
+    assert len(database.left) == len(database.others)
     assert plan.checks["closure"]["n_other_objects"].tolist() == [n]
     assert plan.checks["closure_facts"]["other_objects"].ne("").sum() == n
 
@@ -178,26 +147,26 @@ def keys(name, aliases):
     return {token_key(form) for form in (name, *aliases)}
 
 
-def test_databases_of_equal_content_are_warned_of(databases, settings, fuzzy):
+def test_databases_of_equal_content_are_warned_of(databases, settings):
     for name in ("prompts/twin", "twin.json"):
         source = databases / "lands" / name.replace("twin", "base")
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, databases / "lands" / name)
 
     with pytest.warns(DataWarning, match="lands/base, lands/twin hold the same entries"):
-        plan_audit(AuditData(id="x", conditions=find_conditions(databases)), settings(), fuzzy)
+        planned(AuditData(id="x", conditions=find_conditions(databases)), settings())
 
 
-def test_two_databases_of_one_name_are_rejected(conditions, settings, fuzzy, databases):
+def test_two_databases_of_one_name_are_rejected(conditions, settings, databases):
     file = databases / "lands" / "base.json"
     file.write_text(file.read_text().replace("Lumo", "Lumos"))
     with pytest.warns(DataWarning, match="1 of 12 prompts ask for facts"):
         others = find_conditions(databases, topologies=["base"])
 
     with pytest.raises(ValueError, match="two different databases are named lands/base"):
-        plan_audit(AuditData(id="x", conditions=[*conditions, *others]), settings(), fuzzy)
+        planned(AuditData(id="x", conditions=[*conditions, *others]), settings())
     with pytest.raises(ValueError, match="there are no conditions"):
-        plan_audit(AuditData(id="x", conditions=[]), settings(), fuzzy)
+        planned(AuditData(id="x", conditions=[]), settings())
 
 
 class Letters:
@@ -207,8 +176,6 @@ class Letters:
         return {"encoder": "letters"}
 
     def encode(self, texts):
-        import numpy as np
-
         counts = np.array([[text.count(chr(97 + i)) for i in range(26)] for text in texts], float)
         return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
 
@@ -230,16 +197,12 @@ def test_a_radius_deletes_the_decoys_too(data, settings):
     assert deleted(near, "lands/noise/cloze/0") == 2
     assert deleted(near, "lands/base/cloze/0") == 1
     with pytest.raises(ValueError, match="radius needs a retriever with an encoder"):
-        plan_audit(
-            data,
-            settings(radius=0.2),
-            FuzzyRetriever,
-        )
+        planned(data, settings(radius=0.2))
 
 
-def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings, fuzzy):
+def test_canonical_databases_follow_the_pointers_of_a_lookup(data, settings):
     """The second remedy: a lookup by an alias finds the record of the name."""
-    plan = plan_audit(data, settings(threshold=(0.99,), canonical=True), fuzzy)
+    plan = planned(data, settings(threshold=(0.99,), canonical=True))
     prompt = prompts_of(plan)["lands/base/cloze/0/FULL"]
     query = LookupQuery(entity="Republic of Arania", relation="Capital")
 
@@ -274,12 +237,9 @@ def test_settings_reject_what_cannot_be_run(options, message):
         AuditSettings(**options)
 
 
-@pytest.mark.parametrize("record", [AuditSource, AuditSettings, AuditScoring, AuditToyModel])
-def test_settings_are_options(record):
-    assert all(field.description for field in record.model_fields.values())
-
-
-def test_settings_are_read_back_as_they_were_written():
+def test_settings_are_described_options_and_are_read_back_as_they_were_written():
+    for record in (AuditSource, AuditSettings, AuditScoring, AuditToyModel):
+        assert all(field.description for field in record.model_fields.values())
     written = AuditSettings(threshold=(0.4, None), retriever=("bm25", "fuzzy"))
 
     assert AuditSettings.model_validate_json(written.model_dump_json()) == written
@@ -287,14 +247,11 @@ def test_settings_are_read_back_as_they_were_written():
 
 def test_retrievers_by_name_know_their_kinds(conditions):
     database = conditions[0].database
-    kinds = {
-        name: retrievers_by_name(name, encoder=Letters())(database).fingerprint()["retriever"]
-        for name in ("fuzzy", "hybrid")
-    }
 
-    assert kinds == {"fuzzy": "fuzzy", "hybrid": "hybrid"}
-    for name in ("minilm", "hybrid"):
+    for name in ("fuzzy", "hybrid", "minilm"):
         retriever = retrievers_by_name(name, encoder=Letters())(database)
-        assert retriever.encode(["a"]).shape == (1, 26)
+        kind = "embedding" if name == "minilm" else name
+        assert retriever.fingerprint()["retriever"] == kind
+        assert name == "fuzzy" or retriever.encode(["a"]).shape == (1, 26)
     with pytest.raises(ValueError, match="retriever must be one of minilm, bm25"):
         retrievers_by_name("minilmm")

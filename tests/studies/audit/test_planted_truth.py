@@ -16,16 +16,17 @@ from surface_consistency.schemas import AuditPrompt, Triplet
 from surface_consistency.studies.audit import (
     AuditData,
     AuditOutcome,
-    AuditScoring,
     AuditSettings,
     AuditStudy,
     find_conditions,
     tables,
 )
-from surface_consistency.studies.audit.retrieval import Hits, content_digest
+from surface_consistency.studies.audit.retrieval.retriever import Hits
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
+from surface_consistency.studies.audit.settings import AuditScoring
 from surface_consistency.tables.numbers import sentence_text
 from tests.audit_databases import write_database, write_prompts
-from tests.studies.audit.conftest import Asking
+from tests.studies.audit.conftest import Asking, make_outcomes
 
 FEW = ReportSettings(resamples=50, answers=0)
 N_SUBJECTS = 75
@@ -185,10 +186,10 @@ def test_as_published_the_artifacts_are_all_that_is_right_after_deletion(world):
     assert row["artifacts_equal_del_on"]
 
 
-def test_what_is_known_without_retrieval_is_never_blamed_on_the_store(audit_frame, audit_manifest):
+def test_what_is_known_without_retrieval_is_never_blamed_on_the_store():
     """120 answers that the model gives in both states, whatever it was given."""
     study = AuditStudy()
-    pairs = audit_frame([{} for _ in range(120)])
+    pairs = make_outcomes([{}] * 120)
     ids = pairs["pair_id"]
     plan = pairs.assign(first_target=ids + "/on", second_target=ids + "/off", full_target=None)
     verdicts = pd.DataFrame({"target_id": [*(ids + "/on"), *(ids + "/off")], "is_correct": True})
@@ -233,16 +234,14 @@ CLAIMS = (
 
 
 @pytest.fixture
-def claims(audit_run, audit_frame, audit_manifest, monkeypatch):
+def claims(audit_run, monkeypatch):
     """Finds which of `CLAIMS` the sentences of a world's page make."""
     groupings = {"overall": (), "by_topology": ("topology",), "by_style": ("style",)}
     monkeypatch.setattr(tables, "AUDIT_GROUPINGS", groupings)
 
     def of(seed, **truth):
         rows, floor = world_of(seed, **truth)
-        folder = audit_run(
-            f"w{seed}", audit_frame(rows), audit_manifest(), checks={"noise_floor": floor}
-        )
+        folder = audit_run(rows, f"w{seed}", checks={"noise_floor": floor})
         runs = load_runs([folder], outcome=AuditOutcome)
         report = Report(runs=runs, design=AuditStudy.design, settings=FEW, cluster="fact_id")
         with warnings.catch_warnings():
@@ -277,11 +276,9 @@ def test_worlds_with_an_effect_are_claimed_to_have_it(claims, truth, claimed):
     assert made == [claimed] * 20
 
 
-def test_nothing_is_quoted_of_a_single_fact(audit_run, audit_frame, audit_manifest):
+def test_nothing_is_quoted_of_a_single_fact(audit_run):
     rows = [{"fact": 0, "first_correct": place == 0, "second_correct": True} for place in range(4)]
-    page = build_page(
-        [audit_run("one", audit_frame(rows), audit_manifest())], study=AuditStudy(), settings=FEW
-    )[0]
+    page = build_page([audit_run(rows)], study=AuditStudy(), settings=FEW)[0]
 
     assert plain(page.finding.sentence) == (
         "After deletion, toy_model answers 1 of 4 prompts correctly with retrieval on, and 4 with "
@@ -292,13 +289,9 @@ def test_nothing_is_quoted_of_a_single_fact(audit_run, audit_frame, audit_manife
     assert "stay correct" not in plain(page.finding.summary)
 
 
-def test_a_page_without_survivors_says_what_is_right_without_retrieval(
-    audit_run, audit_frame, audit_manifest
-):
+def test_a_page_without_survivors_says_what_is_right_without_retrieval(audit_run):
     rows = [{"second_correct": place < 6} for place in range(30)]
-    page = build_page(
-        [audit_run("none", audit_frame(rows), audit_manifest())], study=AuditStudy(), settings=FEW
-    )[0]
+    page = build_page([audit_run(rows)], study=AuditStudy(), settings=FEW)[0]
 
     finding = plain(page.finding.sentence)
     assert "after deletion with retrieval on is 0.0 % (95 % CI " in finding

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from surface_consistency.studies.audit import audit_tables
+from surface_consistency.studies.audit.tables import AUDIT_GROUPINGS, audit_tables
+from tests.studies.audit.conftest import random_outcomes
 
 KNOWN = {("Corvia", "Capital"): "Tallow"}
 
@@ -27,15 +28,10 @@ def test_rates_agree_with_counting(frame):
     assert row["interference"] == pytest.approx((~first & second).mean())
     assert row["del_on_accuracy"] == pytest.approx(first.mean())
     assert len(tables["by_condition"]) == 4
-    assert list(tables["by_style"]["style"]) == ["direct_questions", "cloze"]
-
-
-def test_the_identity_holds_and_a_says_nothing_of_its_own(frame):
-    tables = audit_tables(frame)
-
-    for name in ("overall", "by_topology", "by_domain", "by_style", "by_database", "by_condition"):
+    for name in AUDIT_GROUPINGS:
         assert tables[name]["identity_residual"].abs().max() < 1e-12
         assert tables[name]["artifacts_equal_del_on"].all()
+    assert list(tables["by_style"]["style"]) == ["direct_questions", "cloze"]
 
 
 def test_attribution_adds_up_to_the_right_answers(frame):
@@ -89,11 +85,8 @@ def test_states_that_were_asked_are_told_without_del_off(audit, finish, settings
     assert part["n_del_on"].tolist() == whole["n"].tolist()
     assert part["n_del_off"].eq(0).all()
     assert part["full_accuracy_low"].lt(1).all()
-    assert (
-        part[["leakage", "retrieval_mediated", "interference", "artifact_rate"]]
-        .isna()
-        .all(axis=None)
-    )
+    rates = ["leakage", "retrieval_mediated", "interference", "artifact_rate"]
+    assert part[rates].isna().all(axis=None)
     assert part["states_note"].str.startswith("DEL-OFF was not asked").all()
     assert whole["states_note"].eq("").all()
 
@@ -139,8 +132,8 @@ def test_rates_given_full_get_wilson_intervals_over_the_facts_that_full_has_righ
     assert overall["leakage_given_full_high"] == pytest.approx(t**2 / (n_facts + t**2))
 
 
-def test_tables_of_several_models_are_those_of_each(random_audit):
-    frames = [random_audit(4, seed=seed, model=f"m{seed}") for seed in (1, 2)]
+def test_tables_of_several_models_are_those_of_each():
+    frames = [random_outcomes(4, seed=seed, model=f"m{seed}") for seed in (1, 2)]
 
     both = audit_tables(pd.concat(frames))["by_style"]
     one = audit_tables(frames[1])["by_style"]

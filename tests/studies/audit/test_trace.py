@@ -5,29 +5,41 @@ import pytest
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.runs.folder import RunFolder
 from surface_consistency.runs.loader import load_runs
-from surface_consistency.studies.audit import AuditStudy, fact_trace
+from surface_consistency.studies.audit import AuditStudy
 from surface_consistency.studies.audit.records import AuditOutcome
-from surface_consistency.studies.audit.trace import surviving_facts
+from surface_consistency.studies.audit.trace import load_traces, surviving_facts
 
 FACT = "countries/noise/7"
 
 
-def test_fact_trace_tells_deletion_candidates_and_answers(told_run):
-    trace = fact_trace(told_run(), FACT)
+def fact_trace(folder):
+    """Read the trace of the one fact of a run."""
+    (run,) = load_runs([folder], outcome=AuditOutcome)
+    (trace,) = load_traces(run, run.outcomes["pair_id"].tolist())
+    return trace
 
-    assert [state.state for state in trace.states] == ["FULL", "DEL-ON", "DEL-OFF"]
-    assert [state.is_correct for state in trace.states] == [True, True, False]
-    assert [state.answer for state in trace.states][2] == "unknown"
+
+def test_fact_trace_gives_deletion_candidates_and_answers(told_run):
+    trace = fact_trace(told_run())
+
+    assert [(state.state, state.is_correct) for state in trace.states] == [
+        ("FULL", True),
+        ("DEL-ON", True),
+        ("DEL-OFF", False),
+    ]
+    assert trace.states[2].answer == "unknown"
     assert trace.deleted == (("United States", "Capital", "Washington, D.C."),)
     assert [len(state.lookups) for state in trace.states] == [1, 2, 0]
     assert trace.attribution == "same_object"
 
 
 def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
-    lines = fact_trace(told_run(), FACT, style="cloze").to_text().splitlines()
+    folder = told_run()
+    text = AuditStudy().trace(folder, FACT)
+    lines = text.splitlines()
 
-    state = lines.index("  DEL-ON: right")
-    after = [line.strip() for line in lines[state:]]
+    assert text == fact_trace(folder).to_text()
+    after = [line.strip() for line in lines[lines.index("  DEL-ON: right") :]]
     gold = '"United States" | "Capital" | "Washington, D.C."'
     assert f"0.9800  {gold}  [same subject, relation, object; deleted]" in after
     decoy = '"Government" | "Seat" | "Washington, D.C."'
@@ -39,18 +51,8 @@ def test_trace_in_text_shows_each_candidate_with_score_and_fate(told_run):
     assert lines[-1].startswith("  origin    same_object: an entry with the right object under")
 
 
-def test_trace_of_the_study_is_told_for_each_style(told_run):
-    folder = told_run()
-
-    assert AuditStudy().trace(folder, FACT) == fact_trace(folder, FACT).to_text()
-    with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
-        AuditStudy().trace(folder, "nix")
-
-
 def test_trace_in_text_escapes_what_a_terminal_would_obey(told_run):
-    trace = fact_trace(told_run(subject="\x1b[31mred\nline"), FACT)
-
-    text = trace.to_text()
+    text = fact_trace(told_run(subject="\x1b[31mred\nline")).to_text()
 
     assert "\x1b" not in text
     assert '"\\u001b[31mred\\nline" | "Capital"' in text
@@ -59,64 +61,62 @@ def test_trace_in_text_escapes_what_a_terminal_would_obey(told_run):
 def test_trace_of_an_error_names_it(told_run):
     folder = told_run()
     log = folder / "generations-off.jsonl"
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    lines[0] |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
-    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    line = json.loads(log.read_text())
+    line |= {"text": None, "finish_reason": "error", "error": "out of memory", "lookups": None}
+    log.write_text(json.dumps(line) + "\n")
 
-    assert "DEL-OFF: no answer (out of memory)" in fact_trace(folder, FACT).to_text()
+    assert "DEL-OFF: no answer (out of memory)" in fact_trace(folder).to_text()
 
 
-def test_trace_of_a_run_that_was_stopped_tells_what_there_is(told_run):
+def test_trace_of_a_run_that_was_stopped_has_what_there_is(told_run):
     folder = told_run()
     log = folder / "generations-store.jsonl"
     log.write_text(log.read_text().splitlines(keepends=True)[0])
     (folder / "generations-off.jsonl").write_text("")
 
-    states = fact_trace(folder, FACT).states
+    states = fact_trace(folder).states
 
     assert [state.generation is None for state in states] == [False, True, True]
 
 
-def test_fact_trace_rejects_what_the_run_does_not_hold(told_run):
+def test_trace_rejects_what_the_run_does_not_hold(told_run):
     folder = told_run()
 
-    with pytest.raises(DataError, match=r"has no fact 'countries/noise/8'; it has countries/noise"):
-        fact_trace(folder, "countries/noise/8")
-    with pytest.raises(DataError, match="not in style 'direct_questions'; it does in cloze"):
-        fact_trace(folder, FACT, style="direct_questions")
+    with pytest.raises(DataError, match="has no fact 'nix'; it has countries/noise/7"):
+        AuditStudy().trace(folder, "nix")
     targets, pairs = RunFolder(folder).read_plan()
     RunFolder(folder).write_plan(targets.iloc[:0], pairs)
     with pytest.raises(DataError, match=r"targets\.parquet: lacks countries/noise/cloze/0"):
-        fact_trace(folder, FACT)
+        fact_trace(folder)
     RunFolder(folder).write_plan(targets, pairs)
-    (folder / "generations-store.jsonl").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"has no generations-store\.jsonl"):
-        fact_trace(folder, FACT)
-    (folder / "targets.parquet").unlink()
-    with pytest.raises(SourceNotFoundError, match=r"has no targets\.parquet"):
-        fact_trace(folder, FACT)
+    for name in ("generations-store.jsonl", "targets.parquet"):
+        (folder / name).unlink()
+        with pytest.raises(SourceNotFoundError, match=f"has no {name}"):
+            fact_trace(folder)
 
 
 def test_trace_of_a_page_marks_what_was_deleted_and_what_answered(told_run):
-    block = fact_trace(told_run(), FACT).to_block()
+    block = fact_trace(told_run()).to_block()
 
     assert block.title == "toy_model: countries/noise/7, cloze: United States, Capital"
-    assert [step[0] for step in block.steps] == ["FULL", "DEL-ON", "DEL-OFF"]
+    assert [(step[0], step[4]) for step in block.steps] == [
+        ("FULL", True),
+        ("DEL-ON", True),
+        ("DEL-OFF", False),
+    ]
     gold = "United States · Capital · Washington, D.C."
     decoy = "Government · Seat · Washington, D.C."
     assert block.steps[1][2] == [("0.9800", gold, "deleted"), ("0.7100", decoy, "selected")]
     assert "nowhere, at all, abstained, threshold 0.6" in block.steps[1][1]
-    assert [step[4] for step in block.steps] == [True, True, False]
     facts = dict(block.facts)
     assert facts["deleted"] == f"1: {gold}"
     assert facts["survived the deletion, which is incomplete"].startswith("USA · Capital city")
     assert block.note.startswith("same_object: an entry with the right object")
 
 
-def test_surviving_facts_takes_each_origin_in_turn(audit_run, audit_frame, audit_manifest):
+def test_surviving_facts_takes_each_origin_in_turn(audit_run):
     kinds = ["same_object", "same_object", "no_candidate", None, "surviving_equivalent"]
-    rows = [{"first_correct": kind is not None, "attribution": kind} for kind in kinds]
-    folder = audit_run("run", audit_frame(rows), audit_manifest())
+    folder = audit_run([{"first_correct": kind is not None, "attribution": kind} for kind in kinds])
     [run] = load_runs([folder], outcome=AuditOutcome)
 
     picked = [pair_id.rsplit("/", 1)[1] for pair_id in surviving_facts(run, 10)]

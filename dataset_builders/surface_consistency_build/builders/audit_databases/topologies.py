@@ -104,7 +104,7 @@ def make_database(triplets: Iterable[Triplet]) -> Triplets:
         1
     """
     entries = tuple(triplets)
-    check_entries(entries, "the database", longest=None, duplicates="error")
+    check_entries(entries, "the database", longest=None)
     return Triplets.of(entries)
 
 

@@ -1,7 +1,7 @@
 """Any runner with retrieved facts before its prompts."""
 
-import string
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -18,6 +18,8 @@ from surface_consistency.studies.audit.lookup.fact_store import (
     mode_of,
 )
 
+_TEMPLATE: Final = "Facts:\n{facts}\n\n{prompt}"
+
 
 class RetrievalAugmentedRunner(Runner):
     """Asks another runner, with facts of a store put before each prompt.
@@ -33,13 +35,10 @@ class RetrievalAugmentedRunner(Runner):
         query: What to look up for a prompt.
         n_facts: Facts a prompt at most: the entries that a lookup retained, if the store keeps
             traces, those below its threshold left out; without traces there is one.
-        template: Text with the fields `{facts}` and `{prompt}`.
-        fact_template: Text of one fact with the fields `{subject}`, `{relation}` and `{object}`;
-            facts stand on lines of their own.
         null_text: What stands for the facts when there are none; None for the prompt as it is.
 
     Raises:
-        ValueError: If a template lacks a field or has another, or `n_facts` is below 1.
+        ValueError: If `n_facts` is below 1.
 
     Examples:
         >>> from surface_consistency.models.runner import FakeRunner
@@ -69,32 +68,25 @@ class RetrievalAugmentedRunner(Runner):
         *,
         query: Callable[[Prompt], LookupQuery],
         n_facts: int = 5,
-        template: str = "Facts:\n{facts}\n\n{prompt}",
-        fact_template: str = "{subject} | {relation} | {object}",
         null_text: str | None = "unknown",
     ) -> None:
         if n_facts < 1:
             raise ValueError(f"`n_facts` is at least 1, got {n_facts}")
-        _check_fields("template", template, {"facts", "prompt"})
-        _check_fields("fact_template", fact_template, {"subject", "relation", "object"})
         self._runner = runner
         self.is_stored = runner.is_stored
         self._store = store
         self._query = query
         self._n_facts = n_facts
-        self._template = template
-        self._fact_template = fact_template
         self._null_text = null_text
         self._ready: dict[str, tuple[Prompt, tuple[Lookup, ...]]] = {}
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell templates, store, and the fingerprint of the runner that answers."""
+        """Tell template, store, and the fingerprint of the runner that answers."""
         tell = getattr(self._store, "fingerprint", None)
         return {
             "runner": self.name,
             "n_facts": self._n_facts,
-            "template": self._template,
-            "fact_template": self._fact_template,
+            "template": _TEMPLATE,
             "null_text": self._null_text,
             "source": type(self._store).__name__ if tell is None else tell(),
             "asks": self._runner.fingerprint(),
@@ -181,13 +173,13 @@ class RetrievalAugmentedRunner(Runner):
         update: dict[str, object] = {"condition": None}
         if prompt.contexts is not None:
             update["contexts"] = tuple(
-                self._template.format(facts=facts, prompt=text) for text in prompt.contexts
+                _TEMPLATE.format(facts=facts, prompt=text) for text in prompt.contexts
             )
         if prompt.messages is None:
-            update["text"] = self._template.format(facts=facts, prompt=prompt.text)
+            update["text"] = _TEMPLATE.format(facts=facts, prompt=prompt.text)
         else:
             *turns, last = prompt.messages
-            content = self._template.format(facts=facts, prompt=last.content)
+            content = _TEMPLATE.format(facts=facts, prompt=last.content)
             update["messages"] = (*turns, Message(role=last.role, content=content))
         return prompt.model_copy(update=update)
 
@@ -199,10 +191,7 @@ class RetrievalAugmentedRunner(Runner):
         shown = () if trace is None else given_candidates(trace, self._n_facts)
         triples = [(one.subject, one.relation, one.object) for one in shown]
         triples = triples or [(lookup.query.entity, lookup.query.relation, lookup.value)]
-        return [
-            self._fact_template.format(subject=subject, relation=relation, object=value)
-            for subject, relation, value in triples
-        ]
+        return list(map(" | ".join, triples))
 
 
 def _by_content(
@@ -218,20 +207,3 @@ def _by_content(
 def _unconditional(prompt: Prompt) -> Prompt:
     """Make the same prompt without its condition."""
     return prompt.model_copy(update={"condition": None})
-
-
-def _check_fields(name: str, template: str, expected: set[str]) -> None:
-    """Refuse a template that leaves something out."""
-    if not isinstance(template, str):
-        raise ValueError(f"`{name}` is a text with fields in braces, got {template!r}")
-    try:
-        fields = {
-            field for _, field, _, _ in string.Formatter().parse(template) if field is not None
-        }
-    except ValueError as error:
-        raise ValueError(f"`{name}` cannot be read ({error}): {template!r}") from error
-    if fields != expected:
-        raise ValueError(
-            f"`{name}` has the fields {', '.join(f'{{{field}}}' for field in sorted(expected))} "
-            f"and no others, got {template!r}; write literal braces twice"
-        )

@@ -1,7 +1,7 @@
 """Lookups that a model wrote into its text: found, and taken out again."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -50,7 +50,7 @@ class WrittenLookup:
     one must, and the text goes on; what follows its bracket or its arrow is prose."""
 
 
-def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[WrittenLookup, ...]:
+def parse_lookups(text: str) -> tuple[WrittenLookup, ...]:
     """Find the lookups in a text, whole or not, in both formats.
 
     `<|db_entity|> E<|db_relationship|> R<|db_return|> V<|db_end|>`, and the older
@@ -60,7 +60,6 @@ def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[
 
     Args:
         text: What a model wrote, the inserted results included.
-        tokens: The four lookup tokens in their order.
 
     Returns:
         The lookups in the text's order; they do not overlap.
@@ -72,7 +71,7 @@ def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[
         >>> parse_lookups("[dblookup('USA', 'Capital') -> Washington, D.C.]")[0].value
         'Washington, D.C.'
     """
-    lookups = [*_with_tokens(text, tokens), *_legacy(text)]
+    lookups = [*_with_tokens(text), *_legacy(text)]
     lookups.sort(key=lambda lookup: lookup.start)
     apart: list[WrittenLookup] = []
     for lookup in lookups:
@@ -81,12 +80,7 @@ def parse_lookups(text: str, *, tokens: Sequence[str] = LOOKUP_TOKENS) -> tuple[
     return tuple(apart)
 
 
-def strip_lookups(
-    text: str,
-    *,
-    values: Literal["once", "drop"] = "once",
-    tokens: Sequence[str] = LOOKUP_TOKENS,
-) -> str:
+def strip_lookups(text: str, *, values: Literal["once", "drop"] = "once") -> str:
     """Take the lookups out of a text and leave what a reader would see.
 
     Args:
@@ -94,7 +88,6 @@ def strip_lookups(
         values: "once" leaves each result where it was inserted, unless the words that follow repeat
             it; "drop" leaves none, as limited-memory models are shown to readers, which say the
             value again in their own words.
-        tokens: The four lookup tokens in their order.
 
     Returns:
         The text without lookups, unclosed ones included; one space before each goes with it.
@@ -106,7 +99,7 @@ def strip_lookups(
         >>> strip_lookups(f"It is {lookup} Rome.", values="drop")
         'It is Rome.'
     """
-    lookups = parse_lookups(text, tokens=tokens)
+    lookups = parse_lookups(text)
     starts = [*(lookup.start for lookup in lookups[1:]), len(text)]
     pieces = [text[: lookups[0].start] if lookups else text]
     for lookup, start in zip(lookups, starts, strict=True) if lookups else ():
@@ -118,7 +111,7 @@ def strip_lookups(
             pieces.append(f" {value}" if "".join(pieces) else value)
         pieces.append(after)
     visible = "".join(pieces)
-    for token in tokens:
+    for token in LOOKUP_TOKENS:
         visible = visible.replace(token, "")
     return visible
 
@@ -129,21 +122,21 @@ def _repeats(after: str, value: str) -> bool:
     return bool(words) and token_key(after).split()[: len(words)] == words
 
 
-def _with_tokens(text: str, tokens: Sequence[str]) -> Iterator[WrittenLookup]:
+def _with_tokens(text: str) -> Iterator[WrittenLookup]:
     """Find the lookups that are written with tokens."""
-    entity, _, result, end = tokens
-    marks = [*re.finditer("|".join(map(re.escape, tokens)), text)]
+    entity, _, result, end = LOOKUP_TOKENS
+    marks = [*re.finditer("|".join(map(re.escape, LOOKUP_TOKENS)), text)]
     stops = [*(mark.start() for mark in marks[1:]), len(text)]
     part: dict[str, str] = {}
     start: int | None = None
     for mark, stop in zip(marks, stops, strict=False):
         content = text[mark.end() : stop]
         if start is not None and result in part and mark[0] != end:
-            yield _lookup(part, tokens, start, mark.start(), is_closed=False)
+            yield _lookup(part, start, mark.start(), is_closed=False)
             part, start = {}, None
         if mark[0] == end:
             if start is not None:
-                yield _lookup(part, tokens, start, mark.end(), is_closed=True)
+                yield _lookup(part, start, mark.end(), is_closed=True)
             part, start = {}, None
             continue
         start = mark.start() if start is None else start
@@ -152,17 +145,16 @@ def _with_tokens(text: str, tokens: Sequence[str]) -> Iterator[WrittenLookup]:
         else:
             part[mark[0]] = part.get(mark[0], "") + content
     if start is not None:
-        yield _lookup(part, tokens, start, len(text), is_closed=False)
+        yield _lookup(part, start, len(text), is_closed=False)
 
 
-def _lookup(
-    part: dict[str, str], tokens: Sequence[str], start: int, end: int, *, is_closed: bool
-) -> WrittenLookup:
+def _lookup(part: dict[str, str], start: int, end: int, *, is_closed: bool) -> WrittenLookup:
     """Make the record of one lookup."""
-    value = part.get(tokens[2])
+    entity, relation, result, _ = LOOKUP_TOKENS
+    value = part.get(result)
     return WrittenLookup(
-        entity=part.get(tokens[0], "").strip(),
-        relation=part.get(tokens[1], "").strip(),
+        entity=part.get(entity, "").strip(),
+        relation=part.get(relation, "").strip(),
         value=None if value is None else value.strip(),
         start=start,
         end=end,

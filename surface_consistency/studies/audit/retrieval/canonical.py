@@ -4,12 +4,15 @@
 a single canonical record rather than as independent triplets."
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from surface_consistency.schemas.memory import LookupQuery, Triplet
 from surface_consistency.studies.audit.retrieval.alias_groups import ROLES, AliasGroups, Role
 from surface_consistency.studies.audit.retrieval.triplets import Triplets
+
+_REWRITTEN: Final[tuple[Role, ...]] = ("subject", "relation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,30 +57,22 @@ class CanonicalDatabase:
 
 
 def canonicalise(
-    database: Triplets,
-    groups: AliasGroups,
-    *,
-    roles: Sequence[Role] = ("subject", "relation"),
-    preferred: Iterable[str] = (),
+    database: Triplets, groups: AliasGroups, *, preferred: Iterable[str] = ()
 ) -> CanonicalDatabase:
     """Give each thing one name and each fact one record.
 
     An alias of two things that nothing else makes one is replaced by neither name: it would turn
-    facts about one into facts about the other.
+    facts about one into facts about the other. Objects keep their names, since a lookup does not
+    ask by them.
 
     Args:
         database: The database.
         groups: Which names are one; what only a shared alias joins in them is kept apart.
-        roles: Parts whose names are replaced. Objects keep theirs by default, since a lookup does
-            not ask by them.
         preferred: Names that stand for their groups wherever they are in one; other groups are
             named by their first name.
 
     Returns:
         The records and the pointers.
-
-    Raises:
-        ValueError: If a role is not one of subject, relation and object.
 
     Examples:
         >>> groups = AliasGroups()
@@ -92,16 +87,14 @@ def canonicalise(
         >>> new.resolve(LookupQuery(entity="usa", relation="Capital")).entity
         'United States'
     """
-    if set(roles) - set(ROLES):
-        raise ValueError(f"roles must be some of {', '.join(ROLES)}, got {tuple(roles)!r}")
     wanted = set(preferred)
     groups = groups.without_shared_aliases()
-    canonical = {
+    canonical: dict[Role, dict[str, str]] = {
         role: {
             group: next((name for name in names if name in wanted), names[0])
             for group, names in groups.members(role).items()
         }
-        for role in roles
+        for role in _REWRITTEN
     }
     made = CanonicalDatabase(database=database, canonical=canonical, groups=groups)
     records = (Triplet(*map(made.name, ROLES, entry)) for entry in database)

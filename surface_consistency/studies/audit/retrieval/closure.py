@@ -213,8 +213,8 @@ def similarity_closures(
     Args:
         triplets: The database.
         closures: Closures in it, as of `alias_closures`; an empty one stays empty.
-        embed: Encoder of the retriever that is audited. Called with distinct texts: once, or of
-            large databases with the texts of the closures, then block by block.
+        embed: Encoder of the retriever that is audited. Called with the distinct texts of the
+            closures, then with those of the database, block by block.
         radius: Maximum cosine distance (1 - similarity) from an entry of the closure, in [0, 2].
         same_object: Key under which an entry must hold an object of the closure to be taken; None
             to take entries with any object.
@@ -283,17 +283,9 @@ def _vectors(embed: Embed, texts: Sequence[str]) -> npt.NDArray[np.float32]:
 def _neighbours(embed: Embed, texts: pa.Array, anchors: Ints, threshold: float) -> dict[int, Ints]:
     """Find the texts near each anchor, which are texts too; some texts and anchors at a time."""
     near: dict[int, list[Ints]] = {int(anchor): [] for anchor in anchors}
-    is_one_block = len(texts) <= _TEXTS
-    first = _vectors(embed, texts.to_pylist()) if is_one_block else None
-    own = (
-        first[anchors]
-        if first is not None
-        else _vectors(embed, texts.take(pa.array(anchors)).to_pylist())
-    )
+    own = _vectors(embed, texts.take(pa.array(anchors)).to_pylist())
     for start in range(0, len(texts), _TEXTS):
-        some = first
-        if some is None:
-            some = _vectors(embed, texts[start : start + _TEXTS].to_pylist())
+        some = _vectors(embed, texts[start : start + _TEXTS].to_pylist())
         for place in range(0, len(anchors), _BLOCK):
             close = own[place : place + _BLOCK] @ some.T >= threshold - _ROUNDING
             for anchor, row in zip(anchors[place : place + _BLOCK], close, strict=True):

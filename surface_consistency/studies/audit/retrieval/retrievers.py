@@ -3,7 +3,7 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,9 +23,7 @@ from surface_consistency.studies.audit.retrieval._ranking import (
     top_keys,
 )
 from surface_consistency.studies.audit.retrieval.embedding_index import (
-    EmbeddingIndex,
     build_index,
-    index_identity,
 )
 from surface_consistency.studies.audit.retrieval.retriever import (
     Deleted,
@@ -36,9 +34,9 @@ from surface_consistency.studies.audit.retrieval.retriever import (
 from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets
 from surface_consistency.text import normalize, tokenize
 
-FuzzyScorer = Literal["ratio", "token_sort_ratio", "token_set_ratio", "WRatio"]
-"""A scorer of `rapidfuzz.fuzz`."""
-_SCORERS = get_args(FuzzyScorer)
+_SCORER = "token_sort_ratio"
+_BM25: dict[str, JsonValue] = {"k1": 1.5, "b": 0.75, "method": "lucene"}
+_FUSION, _DEPTH = 60.0, 100
 _PAIRS = 8192
 _UNIT_ROUNDOFF = 2.0**-24
 
@@ -54,12 +52,10 @@ class EmbeddingRetriever:
         triplets: The entries of the store.
         encoder: What encodes keys and queries; a `CachedEncoder` may be shared with the retrievers
             of other stores.
-        index: An index that was built of these triplets by this encoder; None to build it.
         cache_dir: Folder in which indices are kept; None to keep none.
 
     Raises:
-        RunnerError: If a vector is not finite or longer than 1, or `index` is of another store
-            or encoder.
+        RunnerError: If a vector is not finite or longer than 1.
 
     Notes:
         Entries of equal key (same subject and relation) score alike and are ranked by index.
@@ -85,30 +81,15 @@ class EmbeddingRetriever:
         triplets: Sequence[Triplet],
         encoder: Encoder,
         *,
-        index: EmbeddingIndex | None = None,
         cache_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         self._triplets = Triplets.of(triplets)
         self._keys = self._triplets.keys
         self._encoder = encoder if isinstance(encoder, CachedEncoder) else CachedEncoder(encoder)
         self._encoded_by = encoder.fingerprint()
-        expected = index_identity(self._triplets.content, self._encoded_by)
-        if index is not None:
-            if index.identity != expected or len(index.vectors) != len(self._keys.names):
-                raise RunnerError(
-                    f"the index {index.identity[:12]} was built of another store or by another "
-                    f"encoder than this retriever's ({expected[:12]}); build it of these triplets "
-                    "with this encoder"
-                )
-        else:
-            index = build_index(self._triplets, self._encoder, cache_dir=cache_dir)
-        self._index = index
-        self._vectors = index.vectors
-
-    @property
-    def index(self) -> EmbeddingIndex:
+        self.index = build_index(self._triplets, self._encoder, cache_dir=cache_dir)
         """The vectors that are searched."""
-        return self._index
+        self._vectors = self.index.vectors
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell kind, encoder and content."""
@@ -229,34 +210,28 @@ class BM25Retriever(_WordSearch):
 
     Args:
         triplets: The entries of the store.
-        k1: How much a repeated word counts.
-        b: How much a long key is penalised, in [0, 1].
 
     Raises:
         MissingDependencyError: If bm25s is not installed.
-        ValueError: If `k1` is negative or infinite, or `b` outside [0, 1].
     """
 
     _n_rows_at_once = 1
 
-    def __init__(self, triplets: Sequence[Triplet], *, k1: float = 1.5, b: float = 0.75) -> None:
-        if not 0.0 <= k1 < np.inf or not 0.0 <= b <= 1.0:
-            raise ValueError(f"k1 must be finite and at least 0, b in [0, 1]; got k1={k1}, b={b}")
+    def __init__(self, triplets: Sequence[Triplet]) -> None:
         try:
             import bm25s
         except ImportError as error:
             raise MissingDependencyError("BM25Retriever", "bm25s", "retrieval") from error
         super().__init__(triplets)
-        self._settings: dict[str, JsonValue] = {"k1": k1, "b": b, "method": "lucene"}
         words = [tokenize(normalize(text)) for text in self._keys.names.to_pylist()]
         self._vocabulary = {word for text in words for word in text}
-        self._bm25: Any = bm25s.BM25(k1=k1, b=b, method="lucene")
+        self._bm25: Any = bm25s.BM25(**_BM25)
         if self._vocabulary:
             self._bm25.index(words, show_progress=False)
 
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell kind, settings and content."""
-        return {"retriever": "bm25"} | self._settings | {"content": self._triplets.content}
+        return {"retriever": "bm25"} | _BM25 | {"content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> Scorer:
         """Score queries against all keys; those of some rows are kept for their further blocks."""
@@ -288,15 +263,12 @@ class BM25Retriever(_WordSearch):
 
 
 class FuzzyRetriever(_WordSearch):
-    """Search by fuzzy string similarity (rapidfuzz); scores in [0, 1], 1 for equal keys.
+    """Search by fuzzy string similarity (`token_sort_ratio` of rapidfuzz).
+
+    Scores are in [0, 1], 1 for equal words in any order.
 
     Args:
         triplets: The entries of the store.
-        scorer: Function of `rapidfuzz.fuzz` that compares a query's key with an entry's.
-        workers: Threads; -1 for all cores.
-
-    Raises:
-        ValueError: If there is no such scorer.
 
     Examples:
         >>> from surface_consistency.schemas.memory import LookupQuery, Triplet
@@ -306,37 +278,22 @@ class FuzzyRetriever(_WordSearch):
         array([[0, 1]])
     """
 
-    def __init__(
-        self,
-        triplets: Sequence[Triplet],
-        *,
-        scorer: FuzzyScorer = "token_sort_ratio",
-        workers: int = 1,
-    ) -> None:
-        if scorer not in _SCORERS:
-            raise ValueError(f"scorer must be one of {', '.join(_SCORERS)}; got {scorer!r}")
-        super().__init__(triplets)
-        self._name = scorer
-        self._workers = workers
-
     def fingerprint(self) -> dict[str, JsonValue]:
         """Tell kind, scorer and content."""
-        return {"retriever": "fuzzy", "scorer": self._name, "content": self._triplets.content}
+        return {"retriever": "fuzzy", "scorer": _SCORER, "content": self._triplets.content}
 
     def _scorer(self, texts: list[str]) -> Scorer:
         """Score blocks with `rapidfuzz.process.cdist`."""
         from rapidfuzz import fuzz, process
 
         keys = self._keys.names
-        scorer: Any = getattr(fuzz, self._name)
 
         def score(rows: slice, columns: slice, out: Floats) -> None:
             percent = process.cdist(
                 texts[rows],
                 keys[columns].to_pylist(),
-                scorer=scorer,
+                scorer=fuzz.token_sort_ratio,
                 dtype=np.float32,
-                workers=self._workers,
             )
             np.divide(percent, np.float32(100.0), out=out)
 
@@ -346,44 +303,25 @@ class FuzzyRetriever(_WordSearch):
 class HybridRetriever:
     """Search by reciprocal rank fusion of several retrievers over one store.
 
-    An entry at rank r of a retriever with weight w gets w / (c + r), entries beyond `depth` get
+    An entry at rank r of a retriever gets 1 / (60 + r), entries beyond the first 100 (or `k`) get
     nothing; the sum is divided by that of an entry that is first everywhere, so scores lie in
     (0, 1] and tell of ranks, not of likeness. Deletion comes first in each retriever, so the ranks
     are those among the entries that remain.
 
     Args:
         retrievers: What is fused, at least one; all of the same store.
-        weights: A positive weight each; None for equal ones.
-        c: The constant of the fusion: the larger, the less the first ranks stand out.
-        depth: How deep each retriever is read; at least as deep as `k` in any case.
 
     Raises:
-        ValueError: If a number is out of range, or the weights do not fit the retrievers.
+        ValueError: If there are no retrievers.
         RunnerError: If the retrievers are of different stores.
 
     References:
         Cormack, Clarke and Büttcher, SIGIR 2009 (c = 60).
     """
 
-    def __init__(
-        self,
-        retrievers: Sequence[Retriever],
-        *,
-        weights: Sequence[float] | None = None,
-        c: float = 60.0,
-        depth: int = 100,
-    ) -> None:
-        shares = [1.0] * len(retrievers) if weights is None else list(weights)
-        fits = len(shares) == len(retrievers) and all(0.0 < weight < np.inf for weight in shares)
-        if not retrievers or not fits:
-            raise ValueError(
-                "a hybrid needs at least one retriever and a positive, finite weight each; got "
-                f"{len(retrievers)} retrievers, weights {shares}"
-            )
-        if not 0.0 <= c < np.inf or depth < 1:
-            raise ValueError(
-                f"c must be finite and at least 0, depth at least 1; got {c} and {depth}"
-            )
+    def __init__(self, retrievers: Sequence[Retriever]) -> None:
+        if not retrievers:
+            raise ValueError("a hybrid needs at least one retriever; give those to fuse")
         contents = {str(one.fingerprint().get("content")) for one in retrievers}
         if len(contents) > 1:
             raise RunnerError(
@@ -392,19 +330,15 @@ class HybridRetriever:
                 "over one"
             )
         self._retrievers = list(retrievers)
-        self._weights = shares
-        self._c = c
-        self._depth = depth
 
     def fingerprint(self) -> dict[str, JsonValue]:
-        """Tell the parts, the weights and the content."""
+        """Tell the parts, the constants and the content."""
         parts = [one.fingerprint() for one in self._retrievers]
         return {
             "retriever": "hybrid",
             "parts": [*parts],
-            "weights": [*self._weights],
-            "c": self._c,
-            "depth": self._depth,
+            "c": _FUSION,
+            "depth": _DEPTH,
             "content": parts[0].get("content"),
         }
 
@@ -415,14 +349,13 @@ class HybridRetriever:
 
     def search(self, queries: Sequence[LookupQuery], *, k: int, deleted: Deleted = None) -> Hits:
         """Rank the entries for each query; see `Retriever.search`."""
-        depth = max(self._depth, check_k(k))
-        shares = np.asarray(self._weights) / sum(self._weights)
+        depth, first = max(_DEPTH, check_k(k)), _FUSION + 1.0
         pairs, gains = [], []
-        for one, share in zip(self._retrievers, shares, strict=True):
+        for one in self._retrievers:
             indices = one.search(queries, k=depth, deleted=deleted).indices
             rows, ranks = np.nonzero(indices >= 0)
             pairs.append(np.stack([rows, indices[rows, ranks]]))
-            gains.append(share * (self._c + 1.0) / (self._c + 1.0 + ranks))
+            gains.append(1 / len(self._retrievers) * first / (first + ranks))
         (rows, entries), place = np.unique(
             np.concatenate(pairs, axis=1), axis=1, return_inverse=True
         )

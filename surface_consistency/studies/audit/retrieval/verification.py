@@ -8,9 +8,10 @@ another's give it away.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 
 from surface_consistency.errors import DataError, DataWarning
 from surface_consistency.schemas.memory import AuditPrompt
@@ -29,32 +30,12 @@ from surface_consistency.studies.audit.retrieval.closure import (
 )
 from surface_consistency.studies.audit.retrieval.triplets import Ints, Triplets, is_among
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatabaseCoverage:
-    """How many prompts a database can answer."""
-
-    n_prompts: int
-    """All prompts."""
-
-    n_verbatim: int
-    """Prompts whose fact is an entry, word for word."""
-
-    n_by_alias: int
-    """Further prompts of whose fact an entry states an alias form, without regard to case."""
-
-    missing: tuple[int, ...]
-    """Numbers (`prompt_id`) of the prompts for which there is no entry."""
-
-    @property
-    def missing_share(self) -> float:
-        """Share of prompts without an entry, in [0, 1]."""
-        return len(self.missing) / self.n_prompts
+_OF_PROMPT: Final = ("prompt_id", "fact_id", "subject", "relation", "gold_object")
 
 
 def database_coverage(
     triplets: Triplets, prompts: Sequence[AuditPrompt], *, max_missing: float = 0.5
-) -> DatabaseCoverage:
+) -> dict[str, Any]:
     """Check that prompts belong to a database.
 
     A prompt fits when the database holds its subject, relation and object, each by its own name or
@@ -67,7 +48,9 @@ def database_coverage(
         max_missing: Maximum share of prompts without an entry, in [0, 1].
 
     Returns:
-        The counts.
+        n_prompts; n_verbatim, the prompts whose fact is an entry, word for word; n_by_alias, the
+        further prompts of whose fact an entry states an alias form, without regard to case;
+        n_missing, the prompts without an entry; and missing_share, their share in [0, 1].
 
     Raises:
         DataError: If a larger share has no entry.
@@ -86,135 +69,29 @@ def database_coverage(
             n_verbatim += 1
         elif not len(entries):
             missing.append(prompt.prompt_id)
-    fit = DatabaseCoverage(
-        n_prompts=len(prompts),
-        n_verbatim=n_verbatim,
-        n_by_alias=len(prompts) - n_verbatim - len(missing),
-        missing=tuple(missing),
-    )
-    if not fit.missing:
+    n_prompts, n_missing = len(prompts), len(missing)
+    fit = {
+        "n_prompts": n_prompts,
+        "n_verbatim": n_verbatim,
+        "n_by_alias": n_prompts - n_verbatim - n_missing,
+        "n_missing": n_missing,
+        "missing_share": n_missing / n_prompts,
+    }
+    if not missing:
         return fit
     message = (
-        f"{len(fit.missing)} of {fit.n_prompts} prompts ask for facts that the database of "
+        f"{n_missing} of {n_prompts} prompts ask for facts that the database of "
         f"{len(triplets)} triplets does not hold (prompt_id "
-        f"{', '.join(map(str, fit.missing[:5]))}{', ...' if len(fit.missing) > 5 else ''})"
+        f"{', '.join(map(str, missing[:5]))}{', ...' if n_missing > 5 else ''})"
     )
-    if fit.missing_share > max_missing:
+    if n_missing / n_prompts > max_missing:
         raise DataError(f"{message}: they belong to another database; pass the one they came with")
     warnings.warn(message, DataWarning, stacklevel=2)
     return fit
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactClosure:
-    """What the deletion of one fact leaves."""
-
-    prompt_id: int
-    """Number of the prompt."""
-
-    fact_id: int
-    """Number of the fact."""
-
-    subject: str
-    """Subject, as the prompt names it."""
-
-    relation: str
-    """Relation, as the prompt names it."""
-
-    gold_object: str
-    """The object."""
-
-    n_deleted: int
-    """Entries that are deleted; 0 when the database does not state the fact."""
-
-    remaining: tuple[int, ...]
-    """Entries that still state the fact: equivalent in subject, relation and object."""
-
-    by_shared_alias: tuple[int, ...] = ()
-    """Those of them that an alias of two things alone makes equivalent ("MJ" of two athletes): an
-    alias is missing, or wrong, or the entry is about the other thing."""
-
-    shared_surface: tuple[int, ...]
-    """Entries left about the same subject, by another relation, whose object reads as the fact's
-    does under the published key."""
-
-    shared_by_punctuation: tuple[int, ...]
-    """Those of them that the strict key tells apart, such as ".us" and "US"."""
-
-    n_same_object: int
-    """Entries left that hold the object, whatever they are about."""
-
-    echoes: tuple[str, ...]
-    """Accepted objects that are or contain a name of the subject: repeating the question may pass
-    for an answer."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing that states the fact remains."""
-        return not self.remaining
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClosureReport:
-    """What the deletions of a database leave."""
-
-    facts: tuple[FactClosure, ...]
-    """One item a fact, in the order of the prompts."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no deletion leaves anything that states its fact."""
-        return self.n_incomplete == 0
-
-    @property
-    def n_incomplete(self) -> int:
-        """Facts that a remaining entry still states."""
-        return sum(not fact.is_complete for fact in self.facts)
-
-    @property
-    def n_by_shared_alias(self) -> int:
-        """Facts of these that only an alias of two things makes incomplete."""
-        return sum(
-            bool(fact.remaining) and len(fact.by_shared_alias) == len(fact.remaining)
-            for fact in self.facts
-        )
-
-    @property
-    def n_absent(self) -> int:
-        """Facts whose deletion deletes nothing."""
-        return sum(fact.n_deleted == 0 for fact in self.facts)
-
-    @property
-    def n_shared_surface(self) -> int:
-        """Facts whose object stays readable under another relation of the subject."""
-        return sum(bool(fact.shared_surface) for fact in self.facts)
-
-    @property
-    def n_shared_by_punctuation(self) -> int:
-        """Facts of which that holds only because the published key drops punctuation."""
-        return sum(bool(fact.shared_by_punctuation) for fact in self.facts)
-
-    @property
-    def n_echoing(self) -> int:
-        """Facts that repeating the question may answer."""
-        return sum(bool(fact.echoes) for fact in self.facts)
-
-    def summary(self) -> str:
-        """Say in one line what holds; a study prints it with every table.
-
-        Returns:
-            The line.
-        """
-        state = "complete" if self.is_complete else "INCOMPLETE"
-        n_doubtful = self.n_by_shared_alias
-        doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
-        return (
-            f"deletion {state}: {self.n_incomplete} of {len(self.facts)} leave an entry that "
-            f"states the fact under another name{doubtful}, {self.n_absent} delete nothing; the "
-            f"right answers of {self.n_shared_surface} still stand under another relation of the "
-            f"subject ({self.n_shared_by_punctuation} by punctuation alone), those of "
-            f"{self.n_echoing} contain their subject"
-        )
+LISTS: Final = ("remaining", "by_shared_alias", "shared_surface", "shared_by_punctuation")
+"""Columns of `verify_closures` that hold entries."""
 
 
 def verify_closures(
@@ -223,8 +100,7 @@ def verify_closures(
     closures: Sequence[Ints],
     *,
     groups: AliasGroups | None = None,
-    warn: bool = False,
-) -> ClosureReport:
+) -> pd.DataFrame:
     """Look for what deletions leave.
 
     Args:
@@ -232,25 +108,63 @@ def verify_closures(
         facts: The facts, with their aliases.
         closures: Their deletions, in the same order, as of `alias_closures`.
         groups: Which names are one; None for those that the aliases of all facts join.
-        warn: Whether to warn when a deletion is incomplete.
 
     Returns:
-        The report.
+        One row a fact, in order: prompt_id, fact_id, subject, relation and gold_object of the
+        prompt; n_deleted, the number of deleted entries, 0 when the database does not state the
+        fact; n_same_object, the number of entries left that hold the object; echoes, the accepted
+        objects that are or contain a name of the subject, so that repeating the question may pass
+        for an answer; and tuples of entries. `remaining` still state the fact: they are equivalent
+        in subject, relation and object. `by_shared_alias` are those of them that only an alias of
+        two things makes equivalent ("MJ" of two athletes). `shared_surface` are left about the same
+        subject under another relation, and their object reads as the fact's under the published
+        key. `shared_by_punctuation` are those of them that the strict key distinguishes, such as
+        ".us" and "US".
 
     Raises:
         ValueError: If facts and closures differ in number, or a closure is of another database.
-
-    Warns:
-        DataWarning: With `warn`, if an equivalent entry remains.
     """
     if len(facts) != len(closures):
         raise ValueError(f"facts and closures must pair up, got {len(facts)} and {len(closures)}")
     check_closures(closures, len(triplets))
     known = groups or triplets.alias_groups(facts)
-    report = ClosureReport(facts=tuple(_leftovers(triplets, facts, closures, known)))
-    if warn and not report.is_complete:
-        warnings.warn(report.summary(), DataWarning, stacklevel=2)
-    return report
+    names = [*_OF_PROMPT, "n_deleted", *LISTS, "n_same_object", "echoes"]
+    return pd.DataFrame(_leftovers(triplets, facts, closures, known), columns=names)
+
+
+def closure_counts(left: pd.DataFrame) -> dict[str, Any]:
+    """Count what the deletions of a database leave.
+
+    Args:
+        left: Result of `verify_closures`.
+
+    Returns:
+        n_facts; closure_is_complete, whether no entry that states a fact remains; n_incomplete, the
+        facts that a remaining entry states; n_absent, those whose deletion deletes nothing;
+        n_shared_surface, those whose object stays readable under another relation of the subject;
+        n_shared_by_punctuation, those of which that holds only because the published key drops
+        punctuation; n_echoing, those that repeating the question may answer; and summary, the same
+        in one line, which a study prints with every table.
+    """
+    sizes = left[[*LISTS, "echoes"]].map(len)
+    n = sizes.gt(0).sum().to_dict()
+    is_doubtful = sizes["remaining"].gt(0) & sizes["remaining"].eq(sizes["by_shared_alias"])
+    n_doubtful, n_absent = int(is_doubtful.sum()), int(left["n_deleted"].eq(0).sum())
+    doubtful = f" ({n_doubtful} by an alias of two things alone)" if n_doubtful else ""
+    return {
+        "n_facts": len(left),
+        "closure_is_complete": n["remaining"] == 0,
+        "n_incomplete": n["remaining"],
+        "n_absent": n_absent,
+        "n_shared_surface": n["shared_surface"],
+        "n_shared_by_punctuation": n["shared_by_punctuation"],
+        "n_echoing": n["echoes"],
+        "summary": f"deletion {'INCOMPLETE' if n['remaining'] else 'complete'}: "
+        f"{n['remaining']} of {len(left)} leave an entry that states the fact under another name"
+        f"{doubtful}, {n_absent} delete nothing; the right answers of {n['shared_surface']} still "
+        f"stand under another relation of the subject ({n['shared_by_punctuation']} by punctuation "
+        f"alone), those of {n['echoes']} contain their subject",
+    }
 
 
 def _leftovers(
@@ -258,7 +172,7 @@ def _leftovers(
     facts: Sequence[AuditPrompt],
     closures: Sequence[Ints],
     groups: AliasGroups,
-) -> Iterator[FactClosure]:
+) -> Iterator[tuple[Any, ...]]:
     """Compare what is deleted with what states, is about and holds the parts of facts.
 
     A pair of a fact and an entry is `fact * n_entries + entry`.
@@ -293,23 +207,9 @@ def _leftovers(
         split_by_fact(pairs, n_facts, n_entries)
         for pairs in (remaining, doubtful, shared, by_punctuation)
     ]
-    for fact, n_deleted, n_same_object, *left in zip(
-        facts, sizes, n_same.tolist(), *parted, strict=True
-    ):
-        yield FactClosure(
-            prompt_id=fact.prompt_id,
-            fact_id=fact.fact_id,
-            subject=fact.subject,
-            relation=fact.relation,
-            gold_object=fact.gold_object,
-            n_deleted=n_deleted,
-            remaining=tuple(left[0].tolist()),
-            by_shared_alias=tuple(left[1].tolist()),
-            shared_surface=tuple(left[2].tolist()),
-            shared_by_punctuation=tuple(left[3].tolist()),
-            n_same_object=n_same_object,
-            echoes=_echoes(fact),
-        )
+    entries = ([tuple(one.tolist()) for one in some] for some in parted)
+    for fact, n_deleted, *found in zip(facts, sizes, *entries, n_same.tolist(), strict=True):
+        yield (*(getattr(fact, name) for name in _OF_PROMPT), n_deleted, *found, _echoes(fact))
 
 
 def _objects(triplets: Triplets, pairs: Ints) -> Ints:

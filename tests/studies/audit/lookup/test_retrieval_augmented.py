@@ -3,11 +3,9 @@
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.models.generate import run_prompts
 from surface_consistency.models.options import MultipleChoiceRunner
 from surface_consistency.models.runner import FakeRunner
 from surface_consistency.models.transformers_runner import TransformersRunner
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import Candidate, Lookup, LookupQuery, RetrievalTrace
 from surface_consistency.schemas.scoring import ScoredText
@@ -27,12 +25,10 @@ class Store:
 
     def look_up(self, requests):
         self.asked.append([query.entity for _, query in requests])
+        known = [CAPITALS if prompt.condition == "FULL" else {} for prompt, _ in requests]
         return [
-            Lookup(
-                query=query,
-                value=CAPITALS.get(query.entity) if prompt.condition == "FULL" else None,
-            )
-            for prompt, query in requests
+            Lookup(query=query, value=names.get(query.entity))
+            for names, (_, query) in zip(known, requests, strict=True)
         ]
 
 
@@ -42,9 +38,8 @@ def query(prompt):
 
 
 def prompt(country, state):
-    return Prompt(
-        id=f"{country}/{state}", text=f"What is the capital of {country}?", condition=state
-    )
+    text = f"What is the capital of {country}?"
+    return Prompt(id=f"{country}/{state}", text=text, condition=state)
 
 
 def echo(asked=None):
@@ -83,51 +78,35 @@ def test_states_decide_what_is_read(runner, state, text, n_lookups):
     assert found.prompt_id == f"Peru/{state}"
 
 
-def test_lookups_of_a_batch_are_asked_at_once(runner, store):
+def test_lookups_of_a_batch_and_of_a_planned_run_are_asked_at_once(runner, store):
     prompts = [prompt(name, state) for name in ("Peru", "Chad") for state in ("FULL", *OFF)]
-
     found = answers(runner, prompts)
 
     assert store.asked == [["Peru", "Chad"]]
     assert [one.value for one in found["Peru/FULL"].lookups] == ["Lima"]
     assert [one.value for one in found["Chad/FULL"].lookups] == [None]
 
-
-def test_a_planned_run_is_looked_up_once(runner, store):
-    prompts = [prompt(f"Land{number}", "FULL") for number in range(70)]
-
-    batches = list(runner.plan(prompts, PARAMS))
+    batches = list(runner.plan([prompt(f"Land{n}", "FULL") for n in range(70)], PARAMS))
     for batch in batches:
         answers(runner, batch)
 
     assert [len(batch) for batch in batches] == [32, 32, 6]
-    assert len(store.asked) == 1
+    assert len(store.asked) == 2
 
 
 def test_prompts_that_become_the_same_are_asked_once(store):
     inner = echo()
     runner = RetrievalAugmentedRunner(inner, store, query=query)
     prompts = [prompt("Peru", state) for state in ("DEL-ON", "NULL", "OFF", "ALLOW", "FULL")]
+    prompts.append(prompts[-1].model_copy(update={"id": "x"}))
 
     found = answers(runner, prompts)
 
-    assert len(found) == 5
+    assert len(found) == 6
     assert len(inner.asked) == 3
-
-
-def test_prompts_of_one_content_may_have_two_ids(runner):
-    prompts = [prompt("Peru", "FULL"), Prompt(**prompt("Peru", "FULL").model_dump() | {"id": "x"})]
-
-    found = answers(runner, prompts)
-
     assert found["x"].text == found["Peru/FULL"].text
     assert found["x"].lookups == found["Peru/FULL"].lookups
-
-
-def test_the_same_prompts_are_answered_alike_again(runner, store):
-    prompts = [prompt("Peru", state) for state in ("FULL", "OFF")]
-
-    assert answers(runner, prompts) == answers(runner, prompts)
+    assert answers(runner, prompts) == found
     assert len(store.asked) == 2
 
 
@@ -142,18 +121,10 @@ def test_the_same_prompts_are_answered_alike_again(runner, store):
     ],
 )
 def test_facts_are_those_that_retrieval_kept(threshold, n_facts, expected):
+    flags = ("matches_subject", "matches_relation", "matches_object", "supports_target_fact")
+    flags = dict.fromkeys((*flags, "matches_deleted_fact"), False)
     candidates = tuple(
-        Candidate(
-            subject=name,
-            relation="R",
-            object=name.upper(),
-            score=score,
-            matches_subject=False,
-            matches_relation=False,
-            matches_object=False,
-            supports_target_fact=False,
-            matches_deleted_fact=False,
-        )
+        Candidate(subject=name, relation="R", object=name.upper(), score=score, **flags)
         for name, score in (("a", 0.9), ("b", 0.7), ("c", 0.1))
     )
 
@@ -170,27 +141,19 @@ def test_facts_are_those_that_retrieval_kept(threshold, n_facts, expected):
             )
             return [Lookup(query=requests[0].query, value="A", trace=trace)]
 
-    runner = RetrievalAugmentedRunner(
-        echo(), Traced(), query=query, n_facts=n_facts, fact_template="{subject}{relation}{object}"
-    )
+    runner = RetrievalAugmentedRunner(echo(), Traced(), query=query, n_facts=n_facts)
 
     found = next(runner.generate([prompt("Peru", "FULL")], PARAMS))
 
-    lines = [f"{name}R{name.upper()}" for name in expected]
+    lines = [f"{name} | R | {name.upper()}" for name in expected]
     assert found.text.splitlines()[1:-2] == lines
 
 
 def test_facts_stand_before_the_last_turn(runner):
-    chat = Prompt(
-        id="q",
-        messages=[
-            Message(role="system", content="Be brief."),
-            Message(role="user", content="Capital of Peru?"),
-        ],
-        condition="FULL",
-    )
+    turns = [("system", "Be brief."), ("user", "Capital of Peru?")]
+    messages = [Message(role=role, content=content) for role, content in turns]
 
-    found = next(runner.generate([chat], PARAMS))
+    found = next(runner.generate([Prompt(id="q", messages=messages, condition="FULL")], PARAMS))
 
     assert found.text == "Facts:\nPeru | Capital | Lima\n\nCapital of Peru?"
 
@@ -218,20 +181,16 @@ def test_options_and_their_contexts_are_kept(store, state):
     assert asked[0].condition is None
 
 
-def test_facts_may_hold_braces(store):
-    runner = RetrievalAugmentedRunner(
+def test_facts_may_hold_braces_and_may_have_no_null_text(store):
+    braces = RetrievalAugmentedRunner(
         echo(), store, query=lambda one: LookupQuery(entity="France", relation="{x}")
     )
+    bare = RetrievalAugmentedRunner(echo(), store, query=query, null_text=None)
 
-    found = next(runner.generate([prompt("{France}", "FULL")], PARAMS))
+    found = next(braces.generate([prompt("{France}", "FULL")], PARAMS))
 
     assert found.text == "Facts:\nFrance | {x} | Paris\n\nWhat is the capital of {France}?"
-
-
-def test_no_null_text_leaves_the_prompt(store):
-    runner = RetrievalAugmentedRunner(echo(), store, query=query, null_text=None)
-
-    assert next(runner.generate([prompt("Chad", "FULL")], PARAMS)).text.startswith("What is")
+    assert next(bare.generate([prompt("Chad", "FULL")], PARAMS)).text.startswith("What is")
 
 
 def test_a_real_model_reads_the_facts(tiny_models, store):
@@ -262,63 +221,25 @@ def test_facts_count_towards_the_context(tiny_models, store, monkeypatch):
         list(runner.plan([prompt("Peru", "FULL")], PARAMS))
 
 
-def test_a_run_is_logged_and_resumed(runner, store, manifest, tmp_path):
-    prompts = [prompt(name, state) for name in CAPITALS for state in ("FULL", "DEL-ON", "OFF")]
-    path = tmp_path / "generations.jsonl"
-    for part in (prompts[:2], prompts):
-        with RunLog.open(path, manifest) as log:
-            run_prompts(runner, part, PARAMS, log, progress=False)
-
-    found = {one.prompt_id: one for one in read_generations(path)}
-
-    assert len(found) == 6
-    assert {name: one.text for name, one in found.items()} == {
-        name: one.text for name, one in answers(runner, prompts).items()
-    }
-    assert found["Peru/FULL"].lookups[0].value == "Lima"
-
-
-def test_runner_rejects_answers_to_other_prompts(store):
+def test_runner_rejects_answers_to_other_prompts_and_less_than_one_fact(store):
     class Astray(FakeRunner):
         def generate(self, prompts, params=None):
             yield from super().generate([prompts[0].model_copy(update={"id": "other"})])
 
     runner = RetrievalAugmentedRunner(Astray(lambda one: "x"), store, query=query)
 
-    with pytest.raises(
-        RunnerError, match="runner 'fake' answered prompt 'other', which it was not"
-    ):
+    with pytest.raises(RunnerError, match="runner 'fake' answered prompt 'other', which it was"):
         answers(runner, [prompt("Peru", "FULL")])
+    with pytest.raises(ValueError, match="`n_facts` is at least 1, got 0"):
+        RetrievalAugmentedRunner(echo(), store, query=query, n_facts=0)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"template": "{facts}"}, "`template` has the fields {facts}, {prompt} and no others"),
-        ({"template": "{facts}{prompt}{x}"}, "write literal braces twice"),
-        ({"template": "{facts"}, "`template` cannot be read"),
-        ({"fact_template": "{subject}"}, "{object}, {relation}, {subject} and no others"),
-        ({"n_facts": 0}, "`n_facts` is at least 1, got 0"),
-    ],
-    ids=["missing", "unknown", "broken", "fact", "count"],
-)
-def test_runner_rejects_bad_options(store, options, message):
-    with pytest.raises(ValueError, match=message.replace("{", r"\{").replace("}", r"\}")):
-        RetrievalAugmentedRunner(echo(), store, query=query, **options)
-
-
-def test_fingerprint_tells_all_that_decides(runner, store):
+def test_fingerprint_has_all_that_decides(runner, store):
     other = RetrievalAugmentedRunner(echo(), store, query=query, n_facts=1)
 
     assert runner.fingerprint()["asks"] == {"runner": "fake", "name": "fake"}
     assert runner.fingerprint()["source"] == "Store"
     assert runner.fingerprint() != other.fingerprint()
-
-
-def test_a_template_that_is_no_text_is_refused():
-    """An option on the command line may be read as a number."""
-    with pytest.raises(ValueError, match="`template` is a text with fields in braces, got 5"):
-        RetrievalAugmentedRunner(echo(), None, query=query, template=5)
 
 
 def test_options_are_chosen_after_the_facts_that_the_store_finds(store):

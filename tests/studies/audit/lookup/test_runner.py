@@ -3,14 +3,13 @@
 import pytest
 
 from surface_consistency.errors import RunnerError, RunnerOutOfMemoryError
-from surface_consistency.models.generate import run_prompts
-from surface_consistency.runs.log import RunLog, read_generations
 from surface_consistency.schemas import GenerationParams, Message, Prompt
 from surface_consistency.schemas.memory import AuditPrompt, Lookup, LookupQuery
 from surface_consistency.studies.audit.lookup import runner as module
 from surface_consistency.studies.audit.lookup.runner import LookupRunner
 from surface_consistency.studies.audit.lookup.settings import LookupSettings
-from surface_consistency.studies.audit.matching import judge_answer, parse_lookups
+from surface_consistency.studies.audit.matching.judgement import judge_answer
+from surface_consistency.studies.audit.matching.markup import parse_lookups
 from surface_consistency.studies.audit.toy_model import train_memory_toy_model
 
 TABLE = {
@@ -46,33 +45,24 @@ class Store:
 
     def look_up(self, requests):
         self.asked.append(list(requests))
+        known = [self.facts if prompt.condition == "FULL" else {} for prompt, _ in requests]
         return [
-            Lookup(
-                query=query,
-                value=self.facts.get((query.entity, query.relation))
-                if prompt.condition == "FULL"
-                else None,
-            )
-            for prompt, query in requests
+            Lookup(query=query, value=facts.get((query.entity, query.relation)))
+            for facts, (_, query) in zip(known, requests, strict=True)
         ]
 
 
 @pytest.fixture(scope="session")
 def audit_prompts():
+    facts = [
+        (subject, relation, gold, template.format(subject))
+        for subject, row in TABLE.items()
+        for gold, (relation, template) in zip(row, RELATIONS.items(), strict=True)
+    ]
+    names = ("subject", "relation", "gold_object", "prompt_text")
     return [
-        AuditPrompt(
-            prompt_id=number,
-            fact_id=number,
-            subject=subject,
-            relation=relation,
-            gold_object=row[column],
-            prompt_text=template.format(subject),
-        )
-        for number, (subject, row, column, (relation, template)) in enumerate(
-            (subject, row, column, pair)
-            for subject, row in TABLE.items()
-            for column, pair in enumerate(RELATIONS.items())
-        )
+        AuditPrompt(prompt_id=number, fact_id=number, **dict(zip(names, fact, strict=True)))
+        for number, fact in enumerate(facts)
     ]
 
 
@@ -91,11 +81,6 @@ def state_prompts(audit_prompts):
     ]
 
 
-@pytest.fixture
-def store(facts):
-    return Store(facts)
-
-
 @pytest.fixture(scope="session")
 def make_store(facts):
     return lambda **options: Store(facts, **options)
@@ -103,7 +88,6 @@ def make_store(facts):
 
 @pytest.fixture(scope="session")
 def toy_model(audit_prompts, tmp_path_factory):
-    pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("toy_model")
     return train_memory_toy_model(audit_prompts, folder, leaked=[LEAKED], steps=160)
 
@@ -111,18 +95,16 @@ def toy_model(audit_prompts, tmp_path_factory):
 @pytest.fixture(scope="session")
 def random_models(tiny_models, tmp_path_factory):
     """Make, or find, a tiny random model of a family whose tokenizer has the lookup tokens."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
+    model_of = transformers.AutoModelForCausalLM.from_pretrained
     folder = tmp_path_factory.mktemp("random")
 
     def find(family):
         path = folder / family
         if not path.exists():
-            tokenizer = AutoTokenizer.from_pretrained(tiny_models(family))
-            tokenizer.add_tokens(list(LookupSettings().tokens), special_tokens=True)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(tiny_models(family))
+            tokenizer.add_tokens(list(TOKENS), special_tokens=True)
             tokenizer.save_pretrained(path)
-            model = AutoModelForCausalLM.from_pretrained(tiny_models(family))
+            model = model_of(tiny_models(family))
             torch.manual_seed(1)
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
             for embedding in (model.get_input_embeddings(), model.get_output_embeddings()):
@@ -141,18 +123,15 @@ def runner(toy_model, make_store):
 class Echo:
     """Answers with the words of the query, so that every value is another one."""
 
-    def __init__(self, mode="answer"):
-        self._mode = mode
-        self.n_calls = 0
-
     def mode(self, prompt):
-        return prompt.condition or self._mode
+        return prompt.condition or "answer"
 
     def look_up(self, requests):
-        self.n_calls += 1
+        names = [query.entity for _, query in requests]
+        values = [None if len(name) % 3 == 0 else name[:12] for name in names]
         return [
-            Lookup(query=query, value=None if len(query.entity) % 3 == 0 else query.entity[:12])
-            for _, query in requests
+            Lookup(query=query, value=value)
+            for value, (_, query) in zip(values, requests, strict=True)
         ]
 
 
@@ -275,66 +254,44 @@ def test_random_models_agree_with_one_by_one(random_models, shot_prompts, family
     assert runner.fingerprint()["batch_size"] == (40 if shared else 1)
 
 
-def test_random_model_agrees_with_generate(random_models, shot_prompts):
-    runner = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
-    prompts = [Prompt(id=prompt.id, text=prompt.text[-60:]) for prompt in shot_prompts[::3]]
+def test_models_agree_with_generate(random_models, shot_prompts, runner, state_prompts, make_store):
+    random = LookupRunner(random_models("llama"), store=Echo(), settings=EAGER, device="cpu")
+    shots = [Prompt(id=prompt.id, text=prompt.text[-60:]) for prompt in shot_prompts[::3]]
+    asked = [prompt for prompt in state_prompts if prompt.condition != "DEL-OFF"]
 
-    found = ask(runner, prompts)
+    for model, prompts, source in ((random, shots, Echo()), (runner, asked, make_store())):
+        found = ask(model, prompts)
 
-    expected = {
-        prompt.id: by_generate(runner, prompt, Echo(), EAGER, PARAMS.max_new_tokens)
-        for prompt in prompts
-    }
-    assert {name: (one.text, len(one.lookups)) for name, one in found.items()} == expected
-
-
-def test_trained_model_agrees_with_generate(runner, state_prompts, make_store):
-    prompts = [prompt for prompt in state_prompts if prompt.condition != "DEL-OFF"]
-
-    found = ask(runner, prompts)
-
-    expected = {
-        prompt.id: by_generate(runner, prompt, make_store(), runner.settings, 30)[0]
-        for prompt in prompts
-    }
-    assert {name: one.text for name, one in found.items()} == expected
+        for prompt in prompts:
+            expected = by_generate(model, prompt, source, model.settings, PARAMS.max_new_tokens)
+            one = found[prompt.id]
+            assert (one.text, len(one.lookups)) == expected
 
 
-def test_lookups_are_asked_together(toy_model, state_prompts, make_store):
-    store = make_store()
+def test_lookups_are_asked_together_and_prompts_of_one_content_are_one_row(
+    toy_model, state_prompts, make_store, monkeypatch
+):
+    store, n_rows, decode = make_store(), [], module.decode
     runner = LookupRunner(toy_model, store=store, device="cpu", batch_size=64)
 
-    ask(runner, state_prompts)
+    def counted(engine, rows, *args, **options):
+        n_rows.append(len(rows))
+        return decode(engine, rows, *args, **options)
 
+    monkeypatch.setattr(module, "decode", counted)
+
+    (batch,) = runner.plan(state_prompts, PARAMS)
+    ask(runner, batch)
+
+    assert [prompt.text for prompt in batch[:3]] == [batch[0].text] * 3
+    assert n_rows == [30]
     assert sum(len(requests) for requests in store.asked) == 30
     assert len(store.asked) <= 3
 
 
-def test_prompts_of_one_content_are_one_row(toy_model, state_prompts, make_store, monkeypatch):
-    runner = LookupRunner(toy_model, store=make_store(), device="cpu", batch_size=64)
-    n_rows = []
-    decode = module.decode
-    monkeypatch.setattr(
-        module,
-        "decode",
-        lambda engine, rows, *args, **kw: (
-            n_rows.append(len(rows)) or decode(engine, rows, *args, **kw)
-        ),
-    )
-
-    batches = list(runner.plan(state_prompts, PARAMS))
-    ask(runner, batches[0])
-
-    assert len(batches) == 1
-    assert [prompt.text for prompt in batches[0][:3]] == [batches[0][0].text] * 3
-    assert n_rows == [30]
-
-
 @pytest.mark.parametrize("n_lookups", [0, 1, 2])
 def test_lookups_are_limited(random_models, shot_prompts, n_lookups):
-    settings = LookupSettings(
-        entity_bias=0.0, other_bias=9.0, repetition_penalty=1.2, max_lookups=n_lookups
-    )
+    settings = LookupSettings(entity_bias=0.0, other_bias=9.0, max_lookups=n_lookups)
     runner = LookupRunner(random_models("llama"), store=Echo(), settings=settings, device="cpu")
 
     found = ask(runner, shot_prompts[:6])
@@ -343,19 +300,19 @@ def test_lookups_are_limited(random_models, shot_prompts, n_lookups):
     assert {answer.text.count(TOKENS[2]) for answer in found.values()} == {n_lookups}
 
 
-@pytest.mark.parametrize("n_new", range(1, 14))
-def test_only_written_tokens_count(runner, state_prompts, n_new):
+def test_only_written_tokens_count(runner, state_prompts):
     prompt = next(prompt for prompt in state_prompts if "Côte" in prompt.text)
     whole = next(runner.generate([prompt], PARAMS))
-    params = GenerationParams(max_new_tokens=n_new, stop=())
 
-    cut = next(runner.generate([prompt], params))
+    for n_new in range(1, 14):
+        params = GenerationParams(max_new_tokens=n_new, stop=())
+        cut = next(runner.generate([prompt], params))
 
-    assert whole.text.startswith(cut.text)
-    assert cut.n_new_tokens == min(n_new, whole.n_new_tokens)
-    assert cut.finish_reason == ("stop" if n_new >= whole.n_new_tokens else "length")
-    # A lookup that is asked with the last token still gets its value.
-    assert ("<|db_end|>" in cut.text) == ("<|db_return|>" in cut.text) == bool(cut.lookups)
+        assert whole.text.startswith(cut.text)
+        assert cut.n_new_tokens == min(n_new, whole.n_new_tokens)
+        assert cut.finish_reason == ("stop" if n_new >= whole.n_new_tokens else "length")
+        # A lookup that is asked with the last token still gets its value.
+        assert ("<|db_end|>" in cut.text) == ("<|db_return|>" in cut.text) == bool(cut.lookups)
 
 
 @pytest.mark.parametrize(
@@ -364,16 +321,11 @@ def test_only_written_tokens_count(runner, state_prompts, n_new):
         ((".",), "<|db_entity|> Peru<|db_relationship|> Capital<|db_return|> Lima<|db_end|>"),
         # Neither the query nor an inserted value stops a text.
         ((" Peru", "Lima", "db_"), None),
-        (("",), ValueError),
     ],
-    ids=["after", "inside", "empty"],
+    ids=["after", "inside"],
 )
 def test_stop_strings_hold_outside_of_lookups(runner, stop, text):
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
-    if text is ValueError:
-        with pytest.raises(ValueError, match="at least 1 character"):
-            GenerationParams(stop=stop)
-        return
 
     found = next(runner.generate([prompt], GenerationParams(max_new_tokens=30, stop=stop)))
 
@@ -394,148 +346,118 @@ def test_stop_strings_agree_with_one_by_one(random_models, shot_prompts):
     assert any(one.text != plain[name].text for name, one in found.items())
 
 
-def test_conversations_are_refused_without_template(runner):
-    prompt = Prompt(id="q", messages=[Message(role="user", content="Capital of Peru?")])
-
-    with pytest.raises(RunnerError, match=r"no chat template.*prompt 'q'"):
-        list(runner.generate([prompt], PARAMS))
-
-
-def test_null_result_is_inserted_without_asking(toy_model, make_store, state_prompts):
+@pytest.mark.parametrize(
+    ("text", "inserted"), [("n/a", "<|db_return|> n/a<|db_end|>"), ("", "<|db_return|><|db_end|>")]
+)
+def test_null_result_is_inserted_without_asking(
+    toy_model, make_store, state_prompts, text, inserted
+):
     store = make_store(off="null")
-    settings = LookupSettings(null_text="n/a")
+    settings = LookupSettings(null_text=text)
     runner = LookupRunner(toy_model, store=store, settings=settings, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "DEL-OFF"]
 
     found = ask(runner, prompts)
 
     assert store.asked == []
-    assert all("<|db_return|> n/a<|db_end|>" in one.text for one in found.values())
+    assert all(inserted in one.text for one in found.values())
     assert {one.value for answer in found.values() for one in answer.lookups} == {None}
 
 
-def test_null_result_may_be_empty(toy_model, make_store, state_prompts):
-    runner = LookupRunner(
-        toy_model, store=make_store(), settings=LookupSettings(null_text=""), device="cpu"
-    )
-
-    found = next(runner.generate([state_prompts[1]], PARAMS))
-
-    assert "<|db_return|><|db_end|>" in found.text
-
-
-@pytest.mark.parametrize("query", ["{e}{r}{v}", "{e} A{v}", "{r} R{v}", "{v}", "{e} A{r}{v}"])
-def test_broken_queries_are_not_asked(runner, query):
-    entity, relation, result, _ = TOKENS
-    ids = runner._encoder.tokenizer(query.format(e=entity, r=relation, v=result))["input_ids"]
-    reader = module.Reader(
-        runner._encoder.tokenizer,
-        tokens=runner._tokens,
-        ends=runner._ends,
-        stop=(),
-        max_new_tokens=9,
-    )
-    row = module.Row([0], "pause", 0, [])
-    for token in ids:
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("{e}{r}{v}", None),
+        ("{e} A{v}", None),
+        ("{r} R{v}", None),
+        ("{v}", None),
+        ("{e} A{r}{v}", None),
+        # The query of a nested lookup is the innermost one.
+        ("{e} A {e} B{r} R{v}", LookupQuery(entity="B", relation="R")),
+    ],
+)
+def test_broken_queries_are_not_asked(runner, text, query):
+    tokenizer = runner._encoder.tokenizer
+    options = {"tokens": runner._tokens, "ends": runner._ends, "stop": (), "max_new_tokens": 99}
+    reader, row = module.Reader(tokenizer, **options), module.Row([0], "pause", 0, [])
+    written = text.format(e=TOKENS[0], r=TOKENS[1], v=TOKENS[2])
+    for token in tokenizer(written)["input_ids"]:
         reader.take(row, token)
 
     assert row.state == "paused"
-    assert reader.query(row) is None
+    assert reader.query(row) == query
 
 
-def test_query_of_a_nested_lookup_is_the_innermost(runner):
-    text = "<|db_entity|> A <|db_entity|> B<|db_relationship|> R<|db_return|>"
-    row = module.Row([0], "pause", 0, [])
-    reader = module.Reader(
-        runner._encoder.tokenizer,
-        tokens=runner._tokens,
-        ends=runner._ends,
-        stop=(),
-        max_new_tokens=99,
-    )
-    for token in runner._encoder.tokenizer(text)["input_ids"]:
-        reader.take(row, token)
-
-    assert reader.query(row) == LookupQuery(entity="B", relation="R")
-
-
-def test_huge_values_are_errors_of_their_prompt(toy_model, facts, make_store, state_prompts):
+@pytest.mark.parametrize(
+    ("value", "messages"),
+    [
+        (
+            "Lima " * 600,
+            ("the value 'Lima Lima", "the model takes 512. Shorten the value, or lower max_new_to"),
+        ),
+        ("Lima<|db_end|> Oslo", ("of the store holds a lookup token; mend the store",)),
+    ],
+    ids=["huge", "token"],
+)
+def test_bad_values_are_errors_of_their_prompt(
+    toy_model, facts, make_store, state_prompts, value, messages
+):
     store = make_store()
-    store.facts = facts | {("Peru", "Capital"): "Lima " * 600}
+    store.facts = facts | {("Peru", "Capital"): value}
     runner = LookupRunner(toy_model, store=store, device="cpu")
     prompts = [prompt for prompt in state_prompts if prompt.condition == "FULL"]
 
     found = ask(runner, prompts)
 
-    failed = [one for one in found.values() if one.finish_reason == "error"]
+    (failed,) = [one for one in found.values() if one.finish_reason == "error"]
     assert len(found) == len(prompts)
-    assert [one.prompt_id for one in failed] == ["6/FULL"]
-    assert "the value 'Lima Lima" in failed[0].error
-    assert "the model takes 512. Shorten the value, or lower max_new_tokens" in failed[0].error
+    assert failed.prompt_id == "6/FULL"
+    assert all(message in failed.error for message in messages)
 
 
-def test_values_with_lookup_tokens_are_errors_of_their_prompt(toy_model, facts, make_store):
-    store = make_store()
-    store.facts = facts | {("Peru", "Capital"): "Lima<|db_end|> Oslo"}
-    runner = LookupRunner(toy_model, store=store, device="cpu")
-    prompt = Prompt(id="q", text="What is the capital of Peru?", condition="FULL")
-
-    found = next(runner.generate([prompt], PARAMS))
-
-    assert found.error.endswith("of the store holds a lookup token; mend the store")
-
-
-def test_lookup_runner_rejects_a_tokenizer_without_lookup_tokens(tiny_models, store):
+def test_lookup_runner_rejects_a_tokenizer_without_lookup_tokens(tiny_models, make_store):
     with pytest.raises(RunnerError, match=r"<\|db_entity\|>, .*<\|db_end\|>.*RetrievalAugmented"):
-        LookupRunner(tiny_models("llama"), store=store, device="cpu")
+        LookupRunner(tiny_models("llama"), store=make_store(), device="cpu")
 
 
 def test_lookup_runner_rejects_tokens_that_the_model_does_not_know(
-    tiny_models, random_models, store, tmp_path
+    tiny_models, random_models, make_store, tmp_path
 ):
-    transformers.AutoModelForCausalLM.from_pretrained(tiny_models("llama")).save_pretrained(
-        tmp_path
-    )
-    transformers.AutoTokenizer.from_pretrained(random_models("llama")).save_pretrained(tmp_path)
+    for kind, folder in (
+        (transformers.AutoModelForCausalLM, tiny_models("llama")),
+        (transformers.AutoTokenizer, random_models("llama")),
+    ):
+        kind.from_pretrained(folder).save_pretrained(tmp_path)
 
     with pytest.raises(RunnerError, match="never trained on them: resize_token_embeddings"):
-        LookupRunner(tmp_path, store=store, device="cpu")
+        LookupRunner(tmp_path, store=make_store(), device="cpu")
 
 
-def test_lookup_runner_rejects_sampling(runner, state_prompts):
+def test_lookup_runner_rejects_sampling_long_prompts_and_conversations(runner, state_prompts):
+    chat = Prompt(id="q", messages=[Message(role="user", content="Capital of Peru?")])
+
     with pytest.raises(ValueError, match=r"temperature must be 0, got 0\.5"):
         runner.generate(state_prompts, GenerationParams(temperature=0.5))
-
-
-def test_lookup_runner_rejects_long_prompts(runner):
-    prompt = Prompt(id="long", text="capital " * 600)
-
     with pytest.raises(RunnerError, match="'long'"):
-        list(runner.plan([prompt], PARAMS))
+        list(runner.plan([Prompt(id="long", text="capital " * 600)], PARAMS))
+    with pytest.raises(RunnerError, match=r"no chat template.*prompt 'q'"):
+        list(runner.generate([chat], PARAMS))
 
 
-@pytest.mark.parametrize(
-    ("answers", "message"),
-    [
-        (lambda requests: [], "gave 0 answers, 0 of them a Lookup, for 1 requests"),
-        (lambda requests: ["Paris"], "gave 1 answers, 0 of them a Lookup, for 1 requests"),
-    ],
-    ids=["none", "text"],
-)
-def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers, message):
+@pytest.mark.parametrize("answers", [[], ["Paris"]], ids=["none", "text"])
+def test_lookup_runner_rejects_a_store_that_answers_otherwise(runner, answers):
     class Broken(Echo):
         def look_up(self, requests):
-            return answers(requests)
+            return answers
 
     prompt = Prompt(id="q", text="What is the capital of Peru?", condition="answer")
+    message = f"Broken.look_up gave {len(answers)} answers, 0 of them a Lookup, for 1 requests"
 
-    with pytest.raises(RunnerError, match=f"Broken.look_up {message}.*prompt 'q'"):
+    with pytest.raises(RunnerError, match=f"{message}.*prompt 'q'"):
         list(runner.with_store(Broken()).generate([prompt], PARAMS))
-
-
-def test_lookup_runner_rejects_unknown_modes(runner, state_prompts):
-    with pytest.raises(RunnerError, match=r"Echo\.mode gave 'FULL' for prompt '0/FULL'; a mode is"):
-        list(runner.with_store(Echo()).generate(state_prompts[:1], PARAMS))
+    other = prompt.model_copy(update={"condition": "FULL"})
+    with pytest.raises(RunnerError, match=r"Broken\.mode gave 'FULL' for prompt 'q'; a mode is"):
+        list(runner.with_store(Broken()).generate([other], PARAMS))
 
 
 @pytest.mark.parametrize(
@@ -553,42 +475,26 @@ def test_settings_reject_what_cannot_work(options, message):
         LookupSettings(**options)
 
 
-def test_full_memory_is_told(runner, state_prompts, monkeypatch):
+@pytest.mark.parametrize(
+    ("said", "error", "message"),
+    [
+        (
+            "DefaultCPUAllocator: can't allocate memory: 9 bytes",
+            RunnerOutOfMemoryError,
+            r"2 prompts of up to .* smaller batch_size",
+        ),
+        ("shapes differ", RuntimeError, "shapes differ"),
+    ],
+    ids=["memory", "other"],
+)
+def test_full_memory_is_distinguished(runner, state_prompts, monkeypatch, said, error, message):
     def fail(*args, **options):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")
+        raise RuntimeError(said)
 
     monkeypatch.setattr(module, "decode", fail)
 
-    with pytest.raises(RunnerOutOfMemoryError, match=r"2 prompts of up to .* smaller batch_size"):
+    with pytest.raises(error, match=message):
         list(runner.generate(state_prompts[:2], PARAMS))
-
-
-def test_other_failures_are_not_told_as_full_memory(runner, state_prompts, monkeypatch):
-    def fail(*args, **options):
-        raise RuntimeError("shapes differ")
-
-    monkeypatch.setattr(module, "decode", fail)
-
-    with pytest.raises(RuntimeError, match="shapes differ"):
-        list(runner.generate(state_prompts[:2], PARAMS))
-
-
-def test_states_are_asked_apart_and_logged(
-    toy_model, make_store, state_prompts, manifest, tmp_path
-):
-    runner = LookupRunner(toy_model, store=make_store(), device="cpu", batch_size=12)
-    manifest = manifest.model_copy(update={"params": PARAMS, "runner": runner.fingerprint()})
-    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
-        first = run_prompts(runner, state_prompts[:20], PARAMS, log, progress=False)
-    with RunLog.open(tmp_path / "log.jsonl", manifest) as log:
-        second = run_prompts(runner, state_prompts, PARAMS, log, progress=False)
-
-    logged = {one.prompt_id: one for one in read_generations(tmp_path / "log.jsonl")}
-
-    assert (first.n_asked, second.n_reused, second.n_asked) == (20, 20, 25)
-    assert {name: (one.text, one.lookups) for name, one in logged.items()} == {
-        name: (one.text, one.lookups) for name, one in ask(runner, state_prompts).items()
-    }
 
 
 def test_fingerprint_tells_decoding_and_store(toy_model, make_store):
@@ -599,8 +505,7 @@ def test_fingerprint_tells_decoding_and_store(toy_model, make_store):
     plain = LookupRunner(toy_model, store=make_store(), device="cpu").fingerprint()
     told = LookupRunner(toy_model, store=Told(), settings=EAGER, device="cpu").fingerprint()
 
-    assert plain["runner"] == "lookup"
-    assert plain["source"] == "Store"
+    assert (plain["runner"], plain["source"]) == ("lookup", "Store")
     assert plain["lookup"]["repetition_penalty"] == 1.2
     assert (plain["lookup"]["entity_bias"], plain["lookup"]["other_bias"]) == (4.0, 2.0)
     assert plain["lookup"]["max_lookups"] == 4

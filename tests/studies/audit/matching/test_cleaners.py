@@ -3,14 +3,13 @@
 import pytest
 
 from surface_consistency.schemas.memory import Lookup, LookupQuery
-from surface_consistency.studies.audit.matching import (
+from surface_consistency.studies.audit.matching.cleaners import (
     audit_answer,
-    audit_key,
-    judge_answer,
     published_answer,
+    published_clean,
     says_unknown,
 )
-from surface_consistency.studies.audit.matching.cleaners import published_clean
+from surface_consistency.studies.audit.matching.judgement import audit_key, judge_answer
 
 SETTINGS = (
     "{}",
@@ -44,18 +43,15 @@ def test_every_gold_survives_the_default_cleaner(audit_prompts):
     assert lost == []
 
 
-def test_every_gold_is_judged_right(audit_prompts):
+def test_every_gold_is_judged_right_where_the_published_cleaner_loses_fifteen(audit_prompts):
+    """Counted by (database, fact), of all styles: all of them "George W. Bush" or his father."""
+    rules = {"cleaner": "published", "equivalence": "published"}
     assert all(judge_answer(prompt.gold_object, prompt).is_correct for prompt in audit_prompts)
 
-
-def test_published_cleaner_loses_fifteen_golds(audit_prompts):
-    # Counted by (database, fact), of all styles: 15, all of them "George W. Bush" or his father.
     lost = {
         (database, prompt.fact_id, prompt.gold_object)
         for database, prompt in audit_prompts.by_database
-        if not judge_answer(
-            prompt.gold_object, prompt, cleaner="published", equivalence="published"
-        ).is_correct
+        if not judge_answer(prompt.gold_object, prompt, **rules).is_correct
     }
 
     assert len(lost) == 15
@@ -69,10 +65,7 @@ def test_published_cleaner_loses_fifteen_golds(audit_prompts):
         ("It is George W. Bush. He was born in New Haven.", "George W. Bush"),
         ("U.S. Dollar", "U.S. Dollar"),
         ("Washington, D.C. It is the capital.", "Washington, D.C."),
-        (
-            "Martin Luther King Jr. was born in Atlanta.",
-            "Martin Luther King Jr. was born in Atlanta",
-        ),
+        ("Martin Luther King Jr. was born here.", "Martin Luther King Jr. was born here"),
         ("St. Louis. The city", "St. Louis"),
         (".us", ".us"),
         ("... .us", ".us"),
@@ -179,14 +172,9 @@ def test_published_answer_chooses_as_published(prompt_text, text, lookups, answe
     assert published_answer(raw, prompt_text=prompt_text, lookups=lookups) == answer
 
 
-@pytest.mark.parametrize(
-    "answer",
-    ["", "unknown", "UNKNOWN", "n/a", "NA", "None", "No Answer", "I don't know", "I don’t know."],
-)
-def test_says_unknown_agrees_with_published_list(answer):
-    assert says_unknown(answer)
+def test_says_unknown_agrees_with_published_list():
+    unknown = ("", "unknown", "UNKNOWN", "n/a", "NA", "None", "No Answer", "I don't know")
+    known = ("Spice Girls", "42", "no", "maybe", ".no")
 
-
-@pytest.mark.parametrize("answer", ["Spice Girls", "42", "no", "maybe", ".no"])
-def test_says_unknown_is_false_of_answers(answer):
-    assert not says_unknown(answer)
+    assert all(map(says_unknown, (*unknown, "I don’t know.")))
+    assert not any(map(says_unknown, known))

@@ -5,7 +5,11 @@ import json
 import pytest
 from hypothesis import given, strategies as st
 
-from surface_consistency.studies.audit.matching import LOOKUP_TOKENS, parse_lookups, strip_lookups
+from surface_consistency.studies.audit.matching.markup import (
+    LOOKUP_TOKENS,
+    parse_lookups,
+    strip_lookups,
+)
 
 LOOKUP = "<|db_entity|> USA<|db_relationship|> Capital<|db_return|> Washington, D.C.<|db_end|>"
 PARTS = st.lists(
@@ -20,18 +24,17 @@ def example(data_files):
     return json.loads(path.read_text("utf-8"))["factscore_0"]
 
 
-def test_strip_lookups_agrees_with_published_text(example):
-    visible = strip_lookups(example["output_raw"], values="drop")
-
-    assert visible.strip() == example["output_text"]
-
-
-def test_parse_lookups_reads_real_lookups(example):
+def test_real_lookups_are_read_and_stripped(example):
     lookups = parse_lookups(example["output_raw"])
+    visible = strip_lookups(example["output_raw"])
 
     assert len(lookups) == example["output_raw"].count("<|db_entity|>") == 9
     assert all(lookup.is_closed and lookup.entity == "Ko Itakura" for lookup in lookups)
     assert (lookups[3].relation, lookups[3].value) == ("Birth Date", "January 27, 1997")
+    dropped = strip_lookups(example["output_raw"], values="drop")
+    assert dropped.strip() == example["output_text"]
+    assert "He was born in Yokohama on January 27, 1997 27th January 1997." in visible
+    assert "is from Japanese and his mother is from Japanese." in visible
 
 
 def test_parse_lookups_reads_a_real_unclosed_lookup(example):
@@ -40,13 +43,6 @@ def test_parse_lookups_reads_a_real_unclosed_lookup(example):
     assert all(lookup.is_closed for lookup in closed)
     assert (last.relation, last.value, last.is_closed) == ("Senior Squad Selection", "", False)
     assert strip_lookups(example["reference"]).endswith("he was se- lected for the")
-
-
-def test_strip_lookups_leaves_a_real_value_once(example):
-    visible = strip_lookups(example["output_raw"])
-
-    assert "He was born in Yokohama on January 27, 1997 27th January 1997." in visible
-    assert "is from Japanese and his mother is from Japanese." in visible
 
 
 @pytest.mark.parametrize(
@@ -107,26 +103,14 @@ def test_parse_lookups_reads_odd_lookups(text, expected):
     assert [(one.entity, one.relation, one.value, one.is_closed) for one in found] == expected
 
 
-def test_parse_lookups_takes_other_tokens():
-    found = parse_lookups("<E>A<R>B<V>C<X>", tokens=("<E>", "<R>", "<V>", "<X>"))
-
-    assert [(one.entity, one.relation, one.value) for one in found] == [("A", "B", "C")]
-
-
 @given(PARTS)
-def test_parse_lookups_is_ordered_and_disjoint(text):
+def test_lookups_are_ordered_and_disjoint_and_leave_no_tokens(text):
     found = parse_lookups(text)
 
     ends = [0, *(one.end for one in found)]
     assert all(one.start >= end for one, end in zip(found, ends, strict=False))
     assert all(0 <= one.start < one.end <= len(text) for one in found)
-
-
-@given(PARTS)
-def test_strip_lookups_is_free_of_tokens(text):
-    visible = strip_lookups(text)
-
-    assert not any(token in visible for token in LOOKUP_TOKENS)
+    assert not any(token in strip_lookups(text) for token in LOOKUP_TOKENS)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """Small stores, databases and facts, encoders from tables, and the published files."""
 
 import hashlib
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from surface_consistency.schemas import AuditPrompt, LookupQuery, Triplet
-from surface_consistency.studies.audit import read_audit_prompts, read_database
+from surface_consistency.studies.audit import read_database
+from surface_consistency.studies.audit.files import read_audit_prompts
 from surface_consistency.studies.audit.retrieval import Triplets
 
 
@@ -67,56 +66,21 @@ def ask():
     return lambda entity, relation: LookupQuery(entity=entity, relation=relation)
 
 
-def published_files(data_files: Path) -> dict[str, Path]:
-    """Return the files of the thirteen databases by name."""
-    data = data_files / "lmlm_audit" / "data"
-    files = {
-        f"{path.parent.name}/{path.stem}": path for path in data.glob("custom_databases/*/*.json")
-    }
-    return files | {"released": data / "released_database" / "lmlm_database.json"}
-
-
-@pytest.fixture(scope="session")
-def audit_databases(data_files):
-    """The thirteen published databases by name."""
-    return {
-        name: Triplets.of(json.loads(path.read_text(encoding="utf-8"))["triplets"])
-        for name, path in sorted(published_files(data_files).items())
-    }
-
-
-@pytest.fixture(scope="session")
-def audit_prompts(data_files):
-    """The published prompts of one style by database, as plain rows."""
-    rows = {}
-    for name, path in sorted(published_files(data_files).items()):
-        folder = path.parent / "prompts"
-        file = (folder if name == "released" else folder / path.stem) / "prompts_cloze.jsonl"
-        rows[name] = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    return rows
-
-
 @pytest.fixture(scope="session")
 def published(data_files):
-    """Database and direct questions of each published database, by name."""
+    """Database and direct questions of each of the thirteen published databases, by name."""
     root = data_files / "lmlm_audit" / "data"
-    custom = root / "custom_databases"
-    file = "prompts_direct_questions.jsonl"
-    found = {
-        f"{domain}/{topology}": (
-            read_database(custom / domain / f"{topology}.json"),
-            read_audit_prompts(custom / domain / "prompts" / topology / file),
-        )
-        for domain in ("countries", "politicians", "sports")
-        for topology in ("base", "alias", "noise", "collision")
-    }
-    released = root / "released_database"
-    return found | {
-        "released": (
-            read_database(released / "lmlm_database.json"),
-            read_audit_prompts(released / "prompts" / file),
-        )
-    }
+    places = {"released": root / "released_database"}
+    files = {"released": root / "released_database" / "lmlm_database.json"}
+    for file in root.glob("custom_databases/*/*.json"):
+        name = f"{file.parent.name}/{file.stem}"
+        files[name], places[name] = file, file.parent
+    found = {}
+    for name, file in sorted(files.items()):
+        folder = places[name] / "prompts" / ("" if name == "released" else file.stem)
+        prompts = read_audit_prompts(folder / "prompts_direct_questions.jsonl")
+        found[name] = read_database(file), prompts
+    return found
 
 
 @pytest.fixture(scope="session")

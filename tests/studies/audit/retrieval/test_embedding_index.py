@@ -9,13 +9,11 @@ import pytest
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.schemas import Triplet
-from surface_consistency.studies.audit.retrieval import (
-    EmbeddingIndex,
-    EmbeddingRetriever,
-    build_index,
-    content_digest,
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, build_index
+from surface_consistency.studies.audit.retrieval.embedding_index import (
+    index_identity,
 )
-from surface_consistency.studies.audit.retrieval.embedding_index import index_identity
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
 
 
 def files_in(folder):
@@ -29,7 +27,9 @@ def place_of(index, folder):
 
 
 def test_kept_index_is_mapped_back(facts, table_encoder, tmp_path):
-    index = build_index(facts, table_encoder())
+    encoder = table_encoder()
+    index = build_index(facts, encoder)
+    assert len(index.vectors) == len(encoder.seen) == 5
 
     for _ in range(2):
         kept = build_index(facts, table_encoder(), cache_dir=tmp_path / "deep" / "one")
@@ -53,14 +53,6 @@ def test_index_is_the_same_for_any_block_size(facts, table_encoder, tmp_path, bl
     np.testing.assert_array_equal(kept.vectors, whole.vectors)
 
 
-def test_index_holds_one_vector_a_key(facts, table_encoder):
-    encoder = table_encoder()
-
-    index = build_index(facts, encoder)
-
-    assert len(index.vectors) == len(encoder.seen) == 5
-
-
 def test_databases_of_equal_name_and_size_have_different_indices(
     facts, ask, table_encoder, tmp_path
 ):
@@ -78,14 +70,12 @@ def test_databases_of_equal_name_and_size_have_different_indices(
     assert hits.scores[0, 0] == pytest.approx(1.0)
 
 
-def test_published_databases_have_thirteen_identities(audit_databases):
+def test_published_databases_have_thirteen_identities(published):
     """By name and size there are only ten: three were answered from another's index."""
-    contents = {name: content_digest(base) for name, base in audit_databases.items()}
-    by_name_and_size = {
-        f"{name.split('/')[-1]}_{len(base)}" for name, base in audit_databases.items()
-    }
+    contents = {content_digest(base) for base, _ in published.values()}
+    by_name_and_size = {(name.split("/")[-1], len(base)) for name, (base, _) in published.items()}
 
-    assert len(contents) == len(set(contents.values())) == 13
+    assert len(contents) == len(published) == 13
     # The three that had been seen before: sports/base, sports/alias, politicians/noise.
     assert len(by_name_and_size) == 10
 
@@ -100,6 +90,9 @@ def test_equal_content_shares_an_index(facts, table_encoder, tmp_path):
     assert first.seen
     assert not second.seen
     assert files_in(tmp_path) == [place_of(one, tmp_path).name]
+    # That of an empty store is not written.
+    assert build_index([], first, cache_dir=tmp_path).vectors.shape == (0, 0)
+    assert len(files_in(tmp_path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -181,13 +174,6 @@ def test_failed_build_leaves_nothing(facts, table_encoder, tmp_path):
     assert files_in(tmp_path / "cache") == []
 
 
-def test_index_of_an_empty_store_is_not_written(table_encoder, tmp_path):
-    index = build_index([], table_encoder(), cache_dir=tmp_path)
-
-    assert index.vectors.shape == (0, 0)
-    assert files_in(tmp_path) == []
-
-
 def test_build_index_rejects_what_it_cannot_use(facts, table_encoder, tmp_path):
     class Growing(table_encoder):
         def encode(self, texts):
@@ -219,11 +205,3 @@ def test_processes_that_build_one_index_agree(facts, table_encoder, tmp_path):
 
     assert sizes == [400] * 6
     assert len(files_in(tmp_path)) == 1
-
-
-def test_index_is_compared_by_identity_not_by_value():
-    vectors = np.zeros((1, 1), np.float32)
-
-    assert EmbeddingIndex(vectors=vectors, identity="a") != EmbeddingIndex(
-        vectors=vectors, identity="a"
-    )

@@ -6,14 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from surface_consistency.errors import RunnerError
 from surface_consistency.models import CachedEncoder
-from surface_consistency.schemas import LookupQuery, Triplet
-from surface_consistency.studies.audit.retrieval import (
-    EmbeddingIndex,
-    EmbeddingRetriever,
-    Retriever,
-    build_index,
-    lookup_key,
-)
+from surface_consistency.schemas import Triplet
+from surface_consistency.studies.audit.retrieval import EmbeddingRetriever, Retriever, lookup_key
 
 # Sums of halves and quarters are exact, so ties are ties in any order of summation.
 HALVES = st.lists(st.sampled_from([-0.5, 0.0, 0.5]), min_size=4, max_size=4)
@@ -115,25 +109,18 @@ def test_hits_are_the_same_bits_in_any_batch(large):
 
 
 def test_thousands_of_ties_are_ranked_by_index(table_encoder):
+    """A key whose lowest entry is deleted gives way to tied keys further down."""
     same = [[0.5, 0.5, 0.5, 0.5]] * 3_000
-    retriever, _ = store_of(same, range(3_000), table_encoder)
     query = np.array([[0.5, 0.5, 0.0, 0.0]], np.float32)
 
+    retriever, _ = store_of(same, range(3_000), table_encoder)
     hits = retriever.search_vectors(query, k=4, deleted=[[1, 3]])
+    twice, _ = store_of(same, [*range(3_000), *range(3_000)], table_encoder)
+    left = twice.search_vectors(query, k=2, deleted=[range(1_500)])
 
     assert hits.indices.tolist() == [[0, 2, 4, 5]]
     assert hits.scores.tolist() == [[0.5] * 4]
-
-
-def test_tied_keys_that_lost_their_first_entries_are_ranked_by_what_is_left(table_encoder):
-    """A key whose lowest entry is deleted gives way to tied keys further down."""
-    same = [[0.5, 0.5, 0.5, 0.5]] * 3_000
-    retriever, _ = store_of(same, [*range(3_000), *range(3_000)], table_encoder)
-    query = np.array([[0.5, 0.5, 0.0, 0.0]], np.float32)
-
-    hits = retriever.search_vectors(query, k=2, deleted=[range(1_500)])
-
-    assert hits.indices.tolist() == [[1_500, 1_501]]
+    assert left.indices.tolist() == [[1_500, 1_501]]
 
 
 def test_order_is_that_of_exact_scores(table_encoder):
@@ -154,45 +141,14 @@ def test_order_is_that_of_exact_scores(table_encoder):
     np.testing.assert_array_equal(hits.scores, scores)
 
 
-def test_deleted_entries_take_no_slot(facts, ask, table_encoder):
-    """Five of six entries deleted leave one hit, however far down it was."""
-    retriever = EmbeddingRetriever(facts, table_encoder())
-    query = ask("France", "capital")
-    (order,) = retriever.search([query], k=6).indices.tolist()
-    last = order[-1]
-
-    hits = retriever.search([query] * 2, k=2, deleted=[order[:-1], None])
-
-    assert hits.indices.tolist() == [[last, -1], order[:2]]
-    assert hits.scores[0, 1] == -np.inf
-    filtered_after = [i for i in order[:2] if i not in order[:-1]]
-    assert filtered_after == []
-
-
-def test_entries_of_one_key_are_ranked_by_index(facts, ask, table_encoder):
-    retriever = EmbeddingRetriever(facts, table_encoder())
-    query = ask("CHAD", "capital_")
-
-    hits = retriever.search([query] * 2, k=2, deleted=[None, [1]])
-
-    assert hits.indices[0].tolist() == [1, 5]
-    assert hits.indices[1, 0] == 5
-    assert hits.scores[0, 0] == hits.scores[0, 1] == hits.scores[1, 0] == pytest.approx(1.0)
-
-
-def test_everything_deleted_leaves_no_hit(facts, ask, table_encoder):
-    retriever = EmbeddingRetriever(facts, table_encoder())
-
-    hits = retriever.search([ask("France", "capital")], k=3, deleted=[range(6)])
-
-    assert hits.indices.tolist() == [[-1, -1, -1]]
-    assert np.isneginf(hits.scores).all()
-
-
-def test_empty_store_and_empty_batch_have_no_hits(facts, ask, table_encoder):
+def test_nothing_to_search_has_no_hits(facts, ask, table_encoder):
     empty = EmbeddingRetriever([], table_encoder())
     full = EmbeddingRetriever(facts, table_encoder())
 
+    hits = full.search([ask("France", "capital")], k=3, deleted=[range(6)])
+
+    assert hits.indices.tolist() == [[-1, -1, -1]]
+    assert np.isneginf(hits.scores).all()
     assert empty.search([ask("a", "b")], k=2, deleted=[[]]).indices.tolist() == [[-1, -1]]
     assert full.search([], k=2).indices.shape == (0, 2)
     assert full.search([], k=2, deleted=[]).scores.dtype == np.float32
@@ -279,46 +235,12 @@ def test_vectors_that_give_no_score_name_their_text(facts, ask, table_encoder, b
         )
 
 
-def test_retriever_rejects_the_index_of_another_store(facts, table_encoder):
-    """As many entries, one name: still another store."""
-    others = [entry._replace(object="?") for entry in facts]
-    index = build_index(others, table_encoder())
-
-    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
-        EmbeddingRetriever(facts, table_encoder(), index=index)
-    with pytest.raises(RunnerError, match="built of another store or by another encoder"):
-        EmbeddingRetriever(others, table_encoder(name="other"), index=index)
-    assert EmbeddingRetriever(others, table_encoder(), index=index).index is index
-
-
-def test_real_databases_find_their_own_facts(audit_databases, table_encoder):
-    """With vectors drawn by key, every fact is found under its key, and not once deleted."""
-    shared = CachedEncoder(table_encoder(dimension=32))
-    for database in audit_databases.values():
-        triplets = list(database)
-        retriever = EmbeddingRetriever(database, shared)
-        queries = [LookupQuery(entity=entry[0], relation=entry[1]) for entry in triplets]
-        keys = [lookup_key(entry[0], entry[1]) for entry in triplets]
-        same = {key: [i for i, other in enumerate(keys) if other == key] for key in keys}
-
-        whole = retriever.search(queries, k=1)
-        rest = retriever.search(queries, k=1, deleted=[same[key] for key in keys])
-
-        assert [keys[i] for (i,) in whole.indices.tolist()] == keys
-        assert whole.scores.min() > 0.999
-        assert all(keys[i] != key for (i,), key in zip(rest.indices.tolist(), keys, strict=True))
-        assert rest.scores.max() < 0.99
-
-
 @pytest.mark.parametrize("n_keys", [5, 3_000])
 def test_an_index_that_holds_nan_is_an_error(table_encoder, n_keys):
     """In every comparison NaN is the lesser, so its entry would go missing without a word."""
     triplets = [Triplet(f"s{i}", "r", "o") for i in range(n_keys)]
-    index = build_index(triplets, table_encoder())
-    vectors = index.vectors.copy()
-    vectors[-1] = np.nan
-    broken = EmbeddingIndex(vectors=vectors, identity=index.identity)
-    retriever = EmbeddingRetriever(triplets, table_encoder(), index=broken)
+    retriever = EmbeddingRetriever(triplets, table_encoder())
+    retriever.index.vectors[-1] = np.nan
 
     with pytest.raises(RunnerError, match=rf"scores of 1 keys are NaN \('s{n_keys - 1} r'\)"):
-        retriever.search_vectors(index.vectors[:2], k=1)
+        retriever.search_vectors(retriever.index.vectors[:2], k=1)

@@ -17,27 +17,26 @@ def parts(facts, table_encoder):
     return [EmbeddingRetriever(facts, table_encoder()), FuzzyRetriever(facts)]
 
 
-def naive(parts, weights, c, depth, query, k, deleted):
-    """Sum w / (c + rank) in dictionaries."""
+def naive(parts, query, k, deleted):
+    """Sum 1 / (60 + rank) in dictionaries."""
     sums = {}
-    for part, weight in zip(parts, weights, strict=True):
-        hits = part.search([query], k=depth, deleted=[deleted]).indices[0]
+    for part in parts:
+        hits = part.search([query], k=100, deleted=[deleted]).indices[0]
         for rank, entry in enumerate((i for i in hits.tolist() if i >= 0), start=1):
-            sums[entry] = sums.get(entry, 0.0) + weight / (c + rank)
-    best = sum(weights) / (c + 1)
+            sums[entry] = sums.get(entry, 0.0) + 1 / (60 + rank)
+    best = len(parts) / 61
     ranked = sorted(sums, key=lambda i: (-np.float32(sums[i] / best), i))[:k]
     return ranked, [sums[i] / best for i in ranked]
 
 
 @pytest.mark.parametrize("deleted", [[], [0], [1, 5], [0, 1, 2, 3]], ids=["0", "1", "2", "4"])
-@pytest.mark.parametrize(("weights", "c", "depth"), [((1, 1), 60, 100), ((3, 0.5), 0, 4)])
-def test_hybrid_agrees_with_a_plain_loop(parts, ask, deleted, weights, c, depth):
-    hybrid = HybridRetriever(parts, weights=weights, c=c, depth=depth)
+def test_hybrid_agrees_with_a_plain_loop(parts, ask, deleted):
+    hybrid = HybridRetriever(parts)
     query = ask("Chad", "capitale")
 
     hits = hybrid.search([query, query], k=3, deleted=[deleted, None])
 
-    ranked, scores = naive(parts, weights, c, max(depth, 3), query, 3, deleted)
+    ranked, scores = naive(parts, query, 3, deleted)
     found = hits.indices[0] >= 0
     assert hits.indices[0][found].tolist() == ranked
     np.testing.assert_allclose(hits.scores[0][found], scores, rtol=1e-6)
@@ -50,33 +49,20 @@ def test_hybrid_score_is_one_when_all_agree(parts, ask):
     assert isinstance(HybridRetriever(parts), Retriever)
 
 
-def test_hybrid_of_one_is_its_ranking(parts, ask):
+def test_hybrid_of_one_is_its_ranking_and_may_have_nothing_to_search(parts, ask):
     query = ask("Peru", "capital")
 
     alone = parts[1].search([query], k=6)
     hybrid = HybridRetriever(parts[1:]).search([query], k=6)
 
     np.testing.assert_array_equal(hybrid.indices, alone.indices)
-
-
-def test_hybrid_of_no_queries_and_of_an_empty_store(parts, ask):
     assert HybridRetriever(parts).search([], k=2).indices.shape == (0, 2)
     empty = HybridRetriever([FuzzyRetriever([])])
-    assert empty.search([ask("a", "b")], k=2).indices.tolist() == [[-1, -1]]
+    assert empty.search([query], k=2).indices.tolist() == [[-1, -1]]
 
 
 def test_hybrid_rejects_what_does_not_fit(parts, facts):
-    with pytest.raises(ValueError, match="at least one retriever and a positive, finite weight"):
+    with pytest.raises(ValueError, match="at least one retriever"):
         HybridRetriever([])
-    with pytest.raises(ValueError, match=r"2 retrievers, weights \[1\]"):
-        HybridRetriever(parts, weights=[1])
-    with pytest.raises(ValueError, match=r"weights \[1, 0\]"):
-        HybridRetriever(parts, weights=[1, 0])
-    for weight in (float("inf"), float("nan")):
-        with pytest.raises(ValueError, match=rf"weights \[1, {weight}\]"):
-            HybridRetriever(parts, weights=[1, weight])
-    for c in (-1, float("inf"), float("nan")):
-        with pytest.raises(ValueError, match=f"c must be finite and at least 0, .*; got {c} and"):
-            HybridRetriever(parts, c=c)
     with pytest.raises(RunnerError, match="built over different stores"):
         HybridRetriever([parts[0], FuzzyRetriever(facts[1:])])

@@ -10,7 +10,7 @@ import surface_consistency.studies.audit.retrieval as package
 for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
     import_module(module.name)
 heavy = {"torch", "transformers", "sentence_transformers", "bm25s", "rapidfuzz", "scipy",
-         "pandas", "datasets"}
+         "datasets"}
 print(sorted(heavy & set(sys.modules)))
 """
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from surface_consistency.schemas import Candidate
-from surface_consistency.studies.audit.retrieval import lookup_key, select_candidate
+from surface_consistency.studies.audit.retrieval import lookup_key
+from surface_consistency.studies.audit.retrieval.retriever import select_candidate
 
 
 @pytest.mark.parametrize(
@@ -23,18 +24,10 @@ def test_lookup_key_agrees_with_the_published_rule(entity, relation, key):
     assert lookup_key(entity, relation) == key
 
 
-def candidate(score, value="v"):
-    return Candidate(
-        subject="s",
-        relation="r",
-        object=value,
-        score=score,
-        matches_subject=False,
-        matches_relation=False,
-        matches_object=False,
-        supports_target_fact=False,
-        matches_deleted_fact=False,
-    )
+def candidate(score):
+    flags = ("matches_subject", "matches_relation", "matches_object", "supports_target_fact")
+    flags = dict.fromkeys((*flags, "matches_deleted_fact"), False)
+    return Candidate(subject="s", relation="r", object="v", score=score, **flags)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +55,7 @@ def test_selection_is_by_threshold_then_fallback(
     assert is_chosen_below == is_fallback
 
 
-@given(
-    st.lists(st.floats(-1, 1), max_size=5),
-    st.floats(-1, 1),
-    st.floats(0, 1),
-)
+@given(st.lists(st.floats(-1, 1), max_size=5), st.floats(-1, 1), st.floats(0, 1))
 def test_a_higher_threshold_never_answers_more(scores, threshold, more):
     """What a strict threshold accepts, a laxer one accepts too, and it is the same candidate."""
     retained = [candidate(score) for score in sorted(scores, reverse=True)]
@@ -84,16 +73,13 @@ def test_select_candidate_rejects_policies_that_are_none():
         select_candidate([], threshold=float("nan"))
 
 
-@pytest.mark.parametrize("percent", range(0, 101, 5))
-def test_a_score_in_single_precision_meets_its_threshold(percent):
+def test_a_score_in_single_precision_meets_its_threshold():
     """Retrievers round to single precision, where 0.7 and 0.9 are a little less."""
-    score = float(np.float32(percent / 100))
-    below = float(np.nextafter(np.float32(percent / 100), np.float32(-1)))
+    for percent in range(0, 101, 5):
+        score = np.float32(percent / 100)
+        below = float(np.nextafter(score, np.float32(-1)))
 
-    assert select_candidate([candidate(score)], threshold=percent / 100)[0]
-    assert not select_candidate([candidate(below)], threshold=percent / 100)[0]
-
-
-@pytest.mark.parametrize("threshold", [1e300, float("inf")])
-def test_a_threshold_beyond_all_scores_accepts_none(threshold):
-    assert select_candidate([candidate(1.0)], threshold=threshold)[0] is None
+        assert select_candidate([candidate(float(score))], threshold=percent / 100)[0]
+        assert not select_candidate([candidate(below)], threshold=percent / 100)[0]
+    for beyond in (1e300, float("inf")):
+        assert select_candidate([candidate(1.0)], threshold=beyond)[0] is None

@@ -4,20 +4,15 @@ import numpy as np
 import pytest
 
 from surface_consistency.errors import RunnerError
-from surface_consistency.schemas import (
-    AuditPrompt,
-    LookupQuery,
-    RetrievalTrace,
-    Triplet,
-)
+from surface_consistency.schemas import AuditPrompt, LookupQuery, RetrievalTrace, Triplet
 from surface_consistency.studies.audit.retrieval import (
     EmbeddingRetriever,
     FuzzyRetriever,
-    Hits,
     Triplets,
     TripletStore,
-    content_digest,
 )
+from surface_consistency.studies.audit.retrieval.retriever import Hits
+from surface_consistency.studies.audit.retrieval.triplets import content_digest
 from surface_consistency.text import folded, token_key
 
 TARGET = AuditPrompt(
@@ -79,14 +74,11 @@ def test_flags_are_those_of_the_target(store, ask):
         [ask("Chad", "capital")], states=["DEL-ON"], deleted=[[5]], targets=[TARGET]
     )
     flags = {
-        candidate.object: (
-            candidate.matches_subject,
-            candidate.matches_relation,
-            candidate.matches_object,
-            candidate.supports_target_fact,
-            candidate.matches_deleted_fact,
+        c.object: (
+            *(c.matches_subject, c.matches_relation, c.matches_object),
+            *(c.supports_target_fact, c.matches_deleted_fact),
         )
-        for candidate in trace.all_candidates + trace.retained_candidates
+        for c in trace.all_candidates + trace.retained_candidates
     }
 
     assert flags["N'Djamena"] == (True, True, True, True, False)
@@ -96,10 +88,7 @@ def test_flags_are_those_of_the_target(store, ask):
 
 
 def test_flags_need_a_target_and_follow_the_key(database, ask):
-    def strict(text):
-        return text
-
-    store = TripletStore(database, FuzzyRetriever(database), key=strict)
+    store = TripletStore(database, FuzzyRetriever(database), key=lambda text: text)
     bare, other = store.look_up(
         [ask("chad", "Capital")] * 2, states=["FULL"] * 2, targets=[None, TARGET]
     )
@@ -117,39 +106,27 @@ def test_names_without_letters_are_equivalent_to_themselves_alone(ask, table_enc
     (trace,) = store.look_up([ask("!!!", "genre")], states=["FULL"], targets=[target])
 
     assert token_key("!!!") == token_key("???") == ""
-    assert {c.subject: c.matches_subject for c in trace.all_candidates} == {
-        "!!!": True,
-        "???": False,
-    }
+    matches = {c.subject: c.matches_subject for c in trace.all_candidates}
+    assert matches == {"!!!": True, "???": False}
 
 
-def test_abstention_and_fallback_are_told_apart(database, store, ask):
+def test_abstention_and_fallback_are_distinguished(database, store, ask):
     query = ask("Xylophone", "zzz")
     anyway = store_of(database, threshold=0.6, fallback="top1_anyway")
 
     (silent,) = store.look_up([query], states=["FULL"])
     (forced,) = anyway.look_up([query], states=["FULL"])
+    (empty,) = anyway.look_up([ask("Chad", "capital")], states=["DEL-ON"], deleted=[range(6)])
 
-    assert (silent.selected_candidate, silent.selected_value, silent.is_fallback) == (
-        None,
-        None,
-        False,
-    )
-    assert silent.error is None
+    assert (silent.selected_candidate, silent.selected_value) == (None, None)
+    assert (silent.is_fallback, silent.error) == (False, None)
     assert silent.retained_candidates == forced.retained_candidates
     assert forced.selected_candidate == forced.retained_candidates[0]
     assert forced.is_fallback
-
-
-def test_nothing_left_is_an_abstention_under_any_policy(database, store, ask):
-    anyway = store_of(database, threshold=None, fallback="top1_anyway")
-
-    (trace,) = anyway.look_up([ask("Chad", "capital")], states=["DEL-ON"], deleted=[range(6)])
-
-    assert trace.retained_candidates == ()
-    assert trace.deleted_candidates == trace.all_candidates != ()
-    assert trace.selected_candidate is None
-    assert not trace.is_fallback
+    # Nothing left is an abstention under any policy.
+    assert (empty.retained_candidates, empty.selected_candidate) == ((), None)
+    assert empty.deleted_candidates == empty.all_candidates != ()
+    assert not empty.is_fallback
 
 
 @pytest.mark.parametrize(("entity", "relation"), [("", ""), (" ", "\t"), ("_", " _ ")])
@@ -167,20 +144,19 @@ def test_blank_lookup_is_an_error_and_no_fallback(database, ask, entity, relatio
 
 def test_batch_agrees_with_one_by_one(store, ask):
     rng = np.random.default_rng(0)
-    names = ["Chad", "France", "日本", "", "Peru", "\ud83d"]
-    relations = ["capital", "ISO code", "首都", ""]
-    queries = [ask(rng.choice(names[:5]), rng.choice(relations)) for _ in range(60)]
-    queries.append(ask(names[5], "capital"))
+    names, relations = ["Chad", "France", "日本", "", "Peru"], ["capital", "ISO code", "首都", ""]
+    queries = [ask(rng.choice(names), rng.choice(relations)) for _ in range(60)]
+    queries.append(ask("\ud83d", "capital"))
     states = rng.choice(["FULL", "DEL-ON", "DEL-OFF"], len(queries)).tolist()
     deleted = [rng.integers(0, 6, rng.integers(0, 4)) for _ in queries]
     targets = [TARGET if rng.random() < 0.5 else None for _ in queries]
 
     traces = store.look_up(queries, states=states, deleted=deleted, targets=targets)
 
-    for i, trace in enumerate(traces):
-        alone = store.look_up(
-            [queries[i]], states=[states[i]], deleted=[deleted[i]], targets=[targets[i]]
-        )
+    for query, state, gone, target, trace in zip(
+        queries, states, deleted, targets, traces, strict=True
+    ):
+        alone = store.look_up([query], states=[state], deleted=[gone], targets=[target])
         assert alone == [trace]
     assert store.look_up([], states=[]) == []
 
@@ -204,14 +180,6 @@ def test_each_distinct_search_is_made_once(database, ask):
     )
 
     assert retriever.n_searched == 2
-
-
-def test_store_rejects_the_retriever_of_another_database(database, facts):
-    """Of one name and one size, but not of one content."""
-    others = [entry._replace(object="?") for entry in facts]
-
-    with pytest.raises(RunnerError, match=r"built over other triplets .* build it of"):
-        TripletStore(database, FuzzyRetriever(others))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +211,9 @@ def test_store_rejects_hits_that_cannot_be(database, ask, hits, message):
         store.look_up([ask("a", "b")], states=["DEL-ON"], deleted=[[1]])
 
 
-def test_store_rejects_hits_of_other_queries(database, ask):
+def test_store_rejects_hits_of_other_queries_and_the_retriever_of_another_database(
+    database, facts, ask
+):
     class Broken(FuzzyRetriever):
         def search(self, queries, **options):
             return super().search([*queries, *queries], k=1)
@@ -252,52 +222,53 @@ def test_store_rejects_hits_of_other_queries(database, ask):
 
     with pytest.raises(RunnerError, match=r"one row of hits a query, 1 rows; got .* \(2, 1\)"):
         store.look_up([ask("a", "b")], states=["FULL"])
+    # Of one name and one size, but not of one content.
+    others = [entry._replace(object="?") for entry in facts]
+    with pytest.raises(RunnerError, match=r"built over other triplets .* build it of"):
+        TripletStore(database, FuzzyRetriever(others))
 
 
-@pytest.mark.parametrize("state", ["FULL", "DEL-OFF"])
-def test_store_rejects_entries_that_it_does_not_hold_in_any_state(store, ask, state):
-    with pytest.raises(ValueError, match=r"names entry 6, but the store holds 6 entries"):
-        store.look_up([ask("a", "b")], states=[state], deleted=[[6]])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"k": 0}, "k must be at least 1; got 0"), ({"threshold": np.nan}, "threshold must be a num")],
+)
+def test_store_rejects_policies_that_are_none(database, options, message):
+    with pytest.raises(ValueError, match=message):
+        TripletStore(database, FuzzyRetriever(database), **options)
 
 
-def test_store_rejects_what_does_not_fit(database, store, ask):
-    retriever = FuzzyRetriever(database)
-    query = [ask("Chad", "capital")]
-
-    with pytest.raises(ValueError, match="k must be at least 1; got 0"):
-        TripletStore(database, retriever, k=0)
-    with pytest.raises(ValueError, match="threshold must be a number or None"):
-        TripletStore(database, retriever, threshold=float("nan"))
-    with pytest.raises(ValueError, match="states must hold one item a query; got 2 for 1 queries"):
-        store.look_up(query, states=["FULL", "FULL"])
-    with pytest.raises(ValueError, match="targets must hold one item a query; got 0 for 1"):
-        store.look_up(query, states=["FULL"], targets=[])
-    with pytest.raises(ValueError, match=r"states must be FULL, DEL-ON or DEL-OFF; got \['OFF'\]"):
-        store.look_up(query, states=["OFF"])
-    with pytest.raises(ValueError, match=r"names entry 6, but the store holds 6 entries"):
-        store.look_up(query, states=["DEL-ON"], deleted=[[6]])
-    with pytest.raises(ValueError, match=r"deleted\[0\] must be .* for a mask"):
-        store.look_up(query, states=["DEL-ON"], deleted=[np.zeros(6, bool)])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"states": ["FULL"] * 2}, "states must hold one item a query; got 2 for 1 queries"),
+        ({"states": ["FULL"], "targets": []}, "targets must hold one item a query; got 0 for 1"),
+        ({"states": ["OFF"]}, r"states must be FULL, DEL-ON or DEL-OFF; got \['OFF'\]"),
+        ({"states": ["FULL"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entries"),
+        ({"states": ["DEL-ON"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entries"),
+        ({"states": ["DEL-OFF"], "deleted": [[6]]}, "names entry 6, but the store holds 6 entr"),
+        (
+            {"states": ["DEL-ON"], "deleted": [np.zeros(6, bool)]},
+            r"deleted\[0\] must be .* for a mask",
+        ),
+    ],
+)
+def test_look_up_rejects_what_does_not_fit(store, ask, options, message):
+    with pytest.raises(ValueError, match=message):
+        store.look_up([ask("Chad", "capital")], **options)
 
 
 def test_fingerprint_tells_the_policy(store):
-    assert store.fingerprint() | {"retriever": None} == {
-        "retriever": None,
-        "k": 3,
-        "threshold": 0.6,
-        "fallback": "abstain",
-        "key": "published",
-    }
+    policy = {"k": 3, "threshold": 0.6, "fallback": "abstain", "key": "published"}
+    assert store.fingerprint() == policy | {"retriever": store.fingerprint()["retriever"]}
     keyed = TripletStore(store.triplets, FuzzyRetriever(store.triplets), key=folded)
     assert keyed.fingerprint()["key"] == "surface_consistency.text.folded"
     other = store_of(store.triplets, threshold=None, fallback="top1_anyway")
     assert other.fingerprint() != store.fingerprint()
 
 
-def test_published_facts_are_found_deleted_and_replaced(audit_databases, audit_prompts):
+def test_published_facts_are_found_deleted_and_replaced(published):
     """In every database a fact answers its own lookup until deleted, then k others come."""
-    for name, database in audit_databases.items():
-        prompts = [AuditPrompt.model_validate(row) for row in audit_prompts[name]]
+    for database, prompts in published.values():
         # Up to ten stars stand under the United States alone.
         k = 12
         store = TripletStore(database, FuzzyRetriever(database), k=k, key=folded)
@@ -313,11 +284,7 @@ def test_published_facts_are_found_deleted_and_replaced(audit_databases, audit_p
                 top = trace.all_candidates[0]
                 assert (top.score, top.matches_subject, top.matches_relation) == (1.0, True, True)
                 stated = [c for c in trace.retained_candidates if c.supports_target_fact]
-                exact = [
-                    (c.subject, c.relation, c.object)
-                    for c in stated
-                    if c.object == prompt.gold_object and c.subject == prompt.subject
-                ]
+                exact = [(c.subject, c.relation, c.object) for c in stated]
                 fact = (prompt.subject, prompt.relation, prompt.gold_object)
                 assert (fact in exact) == (state == "FULL")
                 assert len(trace.retained_candidates) == k
