@@ -43,20 +43,6 @@ def test_load_redirectqa_reads_release_v1(rows):
     assert question.triple.answers == ("London", "London, UK")
 
 
-def test_pairs_join_redirects_with_the_same_fact_and_template(rows):
-    """One pair for each redirect question, members differing in the surface alone."""
-    data = load_redirectqa(rows)
-
-    assert Counter(pair.redirect.template for pair in data.pairs) == {
-        "original": 3,
-        "paraphrase": 3,
-    }
-    for pair in data.pairs:
-        assert pair.canonical.surface.is_canonical
-        assert pair.canonical.triple is pair.redirect.triple
-        assert pair.id == pair.redirect.id
-
-
 def test_equal_values_are_kept_once(rows):
     """The rows of a fact share its records, and so do its two wordings the surface."""
     first, second, *_ = load_redirectqa(rows).questions
@@ -97,7 +83,7 @@ def test_real_rows_get_their_types(data_files):
     with pytest.warns(DataWarning, match=r"^24 redirect questions of list have no canon"):
         data = load_redirectqa(rows)
 
-    assert data.pairs == ()
+    assert data.pairs.empty
     assert len(data.unpaired) == len(data.questions) == 24
     for question, row in zip(data.questions, real, strict=True):
         assert question.surface.text == row["subject_surface"]
@@ -140,7 +126,7 @@ def test_load_redirectqa_reads_release_v0(rows):
     assert len(data.questions) == 5
     assert len(data.pairs) == 3
     assert {question.template for question in data.questions} == {"original"}
-    assert data.pairs[0].redirect.surface.categories == ("Redirects_from_personal_names",)
+    assert data.pairs["categories"].iloc[0] == ("Redirects_from_personal_names",)
     assert data.questions[0].triple.id == "Q154216|place_of_birth|London"
     assert data.questions[0].triple.answers == ("London", "London, UK")
 
@@ -183,7 +169,7 @@ def test_writings_of_the_same_rows_are_the_same_data(change, rows):
     found = load_redirectqa([change(row) for row in rows])
 
     assert found.source.digest == expected.source.digest
-    assert [pair.id for pair in found.pairs] == [pair.id for pair in expected.pairs]
+    assert found.pairs["id"].tolist() == expected.pairs["id"].tolist()
     assert [question.surface for question in found.questions] == [
         question.surface for question in expected.questions
     ]
@@ -312,7 +298,7 @@ def test_redirects_without_their_canonical_row_are_kept_and_told(rows):
     ):
         data = load_redirectqa(without)
 
-    assert data.pairs == ()
+    assert data.pairs.empty
     pd.testing.assert_frame_equal(data.unpaired, data.rows)
     assert len(data.questions) == 6
 
@@ -367,8 +353,8 @@ def test_relation_outside_the_taxonomy_is_kept(rows):
 
     data = load_redirectqa(own)
 
-    assert data.pairs[0].redirect.triple.relation == "employer"
-    assert data.pairs[0].redirect.template == "original"
+    assert data.pairs["relation"].iloc[0] == "employer"
+    assert data.pairs["template"].iloc[0] == "original"
 
 
 def test_facts_gather_what_single_rows_leave_out(rows):
@@ -441,7 +427,7 @@ def test_select_keeps_pairs_whole(rows):
     assert len(original.pairs) == 3
     assert {question.triple.id for question in first.questions} == {"230395"}
     assert len(first.pairs) == 2
-    assert [pair.redirect.triple.relation for pair in both.pairs] == ["occupation"] * 2
+    assert both.pairs["relation"].tolist() == ["occupation"] * 2
     assert len({part.source.digest for part in (data, original, first, both)}) == 4
     pd.testing.assert_frame_equal(data.select().rows, data.rows)
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from surface_consistency.data.questions import QUESTION_COLUMNS, plain_values
-from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa, pair_rows
+from surface_consistency.data.redirectqa import SAMPLE_PATH, load_redirectqa
 from surface_consistency.studies.redirectqa.study import RedirectQAStudy
 from surface_consistency.taxonomy import CATEGORIES, RELATIONS, TEMPLATES
 
@@ -129,4 +129,4 @@ def test_items_and_pairs_do_not_depend_on_the_order_of_rows(seed):
         frames = [getattr(plan, name).sort_values(key).reset_index(drop=True) for plan in plans]
         pd.testing.assert_frame_equal(*frames)
     assert plans[1].items["target_id"].tolist() == shuffled.rows["id"].tolist()
-    assert plans[1].pairs["pair_id"].tolist() == pair_rows(shuffled.rows)["id"].tolist()
+    assert plans[1].pairs["pair_id"].tolist() == shuffled.pairs["id"].tolist()

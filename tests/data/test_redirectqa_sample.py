@@ -18,22 +18,14 @@ from surface_consistency.text import padded_words
 def test_sample_covers_the_vocabulary():
     """At least 60 facts over all relations, 1 to 4 redirects each, all categories present."""
     data = load_sample()
-    facts = {question.triple.id: question.triple for question in data.questions}
-    redirects = {
-        fact: {
-            pair.redirect.surface
-            for pair in data.pairs
-            if pair.redirect.triple.id == fact and pair.redirect.template == "original"
-        }
-        for fact in facts
-    }
+    original = data.pairs[data.pairs["template"] == "original"]
+    n_redirects = original.groupby("fact_id").size()
 
-    assert len(facts) >= 60
-    assert {triple.relation for triple in facts.values()} == set(RELATIONS)
-    assert all(1 <= len(surfaces) <= 4 for surfaces in redirects.values())
-    labels = {label for pair in data.pairs for label in pair.redirect.surface.categories}
-    assert labels == set(CATEGORIES)
-    assert all(triple.answers for triple in facts.values())
+    assert data.rows["fact_id"].nunique() == len(n_redirects) >= 60
+    assert set(data.rows["relation"]) == set(RELATIONS)
+    assert n_redirects.between(1, 4).all()
+    assert set(data.pairs["categories"].explode()) == set(CATEGORIES)
+    assert data.rows["answers"].map(bool).all()
     assert data.unpaired.empty
 
 
@@ -119,7 +111,7 @@ def test_sample_has_both_kinds_of_answer():
 @pytest.mark.parametrize("topic", SAMPLE.topics, ids=lambda topic: topic.id)
 def test_no_answer_stands_in_what_is_asked(topic):
     """An echo of the short question or of the long query never scores."""
-    queries = [topic.long_question, free_query(topic)]
+    queries = [topic.long_question, free_query(topic.topic)]
     for question in topic.questions:
         answer, *asked = padded_words([question.answer, question.question, *queries])
         assert not any(answer in text for text in asked)

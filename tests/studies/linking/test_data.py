@@ -8,8 +8,14 @@ import pytest
 from surface_consistency.data.redirectqa import RedirectQA, load_sample
 from surface_consistency.errors import DataError, SourceNotFoundError
 from surface_consistency.schemas import Entity, FactualTriple, QuestionRealization, SurfaceForm
-from surface_consistency.studies.linking.data import linking_examples, ngram_vectors, word_vectors
+from surface_consistency.studies.linking import data as linking_data
+from surface_consistency.studies.linking.data import ngram_vectors, word_vectors
 from surface_consistency.taxonomy import CATEGORIES
+
+
+def linking_examples(data, **options):
+    """The examples, one by one."""
+    return list(linking_data.linking_examples(data, **options).itertuples(index=False))
 
 
 def question(number, name, *, canonical, subject, aliases=(), categories=()):
@@ -61,7 +67,7 @@ def examples(sample):
 
 
 def test_every_pair_of_names_gives_a_true_example_and_two_false_ones(sample, examples):
-    pairs = {(pair.redirect.triple.subject.id, pair.redirect.surface.text) for pair in sample.pairs}
+    pairs = set(zip(sample.pairs["subject_id"], sample.pairs["surface"], strict=True))
     main = [example for example in examples if example.is_main]
     positives = [example for example in main if example.kind == "positive"]
     assert {(item.subject_id, item.redirect) for item in positives} == pairs

@@ -297,15 +297,12 @@ def test_the_labelled_answers_are_whole():
     """120 short and 72 long answers; a fact is labelled once in each."""
     labelled = load_labelled_answers()
 
-    keys = {(one.prompt_id, one.question.id) for one in labelled}
-    assert len(keys) == len(labelled) == 480
-    assert len({one.prompt_id for one in labelled}) == 192
-    assert {one.form: sum(o.form == one.form for o in labelled) for one in labelled} == {
-        "short": 120,
-        "long": 360,
-    }
-    assert all(one.answer.strip() for one in labelled)
-    assert {one.slot for one in labelled if one.form == "long"} == {1, 2, 3, 4, 5}
+    assert len(labelled.drop_duplicates(["prompt_id", "fact_id"])) == len(labelled) == 480
+    assert labelled["prompt_id"].nunique() == 192
+    assert labelled["form"].value_counts().to_dict() == {"long": 360, "short": 120}
+    assert labelled["answer"].str.strip().all()
+    assert set(labelled.loc[labelled["form"] == "long", "slot"]) == {1, 2, 3, 4, 5}
+    assert labelled["is_entity"].notna().all()
 
 
 def test_a_model_that_is_named_judges():

@@ -9,9 +9,10 @@ from surface_consistency.errors import ColumnNotFoundError, DataError
 from surface_consistency.metrics import Intervals, paired_by
 from surface_consistency.metrics.positions.topic_layout import topic_arrays
 from surface_consistency.runs.frames import write_frame
+from surface_consistency.studies.slaq.prompts import slaq_prompts
 from surface_consistency.studies.slaq.records import SlaqOutcome
 from surface_consistency.studies.slaq.settings import SlaqSettings
-from surface_consistency.studies.slaq.study import SlaqStudy, topic_prompts
+from surface_consistency.studies.slaq.study import SlaqStudy
 
 VERDICTS = (True, False, None)
 SETTINGS = SlaqSettings(free=True, permutations=3)
@@ -46,7 +47,7 @@ def records_of(plan, verdicts):
     rows = verdicts.astype(object).where(verdicts.notna(), None).to_dict("records")
     said = {row["target_id"]: row for row in rows}
     topics = {topic.id: topic for topic in data.topics}
-    for detail in topic_prompts(data, SETTINGS).details:
+    for detail in slaq_prompts(data.rows, SETTINGS)[1].itertuples():
         if detail.form == "short":
             continue
         topic = topics[detail.topic_id]
@@ -67,10 +68,10 @@ def records_of(plan, verdicts):
                 popularity=topic.popularity,
                 is_entity=question.is_entity,
                 question_index=question.index,
-                permutation=detail.permutation,
+                permutation=int(detail.permutation) if detail.order else None,
                 slot=detail.order.index(question.index) + 1 if detail.order else None,
                 n_slots=5 if detail.order else None,
-                order_id=detail.order_id,
+                order_id=detail.order_id if detail.order else None,
                 is_recalled=second["is_recalled"],
                 first_prediction=first["prediction"],
                 second_prediction=second["prediction"],

@@ -11,7 +11,8 @@ from surface_consistency.models import FakeRunner
 from surface_consistency.models.runner import Runner
 from surface_consistency.studies.slaq.judges import MatcherJudge, SlaqLLMJudge
 from surface_consistency.studies.slaq.prompts import slaq_prompts
-from surface_consistency.studies.slaq.tables import slaq_tables
+from surface_consistency.studies.slaq.settings import SlaqSettings
+from surface_consistency.studies.slaq.tables import grouped_scores, slot_tables
 
 N_PERMUTATIONS = 10
 
@@ -37,7 +38,9 @@ class Planted(Runner):
     name = "planted"
 
     def __init__(self, data, rule):
-        self._topics = {topic.topic: topic for topic in data.topics}
+        _, asked = slaq_prompts(data.rows, SlaqSettings(permutations=N_PERMUTATIONS))
+        self._asked = asked.set_index("prompt_id")
+        self._topics = dict(list(data.rows.groupby("topic_id")))
         self._rule = rule
         self._rng = np.random.default_rng(5)
 
@@ -49,44 +52,33 @@ class Planted(Runner):
 
     def _answer(self, prompt):
         text = prompt.messages[0].content
-        form, order = self._asked[prompt.id]
-        topic = self._of_prompt[prompt.id]
-        assert topic.topic in text or form == "long"
+        topic_id, form, order = self._asked.loc[prompt.id, ["topic_id", "form", "order"]]
+        facts = self._topics[topic_id]
+        assert facts["topic"].iloc[0] in text or form == "long"
         said, before = [], None
         for slot, index in enumerate(order):
             before = self._rule(self._rng, before, slot)
-            said.append(topic.questions[index - 1].answer if before else "I do not know")
+            said.append(facts["answer"].iloc[index - 1] if before else "I do not know")
         return " ; ".join(said)
-
-    def know(self, details):
-        """Learn what each prompt asks for, so that the test need not parse queries."""
-        topics = {topic.id: topic for topic in self._topics.values()}
-        self._of_prompt = {d.prompt_id: topics[d.topic_id] for d in details}
-        self._asked = {
-            d.prompt_id: (d.form, d.order or (int(re.search(r"/(\d)$", d.question_id)[1]),))
-            for d in details
-        }
-        return self
 
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory, ask, score):
     """Each rule asked, judged and scored: run folder, outcomes, tables."""
     data = load_slaq_sample()
-    details = slaq_prompts(data.topics, n_permutations=N_PERMUTATIONS).details
     made = {}
     for rule in (forgetful, with_momentum, even):
         name = rule.__name__
         run = ask(
             data,
-            Planted(data, rule).know(details),
+            Planted(data, rule),
             tmp_path_factory.mktemp(name),
             model=name,
             permutations=N_PERMUTATIONS,
             repeat=40,
         )
         frame = score(run, MatcherJudge(entities_only=False))
-        made[name] = (run, frame, slaq_tables(frame, n_resamples=500, n_null=400))
+        made[name] = (run, frame, slot_tables(frame, n_resamples=500, n_null=400))
     return made
 
 
@@ -122,8 +114,8 @@ def test_a_model_with_neither_shows_neither(studies):
 
 
 def test_scores_agree_with_counting_by_hand(studies):
-    _, frame, tables = studies["even"]
-    overall = tables["overall"].iloc[0]
+    _, frame, _ = studies["even"]
+    overall = grouped_scores(frame, n_resamples=50).iloc[0]
     short, long = frame["first_correct"].astype(bool), frame["second_correct"].astype(bool)
 
     assert overall["n"] == len(frame) == 24 * 5 * N_PERMUTATIONS
@@ -135,11 +127,12 @@ def test_scores_agree_with_counting_by_hand(studies):
 
 
 def test_groups_part_the_facts(studies):
-    _, frame, tables = studies["even"]
+    _, frame, _ = studies["even"]
 
-    for name, column in (("by_category", "category"), ("by_entity", "is_entity")):
-        assert tables[name]["n"].sum() == len(frame)
-        assert len(tables[name]) == frame[column].nunique()
+    for column in ("category", "is_entity"):
+        table = grouped_scores(frame, (column,), n_resamples=50)
+        assert table["n"].sum() == len(frame)
+        assert len(table) == frame[column].nunique()
 
 
 def test_verdicts_that_change_with_the_order_are_counted(studies):
