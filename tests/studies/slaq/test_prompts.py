@@ -64,7 +64,8 @@ def test_completion_format_is_plain_text():
 
 
 def test_rebuilt_topics_are_marked(row):
-    rows = load_slaq([row("A", LongQ="Tell me about it."), row("B")]).rows
+    listed = "Say (1) a, (2) b, (3) c, (4) d, and (5) e."
+    rows = load_slaq([row("A", LongQ="Tell me about it."), row("B", LongQ=listed)]).rows
 
     assert {(r.topic_id[0], r.is_rebuilt) for _, r in built("long", rows)} == {
         ("a", True),
