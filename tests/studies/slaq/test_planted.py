@@ -135,14 +135,9 @@ def test_groups_part_the_facts(studies):
         assert len(table) == frame[column].nunique()
 
 
-def test_verdicts_that_change_with_the_order_are_counted(studies):
-    _, frame, tables = studies["even"]
-    by_fact = frame.groupby("fact_id")["second_correct"].agg(["sum", "count"])
-    changing = (by_fact["sum"] > 0) & (by_fact["sum"] < by_fact["count"])
-
-    row = tables["order_sensitivity"].iloc[0]
-    assert (row["n_facts"], row["n_changing"]) == (120, int(changing.sum()))
+def test_independent_verdicts_disagree_between_orders_as_chance_has_it(studies):
     # Independent verdicts of accuracy 0.6 disagree in 2 * 0.6 * 0.4 of pairs.
+    row = studies["even"][2]["order_sensitivity"].iloc[0]
     assert row["disagreement"] == pytest.approx(0.48, abs=0.04)
 
 

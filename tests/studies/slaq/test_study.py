@@ -149,7 +149,9 @@ def test_a_model_judges_and_another_that_decides_nothing_replaces_nothing(folder
     with pytest.raises(DataError, match="decided none of 90 facts"):
         judge(judge_runner=f"{runners}:silly", judge_label="second")
     with pytest.raises(RunError, match=re.escape("another label (`judge_label`)")):
-        judge(judge_runner=f"{runners}:thinking", judge_label="org/Judge 7B!")
+        judge(
+            judge_runner=f"{runners}:judging", judge_label="org/Judge 7B!", judge_max_new_tokens=9
+        )
 
     assert (frame["first_correct"].mean(), frame["second_correct"].mean()) == (1.0, 0.6)
     assert {path: path.read_bytes() for path in kept} == kept
@@ -228,12 +230,10 @@ def test_a_sheet_is_not_written_over(folder, score, tmp_path):
 
 
 def test_rebuilt_queries_and_a_limit_beyond_the_data_are_told(caplog):
-    with (
-        caplog.at_level("INFO", logger="surface_consistency"),
-        pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"),
-    ):
+    caplog.set_level("INFO", logger="surface_consistency")
+    with pytest.warns(SurfaceConsistencyWarning, match="24 of 24 topics was built from its short"):
         SlaqStudy().plan(load_slaq_sample(), SlaqSettings(wording="questions", limit=40))
-        SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
+    SlaqStudy().plan(load_slaq_sample(), SlaqSettings(limit=2))
 
     told = [r.getMessage() for r in caplog.records if r.name.startswith("surface_consistency")]
     assert told == ["`limit` 40: all 24 topics are asked, there are no more"]

@@ -79,24 +79,19 @@ def test_a_group_of_one_topic_has_no_interval(make_slaq_run):
     assert table["consistency"].notna().all()
 
 
-def test_topics_without_verdicts_are_no_clusters(make_slaq_run):
-    frame = outcomes(make_slaq_run("one", limit=6))
+def test_topics_without_verdicts_are_no_clusters_and_missing_labels_are_a_group(make_slaq_run):
+    frame = outcomes(make_slaq_run("one", limit=6)).assign(popularity=None)
     first = frame["topic_id"] == frame["topic_id"].iloc[0]
     frame.loc[first, "second_correct"] = pd.NA
 
-    table = grouped_scores(frame, n_resamples=50).iloc[0]
+    table = grouped_scores(frame, ("popularity",), n_resamples=50).iloc[0]
 
     assert (table["n_clusters"], table["n_missing"], table["n"]) == (5, 25, 125)
+    assert table["popularity"] == "unknown"
     rest = grouped_scores(frame[~first], n_resamples=50).iloc[0]
     assert table["consistency_low"] == rest["consistency_low"]
-
-
-def test_missing_labels_are_a_group(make_slaq_run):
-    frame = outcomes(make_slaq_run("one")).assign(popularity=None)
-
-    table = grouped_scores(frame, ("popularity",), n_resamples=50)
-
-    assert list(table["popularity"]) == ["unknown"]
+    by_fact = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
+    assert by_fact["n_clusters"] == 25
 
 
 @pytest.mark.parametrize(("n_permutations", "is_shown"), [(5, True), (10, True), (3, False)])
@@ -159,7 +154,7 @@ def test_order_sensitivity_agrees_with_forms_by(make_slaq_run, n_gaps):
     assert row["disagreement_low"] < row["disagreement"] < row["disagreement_high"]
 
 
-def test_free_form_tells_recall_from_correctness(make_slaq_run):
+def test_free_form_distinguishes_recall_from_correctness(make_slaq_run):
     frame = outcomes(make_slaq_run("one", free=True))
     free = frame[frame["second_condition"] == "free"]
 
@@ -172,14 +167,9 @@ def test_free_form_tells_recall_from_correctness(make_slaq_run):
     assert recall["accuracy_of_recalled"] == pytest.approx(right.sum() / recalled.sum())
     assert recall["accuracy"] == pytest.approx(right.mean())
 
-
-def test_a_judge_that_cannot_tell_recall_gives_none(make_slaq_run):
-    """What is not found may be absent or wrong: the share of facts recalled is then unknown."""
-    frame = outcomes(make_slaq_run("one", free=True))
+    # What is not found may be absent or wrong: the share of facts recalled is then unknown.
     frame.loc[frame["second_correct"].eq(False), "is_recalled"] = None
-
     recall = slot_tables(frame, **FAST)["recall"].iloc[0]
-
     assert recall["n_judged"] == 30
     assert recall["n_recall_unknown"] > 0
     assert np.isnan(recall["recall"])
@@ -232,14 +222,6 @@ def test_listed_and_free_queries_are_never_pooled(make_slaq_run):
         ["free", "two"],
     ]
     assert set(tables["contrasts"]["condition"]) == {"long", "free"}
-
-
-def test_facts_may_be_resampled_instead_of_topics(make_slaq_run):
-    frame = outcomes(make_slaq_run("one"))
-
-    table = grouped_scores(frame, cluster="fact_id", n_resamples=50).iloc[0]
-
-    assert table["n_clusters"] == 30
 
 
 def test_checks_tell_of_noise_judge_and_what_is_unjudged(make_slaq_run, coin, score):
