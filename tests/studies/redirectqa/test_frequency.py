@@ -213,16 +213,21 @@ def test_counts_that_do_not_fit_are_refused(run, counts, change, settings, error
         analysed(run, counts, **settings)
 
 
-def test_folders_without_counts_are_refused(run, counts, tmp_path):
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match="takes a folder of `count`, or a Parquet file"):
-        analysed(run, tmp_path / "empty")
-    (tmp_path / "empty" / "manifest.json").write_text("{}")
-    with pytest.raises(DataError, match="count the names of the questions with `count names`"):
-        analysed(run, tmp_path / "empty")
-    (tmp_path / "text.parquet").write_text("no table")
-    with pytest.raises(DataError, match="no Parquet file of instances"):
-        analysed(run, tmp_path / "text.parquet")
+@pytest.mark.parametrize(
+    ("file", "path", "message"),
+    [
+        ("note.txt", "", "takes a folder of `count`, or a Parquet file"),
+        ("manifest.json", "", "count the names of the questions with `count names`"),
+        ("text.parquet", "text.parquet", "no Parquet file of instances"),
+    ],
+)
+def test_folders_without_counts_are_refused(run, tmp_path, file, path, message):
+    folder = tmp_path / "none"
+    folder.mkdir()
+    (folder / file).write_text("{}")
+
+    with pytest.raises(DataError, match=message):
+        analysed(run, folder / path)
 
 
 def test_analyse_takes_the_counts_of_count(tmp_path, capsys):

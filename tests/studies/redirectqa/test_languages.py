@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pandas as pd
 import pytest
@@ -119,40 +120,43 @@ def test_chat_takes_the_frame_too(tmp_path):
     assert prompts[0].messages[-1].content.startswith("質問: ")
 
 
-def test_a_language_without_a_frame_is_said_when_asking_and_on_the_page(tmp_path):
+@pytest.mark.parametrize(
+    ("language", "asking", "page"),
+    [
+        (
+            "my",
+            "'my', a language without a frame here",
+            "are in 'my', but their frame 'Q: {question} A",
+        ),
+        ("fr", "what language the questions are in is not", "If they are not English, run again"),
+    ],
+)
+def test_a_language_without_a_frame_or_a_name_is_told(tmp_path, language, asking, page):
     assert "my" not in FRAMES
 
-    with pytest.warns(SurfaceConsistencyWarning, match="'my', a language without a frame here"):
-        folder, prompts = asked("my", tmp_path / "run")
+    with pytest.warns(SurfaceConsistencyWarning, match=asking):
+        folder, prompts = asked(language, tmp_path / "run")
 
     assert prompts[0].text.startswith("Q: ")
-    assert "the questions are in 'my', but their frame 'Q: {question} A:' asks for" in notes(folder)
+    assert page in notes(folder)
 
 
-def test_a_language_that_nothing_tells_is_said(tmp_path):
-    with pytest.warns(SurfaceConsistencyWarning, match="what language the questions are in is not"):
-        folder, _ = asked("fr", tmp_path / "run")
+@pytest.mark.parametrize(
+    ("language", "frame", "start", "note"),
+    [
+        ("th", "en", "Q: ", "the questions are in 'th'.* Run again with `frame=th`"),
+        ("th", "ถาม {question} ตอบ", "ถาม ", None),
+        # The Japanese paper (section 3.1) asks in English, "Q: <question> A:".
+        ("en", None, "Q: What is the ", None),
+    ],
+)
+def test_a_frame_of_another_language_is_told(tmp_path, language, frame, start, note):
+    folder, prompts = asked(language, tmp_path / "run", frame=frame)
 
-    assert "If they are not English, run again with `frame`" in notes(folder)
-
-
-def test_a_frame_that_was_named_is_taken_and_told_where_it_is_of_another_language(tmp_path):
-    folder, prompts = asked("th", tmp_path / "named", frame="en")
-    own, _ = asked("th", tmp_path / "own", frame="ถาม {question} ตอบ")
-
-    assert prompts[0].text.startswith("Q: ")
-    assert "the questions are in 'th'" in notes(folder)
-    assert "Run again with `frame=th`" in notes(folder)
-    assert "frame" not in notes(own)
-
-
-def test_english_questions_about_any_names_have_the_papers_frame(tmp_path):
-    """The Japanese paper (section 3.1) asks in English, "Q: <question> A:"."""
-    folder, prompts = asked("en", tmp_path / "run")
-
-    assert folder.read_manifest().settings["frame"] == "en"
-    assert prompts[0].text.startswith("Q: What is the ")
-    assert "frame" not in notes(folder)
+    assert folder.read_manifest().settings["frame"] == (frame or "en")
+    assert prompts[0].text.startswith(start)
+    found = notes(folder)
+    assert "frame" not in found if note is None else re.search(note, found)
 
 
 def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
