@@ -120,11 +120,6 @@ def test_a_character_that_makes_another_known_name_is_drawn_again():
     assert all("77" in (item.redirect, item.canonical) for item in negatives)
 
 
-def test_names_that_allow_no_negative_give_none():
-    kinds = [item.kind for item in linking_examples(of_names(("A", "B")), encode=ngram_vectors)]
-    assert kinds == ["positive"]
-
-
 def test_names_that_are_one_after_composition_are_no_pair():
     data = of_names(("Caf\u00e9", "Cafe\u0301"))
     with pytest.raises(DataError, match="toy holds no pair of two different names"):
@@ -162,27 +157,30 @@ def test_neighbours_are_the_nearest_by_squared_distance():
         linking_examples(data, encode=lambda names: np.zeros((2, 2), dtype=np.float32))
 
 
-def test_word_vectors_are_read_from_text(tmp_path):
+@pytest.mark.parametrize(
+    ("content", "names", "message"),
+    [
+        (b"3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", ["North Sea", "sea", "unknown"], None),
+        (b"2 2\nnorth 1 0\n", ["nothing"], "has no vector of any word"),
+        (b"3 2\nnorth 1 0\nsea 0\n", ["north"], r"toy\.vec:3: 1 numbers where the line before"),
+        (b"2 2\nnorth 1 0\nse\xff 0 1\n", ["north"], "no word vectors as UTF-8 text"),
+    ],
+)
+def test_word_vectors_are_read_from_text(tmp_path, content, names, message):
     file = tmp_path / "toy.vec"
-    file.write_text("3 2\nnorth 1 0\nsea 0 1\nother 5 5\n", encoding="utf-8")
-    vectors = word_vectors(file)(["North Sea", "sea", "unknown"])
-    assert vectors.tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
-    with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
-        word_vectors(tmp_path / "missing.vec")
-    with pytest.raises(DataError, match="has no vector of any word"):
-        word_vectors(file)(["nothing"])
-    file.write_text("3 2\nnorth 1 0\nsea 0\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"toy\.vec:3: 1 numbers where the line before has 2"):
-        word_vectors(file)(["north"])
-    file.write_bytes(b"2 2\nnorth 1 0\nse\xff 0 1\n")
-    with pytest.raises(DataError, match="no word vectors as UTF-8 text"):
-        word_vectors(file)(["north"])
+    file.write_bytes(content)
+    if message is None:
+        assert word_vectors(file)(names).tolist() == [[0.5, 0.5], [0.0, 1.0], [0.0, 0.0]]
+        with pytest.raises(SourceNotFoundError, match=r"no file .*missing\.vec"):
+            word_vectors(tmp_path / "missing.vec")
+    else:
+        with pytest.raises(DataError, match=message):
+            word_vectors(file)(names)
 
 
 def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sample):
-    made = linking_examples(
-        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
-    )
+    shaped = {"encode": ngram_vectors, "surface_negative": "other-entity-same-shape"}
+    made = linking_examples(sample, **shaped)
     names = {}
     for item in sample.questions:
         names.setdefault(item.surface.text, set()).add(item.triple.subject.id)
@@ -196,10 +194,7 @@ def test_a_surface_negative_can_be_a_name_of_another_entity_that_looks_alike(sam
         assert _shape(negative.redirect) == _shape(true.redirect)
     # No misspelling is among them, so that nothing is disputable.
     assert not any(e.is_disputable for e in made)
-    again = linking_examples(
-        sample, encode=ngram_vectors, surface_negative="other-entity-same-shape"
-    )
-    assert made == again
+    assert linking_examples(sample, **shaped) == made
 
 
 def test_a_name_of_the_same_category_and_length_goes_before_others():
@@ -231,5 +226,6 @@ def test_names_of_one_letter_or_none_are_asked_without_what_cannot_be_made(name)
     kinds = {example.kind for example in made}
     assert "positive" in kinds
     assert "semantic_negative" not in kinds
-    for example in made:
-        assert example.redirect != example.canonical
+    assert all(example.redirect != example.canonical for example in made)
+    made = linking_examples(of_names(("A", "B")), encode=ngram_vectors)
+    assert [example.kind for example in made] == ["positive"]
