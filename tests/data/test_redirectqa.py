@@ -122,46 +122,6 @@ def test_load_redirectqa_reads_release_v0(rows):
     assert data.rows["answers"].iloc[0] == ("London", "London, UK")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda row: row | {"triplet_id": str(row["triplet_id"])},
-        lambda row: row | {"triplet_id": float(row["triplet_id"])},
-        lambda row: row | {"possible_answers": json.dumps(row["possible_answers"])},
-        lambda row: row | {"subject_surface_category": str(row["subject_surface_category"])},
-        lambda row: row | {"subject_wiki_title": row["subject_wiki_title"].replace("_", " ")},
-        lambda row: row | {"relation": RELATIONS[row["relation"]].property_id},
-        lambda row: row | {"relation": RELATIONS[row["relation"]].popqa_id},
-        lambda row: row | {"template": int(row["template"] == "paraphrase")},
-        lambda row: row | {"subject_redirect_wiki_title": row["subject_redirect_wiki_title"] or ""},
-        lambda row: row | {"note": "a column without a field"},
-        without("relation"),
-        without("template"),
-        without("object_surface"),
-        without("subject_id"),
-        renamed(possible_answers="object_aliases"),
-        lambda row: (
-            row
-            | {
-                "subject_surface_category": []
-                if row["subject_redirect_wiki_title"] is None
-                else row["subject_surface_category"]
-            }
-        ),
-    ],
-)
-def test_writings_of_the_same_rows_are_the_same_data(change, rows):
-    """Ids, lists, relations and templates may be written otherwise, or be inferred."""
-    expected = load_redirectqa(rows)
-
-    found = load_redirectqa([change(row) for row in rows])
-
-    assert found.source.digest == expected.source.digest
-    assert found.pairs["id"].tolist() == expected.pairs["id"].tolist()
-    same = ["surface", "is_canonical", "categories", "types", "redirect_title", "relation"]
-    pd.testing.assert_frame_equal(found.rows[same], expected.rows[same])
-
-
 def test_columns_are_overridable(rows):
     """Columns under any name are read when they are named."""
     source = list(map(renamed(question="prompt"), rows))

@@ -172,23 +172,13 @@ def test_the_card_tells_the_language_where_the_words_do_not(tmp_path):
         ("no card", None),
     ):
         (folder / "README.md").write_text(card, encoding="utf-8")
-
         data = load_redirectqa(folder / "test.jsonl" if "[\n" in card else folder)
 
-        assert data.language == language
-        assert data.select(limit=1).language == language
+        assert data.language == data.select(limit=1).language == language
         if language is not None:
-            run_study(
-                RedirectQAStudy(),
-                data,
-                Saying("x", "stop"),
-                tmp_path / language,
-                model="m",
-                settings=RedirectQASettings(repeat=0, limit=1),
-                progress=False,
-            )
-            prompts = (tmp_path / language / "prompts.jsonl").read_text("utf-8")
-            assert FRAMES[language[:2]].partition(":")[0] in prompts
+            settings = RedirectQASettings(limit=1)
+            plan = RedirectQAStudy().plan(data, settings, runner=Saying("x", "stop"))
+            assert plan.settings.frame == language[:2]
 
 
 def test_the_papers_rule_is_told_to_take_parts_of_japanese_words(tmp_path):
@@ -320,13 +310,13 @@ def test_a_file_of_demonstrations_names_its_broken_line(tmp_path, line, message)
 
 
 def test_more_shots_than_demonstrations_and_both_ways_to_have_them_are_refused(tmp_path):
-    file = demonstrations(
-        tmp_path / "own.jsonl", {"question": "Who?", "answer": "x", "relation": "capital"}
-    )
+    line = {"question": "Who?", "answer": "x", "relation": "capital"}
+    file = demonstrations(tmp_path / "own.jsonl", line)
 
-    with pytest.raises(DataError, match=r"own.jsonl may stand before questions of 'capital'"):
-        asked("ja", tmp_path / "run", demonstration_file=file)
-    with pytest.raises(ValueError, match="only 0 of the 1 demonstrations may stand before"):
-        asked("ja", tmp_path / "run", demonstration_file=file, shots=1)
-    with pytest.raises(ValueError, match="leave one of the two out"):
-        RedirectQASettings(demonstration_file=file, demonstrations="per_fact")
+    for settings, error, message in (
+        ({}, DataError, r"own.jsonl may stand before questions of 'capital'"),
+        ({"shots": 1}, ValueError, "only 0 of the 1 demonstrations may stand before"),
+        ({"demonstrations": "per_fact"}, ValueError, "leave one of the two out"),
+    ):
+        with pytest.raises(error, match=message):
+            asked("ja", tmp_path / "run", demonstration_file=file, **settings)
