@@ -217,6 +217,7 @@ def test_a_release_with_other_names_is_refused_until_they_are_named(rows):
 
     assert data.rows["question"].tolist() == [row["question"] for row in rows]
     assert data.rows["answers"].iloc[0] == ("London", "London, UK")
+    assert data.rows["object_name"].iloc[0] == "London"
     assert data.source.digest == load_redirectqa(rows).source.digest
     alone = load_redirectqa(source, columns=given | {"answers": "target"})
     assert alone.rows["answers"].iloc[0] == ("London",)
