@@ -227,33 +227,28 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
             answers=[["yes" if one else "no"] for one in is_true],
             question=_questions(asked),
         )[_TARGETS]
-        params = GenerationParams(max_new_tokens=settings.max_new_tokens)
-        groups = {
-            "": PromptGroup(
-                prompts=[
-                    self._prompt(name, question, order, shown, settings)
-                    for name, question, order in zip(
-                        targets["prompt_id"], targets["question"], targets["order"], strict=True
-                    )
-                ],
-                params=params,
-            )
-        }
+
+        def group_of(rows: pd.DataFrame, *, is_shared: bool = False) -> PromptGroup:
+            columns = (rows[name] for name in ("prompt_id", "question", "order"))
+            prompts = [
+                linking_prompt(
+                    name,
+                    question,
+                    demonstrations=shown[order],
+                    chat=settings.chat,
+                    with_options=settings.read == "log-odds",
+                ).model_copy(update={"group": order if shown[order] else None})
+                for name, question, order in zip(*columns, strict=True)
+            ]
+            params = GenerationParams(max_new_tokens=settings.max_new_tokens)
+            return PromptGroup(prompts=prompts, params=params, is_shared=is_shared)
+
+        groups = {"": group_of(targets)}
         if settings.read == "log-odds" and settings.calibrate:
-            baselines = {
-                _baseline_id(category, order): order
-                for category, order in zip(asked["category"], asked["order"], strict=True)
-            }
-            groups[_CALIBRATION] = PromptGroup(
-                prompts=[
-                    self._prompt(
-                        name, name.removeprefix(f"{_CALIBRATION}/"), order, shown, settings
-                    )
-                    for name, order in baselines.items()
-                ],
-                params=params,
-                is_shared=True,
-            )
+            nothing = asked.assign(redirect=_NOTHING, canonical=_NOTHING)
+            nothing["question"] = _questions(nothing)
+            nothing["prompt_id"] = f"{_CALIBRATION}/" + nothing["order"] + "/" + nothing["question"]
+            groups[_CALIBRATION] = group_of(nothing.drop_duplicates("prompt_id"), is_shared=True)
         return Plan(
             data=data.source,
             groups=groups,
@@ -282,24 +277,6 @@ class LinkingStudy(Study[RedirectQASource, LinkingSettings, RedirectQA, LinkingS
         prompts = read_jsonl(folder.prompts, Prompt) if by_key else ()
         baselines = {prompt.id: by_key[prompt.key] for prompt in prompts if prompt.key in by_key}
         return LinkingJudge(baselines, is_calibrated=scoring.calibrated)
-
-    @staticmethod
-    def _prompt(
-        prompt_id: str,
-        question: str,
-        order: str,
-        shown: Mapping[str, Sequence[tuple[str, bool]]],
-        settings: LinkingSettings,
-    ) -> Prompt:
-        """Make one prompt; those of an order share their demonstrations."""
-        prompt = linking_prompt(
-            prompt_id,
-            question,
-            demonstrations=shown[order],
-            chat=settings.chat,
-            with_options=settings.read == "log-odds",
-        )
-        return prompt.model_copy(update={"group": order}) if shown[order] else prompt
 
 
 def _question(redirect: str, canonical: str, category: str | None, order: str) -> str:
