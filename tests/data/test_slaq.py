@@ -85,14 +85,6 @@ def test_written_csv_comes_back(write_csv, row, tmp_path):
     assert (tmp_path / "third.csv").read_bytes() == (tmp_path / "again.csv").read_bytes()
 
 
-@pytest.mark.parametrize("n", [600, 601, 7])
-def test_any_number_of_rows_is_taken(write_csv, row, n):
-    data = load_slaq(write_csv([row(f"Topic {k}") for k in range(n)]))
-
-    assert len(data.topics) == n
-    assert data.source.n_questions == 5 * n
-
-
 @pytest.mark.parametrize(("n", "is_told"), [(600, False), (601, False), (599, True)])
 def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwarn, n, is_told):
     """The paper has 600 rows, the hub reported 601; any other number is another release."""
@@ -103,6 +95,7 @@ def test_hub_release_of_another_size_is_told(write_csv, row, monkeypatch, recwar
     data = load_slaq()
 
     assert data.source.revision == "f" * 40
+    assert data.source.n_questions == len(data.rows) == 5 * n
     assert [str(one.message)[:20] for one in recwarn] == (
         [f"WueNLP/SLAQ has {n} "] if is_told else []
     )
@@ -157,25 +150,17 @@ def test_repeated_rows_count_once(write_csv, row):
     assert len(data.topics) == 2
 
 
-def test_html_is_kept_and_told(write_csv, row):
+def test_html_is_kept_and_told_or_taken_out_on_request(write_csv, row):
     path = write_csv([row("A", ShortA1="H<sub>2</sub>O"), row("B"), row("C", ShortQ2="AT&amp;T?")])
 
     with pytest.warns(SurfaceConsistencyWarning, match=r"2 rows of .*HTML .*:2; .*:4.*clean_html"):
         data = load_slaq(path)
+    assert data.rows["answer"].iloc[0] == "H<sub>2</sub>O"
 
-    assert data.topics[0].questions[0].answer == "H<sub>2</sub>O"
-
-
-def test_html_is_taken_out_on_request(write_csv, row):
-    path = write_csv(
-        [row("A", ShortA1="<b>H<sub>2</sub>O</b>", ShortQ2="AT&amp;T?", ShortA3="<b>")]
-    )
-
-    topic = load_slaq(path, clean_html=True).topics[0]
-
-    assert topic.questions[0].answer == "H2O"
-    assert topic.questions[1].question == "AT&T?"
-    assert topic.questions[2].answer == "<b>"
+    changed = row("A", ShortA1="<b>H<sub>2</sub>O</b>", ShortQ2="AT&amp;T?", ShortA3="<b>")
+    facts = load_slaq([changed], clean_html=True).rows
+    assert facts["answer"].tolist()[0:3:2] == ["H2O", "<b>"]
+    assert facts["question"].iloc[1] == "AT&T?"
 
 
 def test_missing_column_is_named(write_csv, row):
@@ -185,19 +170,14 @@ def test_missing_column_is_named(write_csv, row):
         load_slaq(write_csv([row()], columns=columns))
 
 
-def test_columns_that_may_be_missing(write_csv, row):
+def test_columns_that_may_be_missing_or_named(write_csv, row):
     needed = [name for name in row() if name not in {"URL", "Pageviews"} and "Entity" not in name]
-    topic = load_slaq(write_csv([row()], columns=needed)).topics[0]
+    facts = load_slaq(write_csv([row()], columns=needed)).rows
+    assert facts[["url", "pageviews", "is_entity"]].isna().all(axis=None)
 
-    assert topic.url is topic.pageviews is topic.questions[0].is_entity is None
-
-
-def test_columns_can_be_told(row):
     rows = [{("Question" if name == "ShortQ1" else name): cell for name, cell in row().items()}]
-
     data = load_slaq(rows, columns={"question1": "Question"})
-
-    assert data.topics[0].questions[0].question.startswith("When did")
+    assert data.rows["question"].iloc[0].startswith("When did")
 
 
 def test_digest_covers_what_is_asked_and_not_the_order(row):

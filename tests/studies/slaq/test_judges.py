@@ -265,18 +265,6 @@ def test_a_leading_article_of_the_reference_counts_for_nothing(task, judged):
     assert verdicts(judged(MatcherJudge(), target)) == [True]
 
 
-def test_the_matcher_is_measured_on_labelled_answers():
-    """On 480 labelled facts the part that answers takes less for right that is wrong."""
-    part, whole = matcher_agreement(form="long"), matcher_agreement(part="whole", form="long")
-
-    assert (part["n"], whole["n"]) == (360, 360)
-    assert part["true_positives"] == whole["true_positives"]
-    assert part["false_positives"] < whole["false_positives"] / 2
-    assert part["accuracy_low"] > 0.95
-    assert part["kappa"] > 0.8
-    assert matcher_agreement(entities_only=True)["n"] == 324
-
-
 def test_the_labelled_answers_are_whole():
     """120 short and 72 long answers; a fact is labelled once in each."""
     labelled = load_labelled_answers()
@@ -316,3 +304,5 @@ def test_the_guide_says_how_far_the_matcher_errs(part, form):
     guide = Path(__file__).parents[3] / "docs" / "guides" / "slaq.md"
 
     assert f"| {' | '.join(map(str, cells))} |" in guide.read_text(encoding="utf-8")
+    if form == "long":
+        assert matcher_agreement(part=part, entities_only=True)["n"] == 324
