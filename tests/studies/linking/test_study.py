@@ -214,7 +214,7 @@ def test_demonstrations_are_of_entities_that_are_not_asked(data):
     shown = prompt.text.split("\n\n")[:4]
     calibration = plan.groups["calibration"].prompts[0].text.split("\n\n")
     assert calibration[:4] == shown
-    assert re.fullmatch(r"Q: (Is|Does) N/A .* N/A\? A:", calibration[4])
+    assert re.fullmatch(r"Q: (Is|Does) (the name )?N/A .*\? A:", calibration[4])
     subjects = set(plan.items["subject_id"])
     assert len(subjects) < len(set(study.plan(data, LinkingSettings()).items["subject_id"]))
     assert not any(question in " ".join(plan.items["question"]) for question in shown)
